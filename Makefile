@@ -1,0 +1,102 @@
+# make demo   sets everything up, then runs the three-node cluster with Spark on real data
+# make test   sets everything up, then runs lint, types and the whole suite, interpreted and compiled
+# make check  lint and types only; `make help` lists the rest
+#
+# Everything lives in .venv/; stamp files in it make every step happen once, and the package is
+# installed again only when the contents of its sources change.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMPS := $(VENV)/stamps
+QUIET := $(if $(V),,-q)
+PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
+# Two workers: the suite's process tests are sized for two cores.
+WORKERS ?= 2
+# Tests that run against the compiled build too.
+COMPILED_TESTS := $(wildcard tests/kernel tests/wire tests/store tests/cluster tests/sim)
+
+FIND_PYTHON = for name in $${PYTHON_FOR_VENV:-} python3 python3.13 python3.12 python3.11 python3.14; do \
+	if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then echo "$$name"; exit 0; fi; done; \
+	echo "Python 3.11 or newer with venv (Debian: python3-venv) is needed" >&2; exit 1
+
+.PHONY: help
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+$(STAMPS)/created:
+	@name=$$($(FIND_PYTHON)); \
+	test -x $(PYTHON) || { echo "creating $(VENV) with $$name"; "$$name" -m venv $(VENV); }; \
+	mkdir -p $(STAMPS); touch $@
+
+$(STAMPS)/demo: pyproject.toml constraints.txt tools/dependencies.py $(STAMPS)/created
+	@echo "installing the dependencies (Spark is large: a few minutes the first time)"
+	@name=$$($(FIND_PYTHON)); "$$name" tools/dependencies.py build demo >$(STAMPS)/demo.txt
+	@$(PIP) -c constraints.txt -r $(STAMPS)/demo.txt
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/demo
+	@echo "installing the development tools"
+	@$(PYTHON) tools/dependencies.py dev >$(STAMPS)/dev.txt
+	@$(PIP) -c constraints.txt -r $(STAMPS)/dev.txt
+	@touch $@
+
+# Holds a checksum of everything the wheel is made of; rewritten only when that changes.
+.PHONY: look-at-sources
+$(STAMPS)/sources: look-at-sources $(STAMPS)/created
+	@{ find src -type f ! -path '*/__pycache__/*' ! -path '*.egg-info/*'; \
+	   ls setup.py compiled_modules.txt pyproject.toml constraints.txt; } \
+	 | LC_ALL=C sort | xargs -d '\n' cksum >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(STAMPS)/installed: $(STAMPS)/sources $(STAMPS)/demo
+	@echo "installing atalanta (compiling it where a C compiler is here)"
+	@$(PIP) --no-deps --no-build-isolation --force-reinstall . || { \
+	 echo "atalanta could not be built; more with: make setup V=1" >&2; exit 1; }
+	@$(PYTHON) tools/compiled.py || true
+	@touch $@
+
+.PHONY: setup
+setup: $(STAMPS)/installed  ## creates .venv with atalanta and all it needs
+
+.PHONY: clean-build
+clean-build:  ## forgets the built package, so that the next set-up builds it anew
+	@rm -rf build $(STAMPS)/installed src/*.egg-info
+
+# --- work -----------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the short form
+	@$(PYTHON) examples/flights/demo.py
+
+.PHONY: check
+check: $(STAMPS)/dev  ## lint and types
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m mypy src tests tools
+
+.PHONY: interop
+interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)
+	@for tool in java mvn; do command -v $$tool >/dev/null || { \
+	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
+	@$(PYTHON) -m pytest tests/interop $(ARGS)
+
+# The compiled run comes last and stands in pytest's own closing line.
+.PHONY: test
+test: $(STAMPS)/installed check  ## lint, types and every test
+	@echo "== interpreted: the whole suite"
+	@PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
+	 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not interop" --ignore tests/interop tests
+	@echo "== compiled: $(COMPILED_TESTS)"
+	@status=0; $(PYTHON) tools/compiled.py || status=$$?; \
+	 if [ $$status = 2 ]; then echo "the compiled half of the tests is left out"; exit 0; fi; \
+	 test $$status = 0; \
+	 env -u PYTHONPATH ATALANTA_BUILD=compiled \
+	 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not interop and not process" $(COMPILED_TESTS)

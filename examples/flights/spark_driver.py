@@ -1,0 +1,121 @@
+"""The Spark program (streams.py) as a process: what it reports, its death and its return."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from examples.flights.airports import HERE
+from examples.flights.cluster import tail
+from examples.flights.processes import Child, start_child
+from examples.flights.streams import ARCHIVE, CHECKPOINTS, PROGRESS, Settings
+
+STOP_S = 40.0
+
+
+class SparkFailed(Exception):
+    """The Spark program ended by itself; the text has the end of its log."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One finished batch of a query, as streams.py prints it. `watermark` in ISO form; `ms` its duration."""
+
+    query: str
+    batch: int
+    rows: int
+    watermark: str | None
+    dropped: int
+    state_rows: int
+    ms: int
+
+
+class SparkDriver:
+    """Starts the program, again after a kill; `batches` has every batch that was reported, once."""
+
+    def __init__(self, settings: Settings, log: Path, on_batch: Callable[[Batch], None]) -> None:
+        self.settings = settings
+        self.log = log
+        self.batches: dict[tuple[str, int], Batch] = {}
+        self._on_batch = on_batch
+        self._child: Child | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Starts the process; batches follow as they come."""
+        command = [sys.executable, "-m", "examples.flights.streams", self.settings.as_json()]
+        self._child = await start_child("spark", command, self.log, HERE.parent.parent)
+        self._reader = asyncio.create_task(self._read(self._child))
+
+    async def kill(self) -> None:
+        """SIGKILL for the driver, its JVM and its Python workers."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
+        await self._stop_reader()
+
+    async def stop(self) -> None:
+        """Asks the program to stop its queries, kills it if it does not."""
+        child, self._child = self._child, None
+        if child is not None:
+            if child.process.stdin is not None:
+                child.process.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(child.process.wait(), STOP_S)
+            await child.kill()
+        await self._stop_reader()
+
+    async def failed(self) -> None:
+        """Returns never, raises SparkFailed if the program ends while it should run."""
+        while True:
+            child = self._child
+            if child is not None:
+                status = await child.process.wait()
+                if child is self._child:
+                    raise SparkFailed(f"the Spark program ended, exit status {status}\n{tail(self.log)}")
+            await asyncio.sleep(0.1)
+
+    def dropped_by_watermark(self) -> int:
+        """Rows that came too late, all batches."""
+        return sum(batch.dropped for batch in self.batches.values())
+
+    def in_flight(self, query: str = ARCHIVE) -> int | None:
+        """The batch that is planned in the query's checkpoint and not committed."""
+        checkpoint = Path(self.settings.out) / CHECKPOINTS / query
+        planned, committed = newest(checkpoint / "offsets"), newest(checkpoint / "commits")
+        return planned if planned > committed else None
+
+    async def _read(self, child: Child) -> None:
+        output = child.process.stdout
+        assert output is not None
+        with self.log.open("ab") as log:
+            while line := await output.readline():
+                text = line.decode("utf-8", "replace")
+                if text.startswith(PROGRESS):
+                    document: dict[str, Any] = json.loads(text.removeprefix(PROGRESS))
+                    self._add(Batch(**document))
+                log.write(line)
+                log.flush()
+
+    def _add(self, batch: Batch) -> None:
+        self.batches[batch.query, batch.batch] = batch
+        self._on_batch(batch)
+
+    async def _stop_reader(self) -> None:
+        """Reads what is left in the pipe."""
+        if self._reader is not None:
+            await self._reader
+            self._reader = None
+
+
+def newest(folder: Path) -> int:
+    """The highest batch number in a folder of the checkpoint, -1 for none."""
+    if not folder.is_dir():
+        return -1
+    return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)

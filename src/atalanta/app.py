@@ -1,0 +1,174 @@
+"""The composition root: a broker.xml becomes configuration, ports, a node and a running shell.
+
+The only module, beside the commands, that knows all others. Everything that can keep a node from
+starting is turned into a StartupError here: an exit status and lines for people.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError
+from atalanta.config.users import read_security
+from atalanta.kernel.buffer import DecodeError
+from atalanta.kernel.ports import Disk
+from atalanta.kernel.security import Security
+from atalanta.node import Node, NodeConfig, Ports
+from atalanta.runtime import exit_codes
+from atalanta.runtime.acceptor import Listen
+from atalanta.runtime.datafolder import DataFolder, DataFolderError, open_data_folder
+from atalanta.runtime.disk import FileDisk
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.limits import limits_of_this_process
+from atalanta.runtime.loop import run
+from atalanta.runtime.memory_disk import MemoryDisk
+from atalanta.runtime.shell import Shell
+from atalanta.store.errors import JournalDamaged, JournalForeign
+
+log = logging.getLogger("atalanta.app")
+
+Ready = Callable[[list[str]], None]
+
+
+class StartupError(Exception):
+    """The node cannot start: `status` for the process, `lines` for stderr."""
+
+    def __init__(self, status: int, lines: Sequence[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.status = status
+        self.lines = list(lines)
+
+
+@dataclass
+class Storage:
+    """Where a node's journal lies; `folder` is None for a node that keeps everything in memory."""
+
+    node_id: uuid.UUID
+    folder: DataFolder | None
+
+    def disk(self, shell: Shell) -> FileDisk | MemoryDisk:
+        """The Disk port for `shell`'s node."""
+        driver = shell.driver
+        if self.folder is None:
+            return MemoryDisk(shell.loop.call_soon, driver.committed)
+        soon = shell.loop.call_soon_threadsafe
+        return FileDisk(self.folder.journal, soon, driver.committed, driver.disk_failed)
+
+    def close(self) -> None:
+        """Lets another process have the folder."""
+        if self.folder is not None:
+            self.folder.close()
+
+
+def run_broker(broker_xml: Path, ready: Ready) -> int:
+    """One node in the foreground, from its files to its end; the exit status, or StartupError."""
+    configuration, security = read_files(broker_xml)
+    for warning in configuration.warnings:
+        log.warning("%s", warning)
+    for unsupported in configuration.unsupported:
+        log.warning("not supported, without effect: %s", unsupported)
+    storage = open_storage(configuration)
+    try:
+        return run(serve(configuration, security, storage, ready))
+    finally:
+        storage.close()
+
+
+def read_files(broker_xml: Path) -> tuple[Configuration, Security]:
+    """Configuration, users and roles; StartupError with every problem, each with file and line."""
+    try:
+        configuration = read_broker_xml(broker_xml, dict(os.environ))
+        return configuration, read_security(configuration)
+    except ConfigError as error:
+        lines = [str(problem) for problem in error.problems]
+        raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
+
+
+def open_storage(configuration: Configuration) -> Storage:
+    """The locked data folder with the node id in it.
+
+    It is the journal's own folder: nodes may share a parent, never a journal.
+    """
+    new_id = SystemIds().uuid
+    if not configuration.broker.persistence_enabled:
+        return Storage(uuid.UUID(bytes=new_id()), None)
+    path = configuration.journal_folder
+    try:
+        folder = open_data_folder(path, new_id, path)
+    except DataFolderError as error:
+        raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
+    except OSError as error:
+        line = f"the data folder {path} cannot be used: {error}"
+        raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+    return Storage(folder.node_id, folder)
+
+
+async def serve(
+    configuration: Configuration, security: Security, storage: Storage, ready: Ready
+) -> int:
+    """Builds the node in the running loop and drives it to its end; the exit status."""
+    shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
+    try:
+        shell.bind(listens(configuration))
+    except OSError as error:
+        raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
+    disk = storage.disk(shell)
+    node = Node(node_config(configuration, security, storage), ports(shell, disk))
+    log.info("node_id=%s name=%s", storage.node_id, configuration.broker.name)
+    try:
+        return await shell.run(node, disk, ready)
+    except (JournalDamaged, JournalForeign, DecodeError) as error:
+        place = storage.folder.journal if storage.folder is not None else "memory"
+        line = f"the journal in {place} cannot be read: {error}"
+        raise StartupError(exit_codes.BAD_DATA, [line]) from error
+
+
+def node_config(configuration: Configuration, security: Security, storage: Storage) -> NodeConfig:
+    """What the node itself must know."""
+    return NodeConfig(
+        node_id=str(storage.node_id),
+        broker=configuration.broker,
+        settings=configuration.address_settings(),
+        security=security,
+        journal=configuration.journal.journal_config(storage.node_id.bytes),
+        acceptors=configuration.acceptors,
+        cluster=configuration.cluster_settings(),
+    )
+
+
+def ports(shell: Shell, disk: Disk) -> Ports:
+    """The shell's side of every port."""
+    return Ports(
+        wire=shell.connections,
+        disk=disk,
+        timers=shell.timers,
+        links=shell.links,
+        ids=shell.ids,
+        trace=shell.trace,
+    )
+
+
+def listens(configuration: Configuration) -> list[Listen]:
+    """The acceptors that open at start."""
+    return [
+        Listen(
+            acceptor.name,
+            acceptor.host,
+            acceptor.port,
+            connections_max=acceptor.connections_allowed,
+            backlog=acceptor.backlog or Listen.backlog,
+            send_buffer_bytes=acceptor.tcp_send_buffer_bytes,
+            receive_buffer_bytes=acceptor.tcp_receive_buffer_bytes,
+            no_delay=acceptor.tcp_no_delay,
+        )
+        for acceptor in configuration.acceptors
+        if acceptor.auto_start
+    ]

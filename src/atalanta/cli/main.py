@@ -1,0 +1,44 @@
+"""The command line: arguments in, exit status out. What the commands do stands beside this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atalanta.cli.version import version_lines
+
+application = typer.Typer(
+    name="atalanta",
+    help="A clustered message broker at home in the ActiveMQ world.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@application.command()
+def run(
+    broker_xml: Annotated[Path, typer.Argument(help="an Artemis broker.xml", show_default=False)],
+    log_level: Annotated[
+        str, typer.Option(help="debug, info, warning or error", metavar="LEVEL")
+    ] = "info",
+) -> None:
+    """Run one node in the foreground, until SIGTERM or SIGINT."""
+    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    from atalanta.cli.run import run_in_foreground
+
+    raise typer.Exit(run_in_foreground(broker_xml, log_level))
+
+
+@application.command()
+def version() -> None:
+    """Say which version and which build runs here."""
+    for line in version_lines():
+        typer.echo(line)
+
+
+def main() -> None:
+    """The entry point of the `atalanta` command."""
+    application()

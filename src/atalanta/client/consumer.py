@@ -1,0 +1,144 @@
+"""Receiving from one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.client.message import ReceivedMessage
+from atalanta.client.ready import READY, Acknowledgement
+from atalanta.wire.core.client_consumer import ClientConsumer, Delivery
+from atalanta.wire.core.client_errors import Closed
+
+if TYPE_CHECKING:
+    from atalanta.client.shell import Shell
+
+INDIVIDUAL: Final = "individual"
+CUMULATIVE: Final = "cumulative"
+AUTO: Final = "auto"
+ACKNOWLEDGE_MODES: Final = (INDIVIDUAL, CUMULATIVE, AUTO)
+
+
+class Consumer:
+    """Messages of `queue`, with `async for` or `receive`.
+
+    ack: "individual" acknowledges each message by its own `acknowledge()`, "cumulative" all up to
+    it, "auto" each one when the next is asked for (the last one at `close`). A browser (`browse`)
+    only looks, and ends with the queue. When the connection comes back, the broker delivers again
+    what was not acknowledged.
+    """
+
+    def __init__(self, shell: Shell, consumer: ClientConsumer, ack: str) -> None:
+        self.queue = consumer.queue
+        self.ack = ack
+        self._shell = shell
+        self._consumer = consumer
+        self._individual = ack == INDIVIDUAL
+        self._auto = ack == AUTO
+        self._last: Delivery | None = None
+        self._finished = False
+        # What engine objects call a message's queue is the queue's own name, without its address.
+        self._name = self.queue.rpartition("::")[2]
+
+    @property
+    def received(self) -> int:
+        """Messages that came from the broker so far, repeats included."""
+        return self._consumer.delivered
+
+    @property
+    def buffered(self) -> int:
+        """Messages that have come and wait to be taken."""
+        return len(self._consumer.buffer)
+
+    def __aiter__(self) -> Consumer:
+        return self
+
+    async def __anext__(self) -> ReceivedMessage:
+        message = self._next()
+        while message is None:
+            if not await self._wait(None):
+                raise StopAsyncIteration
+            message = self._next()
+        return message
+
+    async def receive(self, timeout_s: float | None = None) -> ReceivedMessage | None:
+        """The next message; None if there is none within the time (a browser: none any more).
+
+        With 0 the broker is asked whether it has one now.
+        """
+        message = self._next()
+        if message is None and timeout_s is not None and timeout_s <= 0:
+            await self._shell.answer(self._consumer.force())
+            return self._next()
+        while message is None:
+            if not await self._wait(timeout_s):
+                return None
+            message = self._next()
+            timeout_s = 0.0 if timeout_s is not None and message is None else timeout_s
+        return message
+
+    async def _wait(self, timeout_s: float | None) -> bool:
+        """False: nothing will come (in time)."""
+        consumer = self._consumer
+        if consumer.browse_only and not consumer.closed:
+            if not self._finished:
+                self._finished = True
+                await self._shell.answer(consumer.force())
+            return bool(consumer.buffer)
+        if consumer.closed:
+            return False
+        if not await self._shell.wait(consumer.arrival(), timeout_s):
+            return False
+        if not consumer.buffer and consumer.failed is not None:
+            if isinstance(consumer.failed, Closed):
+                return False
+            raise consumer.failed
+        return True
+
+    def _next(self) -> ReceivedMessage | None:
+        consumer = self._consumer
+        if self._auto:
+            self._acknowledge_last()
+        delivery = consumer.take()
+        if delivery is None:
+            return None
+        if self._auto:
+            self._last = delivery
+        return ReceivedMessage(delivery.message, self._name, delivery, self)
+
+    def _acknowledge_last(self) -> None:
+        last = self._last
+        if last is not None:
+            self._last = None
+            self._consumer.acknowledge_through(last, self._shell.options.ack_batch_size)
+
+    def acknowledge(self, delivery: Delivery) -> Acknowledgement:
+        """Called by ReceivedMessage.acknowledge."""
+        consumer = self._consumer
+        if consumer.browse_only:
+            return READY
+        options = self._shell.options
+        if options.block_on_acknowledge:
+            reply = consumer.acknowledge_and_wait(delivery, self._individual)
+            return READY if reply.done else self._shell.waiting(lambda: reply)
+        if self._individual:
+            consumer.acknowledge_one(delivery)
+        else:
+            consumer.acknowledge_through(delivery, options.ack_batch_size)
+        self._shell.after_call()
+        return READY
+
+    async def close(self) -> None:
+        """What was not acknowledged goes back to the queue."""
+        if self._consumer.closed:
+            return
+        if self._auto:
+            self._acknowledge_last()
+        await self._shell.answer(self._consumer.session.close_consumer(self._consumer))
+
+    async def __aenter__(self) -> Consumer:
+        return self
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self._last = None
+        await self.close()

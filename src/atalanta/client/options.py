@@ -1,0 +1,200 @@
+"""The URL of a client: `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`.
+
+Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
+milliseconds, sizes in bytes. Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`,
+`user`, `password` and `clientID` may be in the URL or be given as arguments.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri_list
+
+SCHEMES: Final = ("tcp",)
+FOREVER: Final = -1
+NO_LIMIT: Final = -1
+
+# Known to Artemis' client, refused here, with the reason.
+UNSUPPORTED: Final[dict[str, str]] = {
+    name: "TLS is not supported yet"
+    for name in (
+        "sslEnabled keyStorePath keyStorePassword keyStoreType keyStoreAlias keyStoreProvider "
+        "trustStorePath trustStorePassword trustStoreType trustStoreProvider crlPath trustAll "
+        "enabledCipherSuites enabledProtocols verifyHost sniHost sslProvider "
+        "forceSSLParameters useDefaultSslContext"
+    ).split()
+} | {
+    "httpEnabled": "HTTP is not supported",
+    "httpUpgradeEnabled": "HTTP is not supported",
+    "socksEnabled": "SOCKS is not supported",
+    "socksHost": "SOCKS is not supported",
+    "socksPort": "SOCKS is not supported",
+    "compressLargeMessage": "compressed large messages are read, but not written",
+    "compressionLevel": "compressed large messages are read, but not written",
+}
+
+# Known to Artemis' client, without effect here.
+IGNORED: Final = frozenset(
+    "ha failoverAttempts blockOnAcknowledgeDefault cacheLargeMessagesClient "
+    "autoGroup groupID preAcknowledge initialMessagePacketSize threadPoolMaxSize "
+    "scheduledThreadPoolMaxSize useGlobalPools flowControlThreadPoolMaxSize cacheDestinations "
+    "connectionLoadBalancingPolicyClassName consumerMaxRate producerMaxRate callFailoverTimeout "
+    "dupsOKBatchSize transactionBatchSize enable1xPrefixes enableSharedClientID "
+    "deserializationBlackList deserializationWhiteList deserializationAllowList "
+    "deserializationDenyList ignoreJTA type protocolManagerFactoryStr tcpNoDelay "
+    "tcpSendBufferSize tcpReceiveBufferSize nioRemotingThreads remotingThreads "
+    "useGlobalWorkerPool useEpoll useKQueue directDeliver batchDelay connectTimeoutMillis "
+    "netty-connect-timeout activemqServerName name localAddress localPort "
+    "confirmationWindowSize initialWaitTimeout".split()
+)
+
+
+@dataclass(frozen=True)
+class Server:
+    """One address of the URL, or one learned from the topology."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"tcp://{host}:{self.port}"
+
+
+@dataclass
+class ClientOptions:
+    """What a URL says. Times in ms, sizes in bytes; -1 is "for ever" or "no limit" where noted."""
+
+    servers: list[Server] = field(default_factory=list)
+    user: str | None = None
+    password: str | None = None
+    client_id: str | None = None
+    reconnect_attempts: int = 0  # -1: for ever; one attempt is one pass over the servers
+    initial_connect_attempts: int = 1  # likewise
+    retry_interval_ms: int = 2_000
+    retry_interval_multiplier: float = 1.0
+    max_retry_interval_ms: int = 2_000
+    call_timeout_ms: int = 30_000
+    connection_timeout_ms: int = 10_000  # of one TCP connection
+    connection_ttl_ms: int = 60_000
+    client_failure_check_period_ms: int = 30_000
+    producer_window_size: int = 1 << 20  # -1: no credits asked for
+    consumer_window_size: int = 1 << 20  # -1: no limit; 0: one message at a time
+    ack_batch_size: int = 0  # bytes of cumulative acknowledgements kept back
+    min_large_message_size: int = 100 * 1024
+    large_message_max_bytes: int = 256 << 20
+    send_window: int = 1_000  # unconfirmed messages of a producer
+    block_on_durable_send: bool = True  # ask for a confirmation of each durable message
+    block_on_non_durable_send: bool = True
+    block_on_acknowledge: bool = False
+    use_topology_for_load_balancing: bool = False
+    stay: bool = False  # reconnect to the same server only
+    auto_create_queues: bool = True
+    auto_create_addresses: bool = True
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("is neither true nor false")
+    return text.lower() == "true"
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError("is no whole number") from None
+        if not least <= value < 1 << 63:
+            raise ValueError(f"is below {least}" if value < least else "is too large")
+        return value
+
+    return read
+
+
+def _multiplier(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("is no number") from None
+    if not 0 < value < 1e6:
+        raise ValueError("is not above 0")
+    return value
+
+
+def _text(text: str) -> str:
+    return text
+
+
+_READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "user": ("user", _text),
+    "password": ("password", _text),
+    "clientID": ("client_id", _text),
+    "clientId": ("client_id", _text),
+    "reconnectAttempts": ("reconnect_attempts", _whole(FOREVER)),
+    "initialConnectAttempts": ("initial_connect_attempts", _whole(FOREVER)),
+    "retryInterval": ("retry_interval_ms", _whole(0)),
+    "retryIntervalMultiplier": ("retry_interval_multiplier", _multiplier),
+    "maxRetryInterval": ("max_retry_interval_ms", _whole(0)),
+    "callTimeout": ("call_timeout_ms", _whole(1)),
+    "connect-timeout-millis": ("connection_timeout_ms", _whole(1)),
+    "connectionTTL": ("connection_ttl_ms", _whole(NO_LIMIT)),
+    "clientFailureCheckPeriod": ("client_failure_check_period_ms", _whole(NO_LIMIT)),
+    "producerWindowSize": ("producer_window_size", _whole(NO_LIMIT)),
+    "consumerWindowSize": ("consumer_window_size", _whole(NO_LIMIT)),
+    "ackBatchSize": ("ack_batch_size", _whole(0)),
+    "minLargeMessageSize": ("min_large_message_size", _whole(1)),
+    "largeMessageMaxBytes": ("large_message_max_bytes", _whole(0)),
+    "sendWindow": ("send_window", _whole(1)),
+    "blockOnDurableSend": ("block_on_durable_send", _boolean),
+    "blockOnNonDurableSend": ("block_on_non_durable_send", _boolean),
+    "blockOnAcknowledge": ("block_on_acknowledge", _boolean),
+    "useTopologyForLoadBalancing": ("use_topology_for_load_balancing", _boolean),
+    "stay": ("stay", _boolean),
+    "autoCreateQueues": ("auto_create_queues", _boolean),
+    "autoCreateAddresses": ("auto_create_addresses", _boolean),
+}
+
+
+def parse_url(url: str, user: str | None = None, password: str | None = None) -> ClientOptions:
+    """The options of a URL; arguments come before what stands in it. ValueError names the part."""
+    if not isinstance(url, str):
+        raise TypeError(f"a URL is text, not {type(url).__name__}")
+    found = parse_uri_list(url, SCHEMES)
+    options = ClientOptions()
+    for member in found.members:
+        port = DEFAULT_PORT if member.port is None else member.port
+        server = Server(member.host, port)
+        if server not in options.servers:
+            options.servers.append(server)
+        for name, value in member.params.items():
+            _set(options, name, value)
+    for name, value in found.params.items():
+        _set(options, name, value)
+    if user is not None:
+        options.user = user
+    if password is not None:
+        options.password = password
+    return options
+
+
+def _set(options: ClientOptions, name: str, value: str) -> None:
+    if name in UNSUPPORTED:
+        if value.lower() == "false":
+            return
+        raise UriError(f"option {name}: {UNSUPPORTED[name]}")
+    reader = _READERS.get(name)
+    if reader is None:
+        if name in IGNORED:
+            return
+        near = difflib.get_close_matches(name, [*_READERS, *UNSUPPORTED, *IGNORED], 1)
+        hint = f"; is {near[0]} meant?" if near else ""
+        raise UriError(f"unknown option {name}{hint}")
+    try:
+        setattr(options, reader[0], reader[1](value))
+    except ValueError as error:
+        raise UriError(f"option {name}: '{value}' {error}") from None

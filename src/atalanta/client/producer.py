@@ -1,0 +1,210 @@
+"""Sending to one address."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from atalanta.client.encoding import append_properties, encode_value, encoded_name
+from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
+from atalanta.client.ready import READY, Acknowledgement
+from atalanta.wire.core.client_errors import ClientError, Closed, SendFailed
+from atalanta.wire.core.client_producer import ClientProducer, Sending
+from atalanta.wire.core.client_reply import Reply
+
+if TYPE_CHECKING:
+    from atalanta.client.shell import Shell
+
+_fixed = struct.Struct(">BbBqqb").pack
+_count = struct.Struct(">Bi").pack
+_counter = struct.Struct(">q").pack
+_ROUTING: Final = {
+    MULTICAST: encoded_name("_AMQ_ROUTING_TYPE") + b"\x03\x00",
+    ANYCAST: encoded_name("_AMQ_ROUTING_TYPE") + b"\x03\x01",
+}
+_DUPLICATE_ID: Final = encoded_name("_AMQ_DUPL_ID")
+_AUTOMATIC_ID: Final = _DUPLICATE_ID + b"\x04\x00\x00\x00\x18"  # bytes, 24 of them
+_GROUP_ID: Final = encoded_name("_AMQ_GROUP_ID")
+_CORRELATION_ID: Final = encoded_name("JMSCorrelationID")
+_REPLY_TO: Final = encoded_name("JMSReplyTo")
+_NO_PROPERTIES: Final[Mapping[str, Property]] = {}
+
+
+class Encoder:
+    """Messages for one address to encoded headers (HDR after the message id)."""
+
+    def __init__(self, address: str, routing: str | None, automatic_ids: bool) -> None:
+        self._address = b"\x01" + encoded_name(address)
+        self._routing = b"" if routing is None else _ROUTING[routing]
+        self._prefix = uuid.uuid4().bytes
+        self._automatic_ids = automatic_ids
+        self._serial = 0
+
+    def head(self, message: Message) -> bytes:
+        """TypeError or ValueError name the property or header that cannot travel."""
+        properties = message.properties or _NO_PROPERTIES
+        count = len(properties)
+        parts = [self._address, b"", b""]
+        if self._routing:
+            count += 1
+            parts.append(self._routing)
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None:
+            count += 1
+            parts.append(_DUPLICATE_ID)
+            parts.append(encode_value("duplicate_id", duplicate_id))
+        elif self._automatic_ids:
+            count += 1
+            self._serial += 1
+            parts.append(_AUTOMATIC_ID)
+            parts.append(self._prefix)
+            parts.append(_counter(self._serial))
+        if properties:
+            append_properties(parts, properties)
+        if message.group_id is not None:
+            count += 1
+            parts.append(_GROUP_ID)
+            parts.append(encode_value("group_id", message.group_id))
+        if message.correlation_id is not None:
+            count += 1
+            parts.append(_CORRELATION_ID)
+            parts.append(encode_value("correlation_id", message.correlation_id))
+        if message.reply_to is not None:
+            count += 1
+            parts.append(_REPLY_TO)
+            parts.append(encode_value("reply_to", message.reply_to))
+        parts[1] = self._headers(message)
+        parts[2] = _count(1, count) if count else b"\x00"
+        return b"".join(parts)
+
+    def _headers(self, message: Message) -> bytes:
+        timestamp = message.timestamp_ms
+        if timestamp is None:
+            timestamp = now_ms()
+        user_id = message.user_id
+        priority = message.priority
+        if not 0 <= priority <= 9:
+            raise ValueError(f"priority {priority} is not between 0 and 9")
+        durable = 1 if message.durable else 0
+        try:
+            fixed = _fixed(
+                0, message.type, durable, message.expiration_ms, timestamp, priority
+            )
+        except struct.error as error:
+            raise ValueError(f"type, expiration_ms or timestamp_ms: {error}") from None
+        return fixed if user_id is None else b"\x01" + user_id.bytes + fixed[1:]
+
+
+class Producer:
+    """Sends to `address`. At most `window` messages are unconfirmed at a time.
+
+    A message counts as confirmed when the broker has it safe. While the connection is away (with
+    reconnectAttempts) messages wait; what was not confirmed is sent again, in order, under the same
+    duplicate ids, so that nothing is there twice.
+    """
+
+    def __init__(
+        self, shell: Shell, producer: ClientProducer, encoder: Encoder, window: int
+    ) -> None:
+        options = shell.options
+        self.address = producer.address
+        self.window = window
+        self._shell = shell
+        self._producer = producer
+        self._encoder = encoder
+        self._confirm_durable = options.block_on_durable_send
+        self._confirm_others = options.block_on_non_durable_send
+        self._room: Acknowledgement = shell.waiting(self._wait_for_room)
+        self._credits: Acknowledgement = shell.waiting(producer.credits.empty)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages the broker has not confirmed yet."""
+        return self._producer.unconfirmed
+
+    @property
+    def confirmed(self) -> int:
+        """Messages the broker confirmed since this producer was made."""
+        return self._producer.confirmed
+
+    @property
+    def resent(self) -> int:
+        """How often a message was sent again after a lost connection."""
+        return self._producer.resent
+
+    async def send(self, message: Message | ReceivedMessage) -> None:
+        """Returns when the broker confirmed this message; raises what the broker says against it."""
+        sending, confirm = self._send(message)
+        if confirm:
+            reply = Reply()
+            sending.reply = reply
+            await self._shell.answer(reply)
+        else:
+            await self._credits
+
+    def send_soon(self, message: Message | ReceivedMessage) -> Acknowledgement:
+        """Send without waiting for the confirmation. Await the result: it waits while the window
+        is full. Refusals are raised as SendFailed by the next call, or by `drain`.
+        """
+        if self._producer.errors:
+            self._raise_errors()
+        _, confirm = self._send(message)
+        if not confirm:
+            return READY if not self._producer.credits.waiting else self._credits
+        return READY if self._producer.unconfirmed < self.window else self._room
+
+    async def drain(self) -> None:
+        """Returns when everything sent is confirmed. SendFailed: some of it was refused."""
+        await self._shell.answer(self._producer.wait_for_room(0))
+        await self._shell.answer(self._producer.credits.empty())
+        if self._producer.errors:
+            self._raise_errors()
+
+    async def close(self) -> None:
+        """Drains, then ends the producer."""
+        if not self._producer.closed:
+            try:
+                await self.drain()
+            finally:
+                self._producer.session.close_producer(self._producer)
+                self._shell.after_call()
+
+    async def __aenter__(self) -> Producer:
+        return self
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            await self.close()
+        elif not self._producer.closed:
+            self._producer.session.close_producer(self._producer)
+
+    def _send(self, message: Message | ReceivedMessage) -> tuple[Sending, bool]:
+        if self._producer.closed:
+            raise Closed(f"the producer of {self.address} is closed")
+        if message.__class__ is not Message:
+            message = outgoing(message)
+        confirm = self._confirm_durable if message.durable else self._confirm_others
+        sending = self._producer.send(message.body, self._encoder.head(message), confirm)  # type: ignore[arg-type]
+        return sending, confirm
+
+    def _wait_for_room(self) -> Reply:
+        return self._producer.wait_for_room(self.window - 1)
+
+    def _raise_errors(self) -> None:
+        producer = self._producer
+        errors: list[ClientError] = producer.errors
+        count = producer.refused_count
+        producer.errors = []
+        producer.refused_count = 0
+        raise SendFailed(errors, count)
+
+
+def outgoing(message: object) -> Message:
+    """A Message out of what may also be a received one."""
+    if isinstance(message, Message):
+        return message
+    if isinstance(message, ReceivedMessage):
+        return message.copy()
+    raise TypeError(f"a Message is sent, not a {type(message).__name__}")

@@ -1,0 +1,33 @@
+"""What this node knows of one peer, over all its connections: its queue here, its bindings, and its state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.cluster.remote_bindings import RemoteBindings
+
+if TYPE_CHECKING:
+    from atalanta.cluster.bridge import Bridge
+    from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.topology import Member
+    from atalanta.kernel.queue import Queue
+
+
+class PeerRecord:
+    """One per member with a primary connector; `attempts` counts failed dials since the last success."""
+
+    def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
+        self.node_id = node_id
+        self.forward = forward
+        self.bindings = RemoteBindings(cluster, node_id, forward)
+        self.bridge: Bridge | None = None
+        self.dialing: bool = False
+        self.member: Member | None = None
+        self.attempts: int = 0
+        self.ever_connected: bool = False
+        self.forwarded: int = 0
+        self.confirmed: int = 0
+
+    def connected(self, now: int) -> None:
+        self.attempts = 0
+        self.ever_connected = True

@@ -1,0 +1,108 @@
+"""Redistribution: messages of a queue without a matching consumer here go to where one is.
+
+Triggers and rules follow Artemis' Redistributor (fact sheet, "Redistribution"): the last local consumer left, a remote
+consumer appeared, or no local selector takes what waits; after redistribution-delay (-1 never, 0 at once); not for
+messages of a group, not for internal queues, not while a log-view lease holds the queue. Unlike Artemis a member that is
+away is never a target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.bindings import OFF, STRICT, RemoteBinding
+from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.moves import transfer
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.reference import READY
+
+if TYPE_CHECKING:
+    from atalanta.cluster.cluster import Cluster
+
+MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+LOOKS_MAX: Final = 5_000
+TIMER: Final = "cluster.redistribute."
+
+
+class Redistribution(Observer):
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.armed: dict[str, bool] = {}
+        self.moved: int = 0
+
+    # -- triggers -------------------------------------------------------------------------------
+    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+        """A local consumer without selector takes everything: nothing to move."""
+        queue = consumer.queue
+        if consumer.selector is None and queue.name in self.armed:
+            del self.armed[queue.name]
+            self.cluster.broker.timers.cancel(TIMER + queue.name)
+
+    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        self.consider(now, consumer.queue)
+
+    def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
+        queue = self.cluster.broker.queues.get(remote.routing_name)
+        if queue is not None and queue.spec.address == remote.address:
+            self.consider(now, queue)
+
+    def consider(self, now: int, queue: Queue) -> None:
+        """Arm the queue's timer if there is a reason and a delay is set."""
+        if (
+            queue.internal
+            or queue.deleted
+            or self.cluster.mode in (OFF, STRICT)
+            or queue.spec.temporary
+        ):
+            return
+        delay_ms = self.cluster.broker.settings_of(queue.spec.address).redistribution_delay_ms
+        if delay_ms < 0 or queue.name in self.armed or not self._somebody_elsewhere(queue):
+            return
+        self.armed[queue.name] = True
+        self.cluster.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
+
+    def _somebody_elsewhere(self, queue: Queue) -> bool:
+        address = self.cluster.broker.addresses.get(queue.spec.address)
+        group = None if address is None else address.groups.get(queue.name)
+        if group is None:
+            return False
+        for remote in group.remotes:
+            if remote.connected and remote.consumer_count > 0:
+                return True
+        return False
+
+    # -- moving ---------------------------------------------------------------------------------
+    def on_timer(self, now: int, key: str) -> None:
+        name = key[len(TIMER) :]
+        self.armed.pop(name, None)
+        broker = self.cluster.broker
+        queue = broker.queues.get(name)
+        if queue is None or queue.active_lease() is not None:
+            return
+        address = broker.addresses.get(queue.spec.address)
+        group = None if address is None else address.groups.get(name)
+        if group is None:
+            return
+        moves = 0
+        start = queue.index_of(queue.cursor)
+        waiting = queue.references[start : start + LOOKS_MAX]
+        for reference in waiting:
+            if reference.state != READY or reference.message.group_id is not None:
+                continue
+            if queue.has_match(reference.message):
+                continue
+            target = group.redistribution_target(reference.message)
+            if target is None:
+                continue
+            transfer(
+                broker, reference, target.forward, target.remote_id.to_bytes(8, "big", signed=True)
+            )
+            moves += 1
+            if moves >= MOVES_MAX:
+                self.armed[name] = True
+                broker.timers.set(key, now)
+                break
+        self.moved += moves
+        if moves:
+            broker.trace.count("messages_redistributed", moves)

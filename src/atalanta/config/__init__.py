@@ -1,0 +1,1 @@
+"""Configuration files, Artemis' own: read whole, checked whole, reported whole."""

@@ -1,0 +1,312 @@
+"""Artemis' `broker.xml`, read as it is.
+
+Everything wrong is reported together, with file and line. What Artemis knows and this version
+does not do is collected for one list at start; nothing is skipped in silence. Sections about
+clustering are read in cluster_xml.py, addresses, settings and permissions in address_xml.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from atalanta.config import names
+from atalanta.config.address_xml import AddressSections
+from atalanta.config.cluster_xml import ClusterSections
+from atalanta.config.configuration import Configuration, instance_folder
+from atalanta.config.problems import Report, nearest
+from atalanta.config.xml_reader import XmlReader, into
+from atalanta.config.xml_tree import Node, TreeReader
+from atalanta.kernel.config import BrokerConfig
+from atalanta.wire.core.config import (
+    SERVED_PROTOCOLS,
+    AcceptorConfig,
+    parse_acceptor,
+    parse_connector,
+)
+from atalanta.wire.uri import UriError
+
+ROOT: Final = "configuration"
+IN_VM: Final = ("vm://", "in-vm://")
+
+
+def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Configuration:
+    """The configuration in `path`. `values` are what `${name}` stands for (system properties,
+    environment); `artemis.instance` and `artemis.instance.etc` are known besides. ConfigError
+    with all problems."""
+    report = Report()
+    configuration = Configuration(path, instance_folder(path))
+    known = {
+        "artemis.instance": str(configuration.instance),
+        "artemis.instance.etc": str(path.resolve().parent),
+        **(values or {}),
+    }
+    root = TreeReader(report, known).read(path)
+    if root is not None:
+        BrokerXml(configuration, report).read(root)
+    configuration.unsupported = report.unsupported
+    configuration.warnings.extend(report.warnings)
+    report.check()
+    return configuration
+
+
+class BrokerXml:
+    """Reads the tree of one file into `configuration`."""
+
+    def __init__(self, configuration: Configuration, report: Report) -> None:
+        self.configuration = configuration
+        self.report = report
+        self.reader = XmlReader(report)
+        self.addresses = AddressSections(configuration, report)
+        self.cluster = ClusterSections(configuration, report)
+        self.defined: set[str] = set()
+
+    def read(self, root: Node) -> None:
+        if root.name == "core":
+            self._core(root)
+            return
+        if root.name != ROOT:
+            self.report.problem(
+                root.file,
+                root.line,
+                f"the root element is <{root.name}>, not <{ROOT}>",
+                "Artemis' broker.xml is expected",
+            )
+            return
+        cores = 0
+        for child in root.children:
+            if child.name == "core":
+                cores += 1
+                self._core(child)
+            elif child.name == "jms":
+                self.report.without_effect(
+                    child.file,
+                    child.line,
+                    "jms",
+                    "section of Artemis 1: write <addresses> in <core>",
+                )
+            else:
+                self.report.problem(
+                    child.file,
+                    child.line,
+                    f"unknown element <{child.name}> in <{ROOT}>",
+                    nearest(child.name, ["core", "jms"]),
+                )
+        if cores != 1:
+            self.report.problem(root.file, root.line, f"<{ROOT}> holds one <core>, not {cores}")
+
+    def _core(self, core: Node) -> None:
+        broker = self.configuration.broker
+        handlers = {
+            "acceptors": self._acceptors,
+            "connectors": self._connectors,
+            "ha-policy": self._ha_policy,
+            "wildcard-addresses": self._wildcards,
+            "global-max-size": self._global_max_size,
+            "cluster-password": self._cluster_password,
+            **self.addresses.handlers(),
+            **self.cluster.handlers(),
+        }
+        targets = [into(broker), into(self.configuration.journal)]
+        self.reader.read(core, targets, handlers, names.CORE)
+        self.addresses.finish()
+        self.cluster.finish()
+        self._check_acceptors(core)
+        self._warn()
+
+    def _acceptors(self, section: Node) -> None:
+        for child in self._named(section, "acceptor"):
+            text = self._transport(child)
+            if text is None:
+                continue
+            if text.startswith(IN_VM):
+                self._in_vm(child)
+                continue
+            try:
+                acceptor = parse_acceptor(child.attributes["name"], text)
+            except UriError as error:
+                self.report.problem(child.file, child.line, f"acceptor: {error}")
+                continue
+            others = [name for name in acceptor.protocols if name not in SERVED_PROTOCOLS]
+            if not any(acceptor.serves(protocol) for protocol in SERVED_PROTOCOLS):
+                self.report.without_effect(
+                    child.file,
+                    child.line,
+                    f"acceptor {acceptor.name}",
+                    f"not opened: {', '.join(others)} not supported yet",
+                )
+                continue
+            self._list_unused(child, acceptor.unused)
+            if others:
+                self.report.without_effect(
+                    child.file,
+                    child.line,
+                    f"acceptor {acceptor.name}: {', '.join(others)}",
+                    "protocols that are not supported yet",
+                )
+            self.configuration.acceptors.append(acceptor)
+
+    def _connectors(self, section: Node) -> None:
+        for child in self._named(section, "connector"):
+            text = self._transport(child)
+            if text is None:
+                continue
+            if text.startswith(IN_VM):
+                self._in_vm(child)
+                continue
+            try:
+                connector = parse_connector(child.attributes["name"], text)
+            except UriError as error:
+                self.report.problem(child.file, child.line, f"connector: {error}")
+                continue
+            self._list_unused(child, connector.unused)
+            self.configuration.connectors[connector.name] = connector
+
+    def _named(self, section: Node, name: str) -> list[Node]:
+        """Children called `name` that have a name of their own, each once."""
+        found: list[Node] = []
+        seen: set[str] = set()
+
+        def take(child: Node) -> None:
+            own = child.attributes.get("name", "")
+            if not own:
+                self.report.problem(child.file, child.line, f"a <{name}> needs a name")
+            elif own in seen:
+                self.report.problem(child.file, child.line, f"{name} '{own}' is given twice")
+            else:
+                seen.add(own)
+                found.append(child)
+
+        self.reader.read(section, [], {name: take})
+        return found
+
+    def _transport(self, node: Node) -> str | None:
+        """The URI of an acceptor or connector; the old form with <factory-class> and <param> is
+        turned into one.
+        """
+        for name in node.attributes:
+            if name != "name":
+                self.report.problem(
+                    node.file, node.line, f"unknown attribute '{name}' of <{node.name}>"
+                )
+        if not node.children:
+            if not node.text:
+                self.report.problem(node.file, node.line, f"an empty <{node.name}>")
+                return None
+            return node.text
+        params: dict[str, str] = {}
+        factory = ""
+        for child in node.children:
+            if child.name == "factory-class":
+                factory = child.text
+            elif child.name == "param":
+                params[child.attributes.get("key", "")] = child.attributes.get("value", "")
+            else:
+                self.reader.unknown(child, node, ["factory-class", "param"])
+        if "InVM" in factory:
+            return "vm://0"
+        host = params.pop("host", "localhost")
+        port = params.pop("port", "61616")
+        options = ";".join(f"{key}={value}" for key, value in params.items())
+        return f"tcp://{host}:{port}" + (f"?{options}" if options else "")
+
+    def _in_vm(self, node: Node) -> None:
+        self.report.without_effect(
+            node.file,
+            node.line,
+            f"{node.name} {node.attributes['name']}",
+            "there are no connections within the process",
+        )
+
+    def _list_unused(self, node: Node, unused: list[tuple[str, str]]) -> None:
+        """One line for all parameters that share a reason."""
+        reasons: dict[str, list[str]] = {}
+        for name, why in unused:
+            reasons.setdefault(why, []).append(name)
+        for why, parameters in reasons.items():
+            what = f"{node.name} {node.attributes['name']}: {', '.join(parameters)}"
+            self.report.without_effect(node.file, node.line, what, why)
+
+    def _check_acceptors(self, core: Node) -> None:
+        connections = {each.name for each in self.configuration.cluster_connections}
+        for acceptor in self.configuration.acceptors:
+            wanted = acceptor.cluster_connection
+            if wanted is not None and wanted not in connections:
+                self.report.problem(
+                    core.file,
+                    core.line,
+                    f"acceptor '{acceptor.name}': there is no cluster-connection '{wanted}'",
+                    nearest(wanted, sorted(connections)),
+                )
+
+    def _ha_policy(self, node: Node) -> None:
+        """Only "a primary without a backup" is what this version is; a backup must not start as a
+        primary.
+        """
+        policies = [child.name for child in node.children]
+        if len(node.children) == 1 and policies[0] in ("primary-only", "live-only"):
+            for child in node.children[0].children:
+                self.report.without_effect(
+                    child.file, child.line, child.name, "scaling down is not supported yet"
+                )
+            return
+        for policy in node.children:
+            for role in policy.children:
+                if role.name in ("backup", "slave") and policy.name != "colocated":
+                    self.report.problem(
+                        role.file,
+                        role.line,
+                        "this file describes a backup, which is not supported yet",
+                        "started as it is, it would be a second primary",
+                    )
+        self.report.without_effect(
+            node.file, node.line, "ha-policy", "not supported yet: this node has no backup"
+        )
+
+    def _wildcards(self, node: Node) -> None:
+        wildcard = self.configuration.broker.wildcard
+        self.reader.read(
+            node, [into(wildcard)], without_effect={"enabled": "old name of routing-enabled"}
+        )
+        for text in (wildcard.delimiter, wildcard.any_words, wildcard.single_word):
+            if len(text) != 1:
+                self.report.problem(
+                    node.file, node.line, f"'{text}' in <{node.name}> is not one character"
+                )
+
+    def _global_max_size(self, node: Node) -> None:
+        """-1 means absent: Artemis then takes half of the heap, we our default."""
+        only = Node("core", "", node.file, node.line, {}, "", [node])
+        self.reader.read(only, [into(self.configuration.broker)])
+        broker = self.configuration.broker
+        if broker.global_max_size_bytes < 0:
+            broker.global_max_size_bytes = BrokerConfig().global_max_size_bytes
+
+    def _cluster_password(self, node: Node) -> None:
+        if node.text.startswith("ENC("):
+            self.report.problem(
+                node.file,
+                node.line,
+                "a masked cluster-password cannot be read",
+                "write it plainly, or as ${name} and set that environment variable",
+            )
+        self.configuration.broker.cluster_password = node.text
+
+    def _warn(self) -> None:
+        configuration = self.configuration
+        broker = configuration.broker
+        if not broker.security_enabled:
+            configuration.warnings.append(
+                "security-enabled is false: everybody may connect and do everything"
+            )
+        settings = configuration.cluster_settings()
+        if settings is not None and settings.has_default_password:
+            configuration.warnings.append(
+                "cluster-user and cluster-password are as shipped: everybody knows them"
+            )
+        if not configuration.acceptors:
+            configuration.warnings.append("there is no acceptor for CORE: nobody can connect")
+
+
+__all__ = ["AcceptorConfig", "read_broker_xml"]

@@ -1,0 +1,287 @@
+"""Sections of broker.xml about clustering: broadcast and discovery groups, cluster connections."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Final
+
+from atalanta.cluster.config import (
+    LOAD_BALANCING,
+    OFF,
+    ON_DEMAND,
+    STRICT,
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    DiscoveryGroupConfig,
+)
+from atalanta.config.configuration import Configuration
+from atalanta.config.names import JGROUPS
+from atalanta.config.problems import Report, nearest
+from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
+from atalanta.config.xml_tree import Node
+from atalanta.wire.uri import UriError, parse_params
+
+# Names in a cluster-connection URI are those of the setters of Artemis'
+# ClusterConnectionConfiguration.
+URI_NAMES: Final[dict[str, str]] = {
+    "address": "address",
+    "connectorName": "connector",
+    "clientFailureCheckPeriod": "check_period_ms",
+    "connectionTTL": "connection_ttl_ms",
+    "retryInterval": "retry_interval_ms",
+    "retryIntervalMultiplier": "retry_interval_multiplier",
+    "maxRetryInterval": "max_retry_interval_ms",
+    "initialConnectAttempts": "initial_connect_attempts",
+    "reconnectAttempts": "reconnect_attempts",
+    "callTimeout": "call_timeout_ms",
+    "callFailoverTimeout": "call_failover_timeout_ms",
+    "duplicateDetection": "use_duplicate_detection",
+    "messageLoadBalancingType": "message_load_balancing",
+    "maxHops": "max_hops",
+    "confirmationWindowSize": "confirmation_window_bytes",
+    "producerWindowSize": "producer_window_bytes",
+    "minLargeMessageSize": "min_large_message_bytes",
+    "clusterNotificationInterval": "notification_interval_ms",
+    "clusterNotificationAttempts": "notification_attempts",
+    "topologyScannerAttempts": "topology_scanner_attempts",
+    "clientId": "client_id",
+}
+
+
+class ClusterSections:
+    def __init__(self, configuration: Configuration, report: Report) -> None:
+        self.configuration = configuration
+        self.report = report
+        self.reader = XmlReader(report)
+        self.references: list[tuple[Node, str, str]] = []  # (where, "connector"…, name)
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "broadcast-groups": self._broadcast_groups,
+            "discovery-groups": self._discovery_groups,
+            "cluster-connections": self._cluster_connections,
+        }
+
+    def finish(self) -> None:
+        """Every name that was referred to must be defined, anywhere in the file."""
+        defined = {
+            "connector": list(self.configuration.connectors),
+            "discovery-group": list(self.configuration.discovery_groups),
+        }
+        for node, kind, name in self.references:
+            if name not in defined[kind]:
+                self.report.problem(
+                    node.file,
+                    node.line,
+                    f"there is no {kind} '{name}'",
+                    nearest(name, defined[kind]),
+                )
+
+    # groups
+
+    def _broadcast_groups(self, section: Node) -> None:
+        def group(node: Node) -> None:
+            config = BroadcastGroupConfig()
+
+            def connector(child: Node) -> None:
+                name = self._connector_ref(child)
+                if name:
+                    config.connectors.append(name)
+
+            self.reader.read(node, [into(config)], {"connector-ref": connector}, JGROUPS)
+            if self._usable(
+                node, config, [each.name for each in self.configuration.broadcast_groups]
+            ):
+                self.configuration.broadcast_groups.append(config)
+
+        self.reader.read(section, [], {"broadcast-group": group})
+
+    def _discovery_groups(self, section: Node) -> None:
+        def group(node: Node) -> None:
+            config = DiscoveryGroupConfig()
+            self.reader.read(node, [into(config)], {}, JGROUPS)
+            if self._usable(node, config, list(self.configuration.discovery_groups)):
+                self.configuration.discovery_groups[config.name] = config
+
+        self.reader.read(section, [], {"discovery-group": group})
+
+    def _usable(
+        self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig, taken: list[str]
+    ) -> bool:
+        if not config.name:
+            self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
+            return False
+        if config.name in taken:
+            self.report.problem(node.file, node.line, f"{node.name} '{config.name}' is given twice")
+            return False
+        jgroups = any(child.name in JGROUPS for child in node.children)
+        if not config.group_address or config.group_port < 1:
+            self.report.problem(
+                node.file,
+                node.line,
+                f"{node.name} '{config.name}' needs group-address and group-port",
+                "JGroups is not supported" if jgroups else "",
+            )
+            return False
+        return True
+
+    def _connector_ref(self, node: Node) -> str:
+        """Text, or the attribute of older files: `<connector-ref connector-name="x"/>`."""
+        self.reader.read(
+            Node(
+                node.name, node.namespace, node.file, node.line, node.attributes, "", node.children
+            ),
+            [],
+            attributes=("connector-name",),
+        )
+        name = node.text or node.attributes.get("connector-name", "")
+        if not name:
+            self.report.problem(node.file, node.line, "a <connector-ref> names a connector")
+        else:
+            self.references.append((node, "connector", name))
+        return name
+
+    # cluster connections
+
+    def _cluster_connections(self, section: Node) -> None:
+        handlers = {
+            "cluster-connection": self._connection,
+            "cluster-connection-uri": self._uri_element,
+        }
+        self.reader.read(section, [], handlers)
+
+    def _connection(self, node: Node) -> None:
+        config = ClusterConnectionConfig()
+
+        def connector(child: Node) -> None:
+            config.connector = self._connector_ref(child)
+
+        def static(child: Node) -> None:
+            self._static(child, config)
+
+        def discovery(child: Node) -> None:
+            self._discovery_ref(child, config)
+
+        handlers: dict[str, Handler] = {
+            "connector-ref": connector,
+            "static-connectors": static,
+            "discovery-group-ref": discovery,
+        }
+        if "uri" in node.attributes:
+            self._read_uri(node, node.attributes["uri"], config)
+        self.reader.read(node, [into(config)], handlers, attributes=("uri",))
+        given = any(child.name == "message-load-balancing" for child in node.children)
+        if config.forward_when_no_consumers is not None and not given:
+            strict = config.forward_when_no_consumers
+            config.message_load_balancing = STRICT if strict else ON_DEMAND
+        self._add(node, config)
+
+    def _add(self, node: Node, config: ClusterConnectionConfig) -> None:
+        taken = [each.name for each in self.configuration.cluster_connections]
+        if not config.name:
+            self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
+        elif config.name in taken:
+            self.report.problem(
+                node.file, node.line, f"cluster-connection '{config.name}' is given twice"
+            )
+        elif not config.connector:
+            self.report.problem(
+                node.file, node.line, f"cluster-connection '{config.name}' needs a connector-ref"
+            )
+        elif config.static and config.discovery_group is not None:
+            self.report.problem(
+                node.file,
+                node.line,
+                f"cluster-connection '{config.name}' has static connectors and a discovery group",
+                "keep one of them",
+            )
+        else:
+            self.configuration.cluster_connections.append(config)
+
+    def _static(self, node: Node, config: ClusterConnectionConfig) -> None:
+        config.static = True
+
+        def connector(child: Node) -> None:
+            name = self._connector_ref(child)
+            if name:
+                config.static_connectors.append(name)
+
+        self.reader.read(
+            node, [], {"connector-ref": connector}, attributes=("allow-direct-connections-only",)
+        )
+        text = node.attributes.get("allow-direct-connections-only", "false")
+        try:
+            config.allow_direct_connections_only = boolean(text)
+        except BadValue as error:
+            self.report.problem(node.file, node.line, f"allow-direct-connections-only: {error}")
+
+    def _discovery_ref(self, node: Node, config: ClusterConnectionConfig) -> None:
+        self.reader.read(node, [], attributes=("discovery-group-name",))
+        name = node.attributes.get("discovery-group-name", "")
+        if not name:
+            self.report.problem(node.file, node.line, "a <discovery-group-ref> names a group")
+            return
+        config.discovery_group = name
+        self.references.append((node, "discovery-group", name))
+
+    # URI form
+
+    def _uri_element(self, node: Node) -> None:
+        """`<cluster-connection-uri name="x" address="static://(c1,c2)?maxHops=1"/>`; also
+        multicast://group.
+        """
+        config = ClusterConnectionConfig(name=node.attributes.get("name", ""))
+        self.reader.read(node, [], attributes=("name", "address"))
+        self._read_uri(node, node.attributes.get("address", ""), config)
+        self._add(node, config)
+
+    def _read_uri(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
+        body, _, query = text.partition("?")
+        scheme, separator, rest = body.partition("://")
+        if separator and scheme == "static":
+            config.static = True
+            for name in rest.strip("()").split(","):
+                if name.strip():
+                    config.static_connectors.append(name.strip())
+                    self.references.append((node, "connector", name.strip()))
+        elif separator and scheme == "multicast" and rest:
+            config.discovery_group = rest.rstrip("/")
+            self.references.append((node, "discovery-group", config.discovery_group))
+        else:
+            self.report.problem(
+                node.file,
+                node.line,
+                f"'{text}' is neither static://(connector,connector) nor multicast://discovery-group",
+            )
+            return
+        try:
+            params = parse_params(query)
+        except UriError as error:
+            self.report.problem(node.file, node.line, str(error))
+            return
+        self._uri_params(node, params, config)
+
+    def _uri_params(
+        self, node: Node, params: dict[str, str], config: ClusterConnectionConfig
+    ) -> None:
+        described: dict[str, Any] = {entry.name: entry for entry in fields(config)}
+        for name, text in params.items():
+            if name == "name":
+                config.name = config.name or text
+            elif name == "allowDirectConnectionsOnly":
+                config.allow_direct_connections_only = text.lower() == "true"
+            elif name in URI_NAMES:
+                attribute = URI_NAMES[name]
+                try:
+                    setattr(config, attribute, convert(text, described[attribute].metadata))
+                except BadValue as error:
+                    self.report.problem(node.file, node.line, f"{name}: {error}")
+            else:
+                self.report.problem(
+                    node.file, node.line, f"unknown parameter '{name}'", nearest(name, URI_NAMES)
+                )
+        if "connectorName" in params:
+            self.references.append((node, "connector", config.connector))
+
+
+__all__ = ["LOAD_BALANCING", "OFF", "ClusterSections"]

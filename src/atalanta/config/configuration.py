@@ -1,0 +1,76 @@
+"""The whole of one node's configuration, as read from its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from atalanta.cluster.config import (
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    ClusterSettings,
+    DiscoveryGroupConfig,
+)
+from atalanta.config.problems import Unsupported
+from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.store.options import JournalOptions
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+
+
+def instance_folder(path: Path) -> Path:
+    """The parent of `etc/` when the file lies in a folder of that name, else the file's own
+    folder.
+    """
+    folder = path.resolve().parent
+    return folder.parent if folder.name == "etc" else folder
+
+
+@dataclass
+class Configuration:
+    """`unsupported` and `warnings` are for the user to see once at start."""
+
+    path: Path
+    instance: Path
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
+    journal: JournalOptions = field(default_factory=JournalOptions)
+    acceptors: list[AcceptorConfig] = field(default_factory=list)
+    connectors: dict[str, ConnectorConfig] = field(default_factory=dict)
+    broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
+    discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
+    cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
+    unsupported: list[Unsupported] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def journal_folder(self) -> Path:
+        """Absolute: relative folders lie under the instance folder."""
+        return self.instance / self.journal.directory
+
+    @property
+    def users_folder(self) -> Path:
+        """Where artemis-users.properties and artemis-roles.properties are looked for."""
+        return self.path.resolve().parent
+
+    def address_settings(self) -> AddressSettingsRepository:
+        """The address settings, ready to be asked."""
+        repository = AddressSettingsRepository(
+            self.broker.wildcard, self.broker.literal_match_markers
+        )
+        for setting in self.broker.address_settings:
+            repository.add(setting.match, setting.values)
+        return repository
+
+    def cluster_settings(self) -> ClusterSettings | None:
+        """What the cluster part of the node needs; None without a cluster connection."""
+        if not self.cluster_connections:
+            return None
+        return ClusterSettings(
+            self.cluster_connections,
+            self.connectors,
+            self.broadcast_groups,
+            self.discovery_groups,
+            self.broker.cluster_user,
+            self.broker.cluster_password,
+            self.broker.internal_naming_prefix,
+        )

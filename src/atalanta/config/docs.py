@@ -1,0 +1,141 @@
+"""Prints docs/config.md from the descriptions beside the code: `python -m atalanta.config.docs >
+docs/config.md`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import Field, fields
+from typing import Any, Final
+
+from atalanta.cluster.config import (
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    DiscoveryGroupConfig,
+)
+from atalanta.config import names
+from atalanta.kernel.config import BrokerConfig, QueueConfig
+from atalanta.kernel.security import PERMISSIONS
+from atalanta.kernel.settings import AddressSettings
+from atalanta.kernel.wildcard import WildcardConfiguration
+from atalanta.store.options import JournalOptions
+from atalanta.wire.core.config import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
+
+SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
+    ("`<core>`: the broker", "Elements directly below `<core>`.", BrokerConfig),
+    ("`<core>`: the journal", "Elements directly below `<core>`.", JournalOptions),
+    ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
+    ("`<connector>`", "Parameters of `tcp://host:port?key=value;key=value`.", ConnectorConfig),
+    (
+        "`<broadcast-group>`",
+        "With `<connector-ref>` for every connector that is announced.",
+        BroadcastGroupConfig,
+    ),
+    ("`<discovery-group>`", "", DiscoveryGroupConfig),
+    (
+        "`<cluster-connection>`",
+        "With either `<static-connectors>` or `<discovery-group-ref discovery-group-name=…/>`;"
+        " also as"
+        ' `<cluster-connection-uri name=… address="static://(connector,connector)?maxHops=1"/>`.',
+        ClusterConnectionConfig,
+    ),
+    (
+        "`<address-setting match=…>`",
+        "All matches of an address are merged: for each element the most specific one that has it.",
+        AddressSettings,
+    ),
+    ("`<queue>`", "Below `<anycast>` or `<multicast>` of an `<address>`.", QueueConfig),
+    ("`<wildcard-addresses>`", "", WildcardConfiguration),
+)
+
+HEAD: Final = """# Configuration
+
+Atalanta reads Artemis' `broker.xml`. This page is printed from the code
+(`python -m atalanta.config.docs`).
+
+- Unknown elements and attributes, and bad values, keep the node from starting; all of them are
+  reported at once, with file and line.
+- What Artemis knows and Atalanta does not do is listed once at start ("no effect" below).
+- `${name}` and `${name:default}` are replaced from the environment; `artemis.instance` and
+  `artemis.instance.etc` are known besides. Without value and default it is an error.
+- Sizes take `K`, `M`, `G` (also `KB`, `KiB` …), all powers of 1024.
+- Relative data folders lie under the instance folder: the parent of `etc/` when the file is in a
+  folder of that name, else the file's own folder.
+- `<xi:include href="…"/>` takes local files below the folder of the `broker.xml`.
+- Users are read from `artemis-users.properties` (`user = password`, or `ENC(…)` as
+  `artemis mask --hash` prints it) and `artemis-roles.properties` (`role = user1,user2`) beside the
+  `broker.xml`.
+"""
+
+
+def page() -> str:
+    """docs/config.md."""
+    parts = [HEAD]
+    for title, text, described in SECTIONS:
+        parts.append(_section(title, text, described))
+    parts.append(_security())
+    parts.append(_list("`<core>`: known, without effect", names.CORE))
+    parts.append(_list("Acceptor and connector parameters: known, without effect", UNUSED))
+    parts.append(_list("Acceptor and connector parameters: refused when true", REFUSED))
+    return "\n".join(parts)
+
+
+def _section(title: str, text: str, described: type[Any]) -> str:
+    lines = [f"## {title}", ""]
+    if text:
+        lines += [text, ""]
+    lines += ["| name | default | unit | meaning |", "|---|---|---|---|"]
+    entries = [entry for entry in fields(described) if entry.metadata]
+    for entry in entries:
+        lines.append(_row(entry))
+    return "\n".join(lines) + "\n"
+
+
+def _row(entry: Field[Any]) -> str:
+    metadata = entry.metadata
+    name = f"`{metadata['xml']}`"
+    if metadata["also"]:
+        name += " (" + ", ".join(f"`{old}`" for old in metadata["also"]) + ")"
+    why = metadata["why"]
+    if metadata["choices"]:
+        why += ": " + ", ".join(metadata["choices"])
+    if not metadata["supported"]:
+        why = f"*no effect* – {why}"
+    return f"| {name} | {_default(entry)} | {metadata['unit']} | {why.replace('|', '/')} |"
+
+
+def _default(entry: Field[Any]) -> str:
+    value: Any = entry.default
+    choices = entry.metadata["choices"]
+    if choices is not None:
+        for text, meant in choices.items():
+            if meant == value:
+                return str(text)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or value == "" or value == ():
+        return ""
+    if entry.metadata["unit"] == "bytes" and value > 0 and value % 1024 == 0:
+        mebibytes, rest = divmod(value, 1024 * 1024)
+        return f"{value // 1024}K" if rest else f"{mebibytes}M"
+    return f"`{value}`" if isinstance(value, str) else str(value)
+
+
+def _security() -> str:
+    return (
+        "## `<security-setting match=…>`\n\n"
+        'Holds `<permission type="…" roles="role,role"/>`. Of all matches the most specific one '
+        "decides alone; where none matches nobody may; the cluster user may everything. "
+        "`<role-mapping from=… to=…/>` replaces role names.\n\n"
+        f"Types: {', '.join(f'`{name}`' for name in PERMISSIONS)}.\n"
+    )
+
+
+def _list(title: str, entries: dict[str, str]) -> str:
+    lines = [f"## {title}", "", "| name | reason |", "|---|---|"]
+    lines += [f"| `{name}` | {why} |" for name, why in entries.items()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

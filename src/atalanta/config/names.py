@@ -1,0 +1,89 @@
+"""Names of Artemis' `<core>` that this version knows but does not act on (fact sheet C1-C13, XSD
+of 2.44).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_NO_JVM: Final = "there is no JVM"
+_NO_THREADS: Final = "this broker has one loop"
+_NO_JMX: Final = "there is no JMX"
+_NO_PLUGINS: Final = "Java classes cannot be loaded"
+_LATER: Final = "not supported yet"
+_METRICS: Final = "not supported yet; see the metrics of this broker"
+
+CORE: Final[dict[str, str]] = {
+    "system-property-prefix": "broker properties are not read",
+    "amqp-use-core-subscription-naming": _LATER,
+    "resolve-protocols": "protocols are built in",
+    "scheduled-thread-pool-max-size": _NO_THREADS,
+    "thread-pool-max-size": _NO_THREADS,
+    "async-connection-execution-enabled": _NO_THREADS,
+    "message-expiry-thread-priority": _NO_THREADS,
+    "wild-card-routing-enabled": "wildcard addresses do not route yet",
+    "password-codec": _NO_PLUGINS,
+    "mask-password": "passwords are written plainly or hashed",
+    "log-delegate-factory-class-name": _NO_PLUGINS,
+    "jmx-management-enabled": _NO_JMX,
+    "jmx-domain": _NO_JMX,
+    "jmx-use-broker-name": _NO_JMX,
+    "message-counter-enabled": _METRICS,
+    "message-counter-sample-period": _METRICS,
+    "message-counter-max-day-history": _METRICS,
+    "configuration-file-refresh-period": "the file is read once, at start",
+    "remoting-incoming-interceptors": _NO_PLUGINS,
+    "remoting-outgoing-interceptors": _NO_PLUGINS,
+    "persist-delivery-count-before-delivery": _LATER,
+    "mqtt-session-scan-interval": "MQTT is not supported yet",
+    "mqtt-session-state-persistence-timeout": "MQTT is not supported yet",
+    "mqtt-subscription-persistence-enabled": "MQTT is not supported yet",
+    "diverts": "diverts are not supported yet",
+    "bridges": "bridges are not supported yet",
+    "federations": "federation is not supported yet",
+    "broker-connections": "AMQP broker connections are not supported yet",
+    "connection-routers": "connection routers are not supported yet",
+    "grouping-handler": "message groups across nodes are not supported yet",
+    "journal-retention-directory": "the journal is not retained",
+    "server-dump-interval": _METRICS,
+    "memory-warning-threshold": _NO_JVM,
+    "memory-measure-interval": _NO_JVM,
+    "store": "messages are kept in the journal's files",
+    "critical-analyzer": _NO_THREADS,
+    "critical-analyzer-timeout": _NO_THREADS,
+    "critical-analyzer-check-period": _NO_THREADS,
+    "critical-analyzer-policy": _NO_THREADS,
+    "mirror-ack-manager-queue-attempts": "mirrors are not supported yet",
+    "mirror-ack-manager-page-attempts": "mirrors are not supported yet",
+    "mirror-ack-manager-retry-delay": "mirrors are not supported yet",
+    "mirror-ack-manager-warn-unacked": "mirrors are not supported yet",
+    "mirror-page-transaction": "mirrors are not supported yet",
+    "view-permission-method-match-pattern": _LATER,
+    "management-message-rbac": _LATER,
+    "management-rbac-prefix": _LATER,
+    "broker-plugins": _NO_PLUGINS,
+    "metrics-plugin": _NO_PLUGINS,
+    "metrics": _METRICS,
+    "resource-limit-settings": "limits of single users are not supported yet",
+    "connector-services": _NO_PLUGINS,
+    "network-check-list": "the network is not probed",
+    "network-check-URL-list": "the network is not probed",
+    "network-check-period": "the network is not probed",
+    "network-check-timeout": "the network is not probed",
+    "network-check-NIC": "the network is not probed",
+    "network-check-ping-command": "the network is not probed",
+    "network-check-ping6-command": "the network is not probed",
+    # Gone from Artemis' schema, still found in files of Artemis 1 and HornetQ.
+    "clustered": "told by <cluster-connections>",
+    "backup": "see <ha-policy>",
+    "shared-store": "see <ha-policy>",
+    "allow-failback": "see <ha-policy>",
+    "failover-on-shutdown": "see <ha-policy>",
+    "perf-blast-pages": "gone from Artemis",
+    "run-sync-speed-test": "gone from Artemis",
+}
+
+JGROUPS: Final[dict[str, str]] = {
+    "jgroups-file": "JGroups is not supported: use UDP or static connectors",
+    "jgroups-channel": "JGroups is not supported: use UDP or static connectors",
+}

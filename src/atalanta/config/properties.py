@@ -1,0 +1,114 @@
+"""Java `.properties` files, and `${name:default}` in texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+ROUNDS_MAX: Final = 100  # replacements in one text, so that values naming each other end
+TEXT_MAX: Final = 1024 * 1024
+ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+BLANKS: Final = " \t\f"
+
+
+@dataclass(frozen=True)
+class Entry:
+    key: str
+    value: str
+    line: int
+
+
+class PropertiesError(ValueError):
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
+        self.text = text
+
+
+def parse_properties(text: str) -> list[Entry]:
+    """Entries in the order of the file: `key=value`, `key:value` or `key value`, `#` and `!`
+    comments, `\\` at a line's end, backslash escapes. PropertiesError for a malformed `\\uXXXX`."""
+    entries: list[Entry] = []
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    at = 0
+    while at < len(lines):
+        number = at + 1
+        line = lines[at].lstrip(BLANKS)
+        at += 1
+        if not line or line[0] in "#!":
+            continue
+        while _continues(line):
+            line = line[:-1]
+            if at >= len(lines):
+                break
+            line += lines[at].lstrip(BLANKS)
+            at += 1
+        entries.append(_entry(line, number))
+    return entries
+
+
+def substitute(text: str, values: Mapping[str, str]) -> str:
+    """`text` with every `${name}` and `${name:default}` replaced, as Artemis' XMLUtil does: from
+    the left, also within what was put in. KeyError (name) where there is neither value nor
+    default; ValueError if it does not end."""
+    for _ in range(ROUNDS_MAX):
+        start = text.find("${")
+        end = text.find("}", start)
+        if start < 0 or end < 0:
+            return text
+        whole = text[start : end + 1]
+        name, colon, default = whole[2:-1].partition(":")
+        value = values.get(name.strip())
+        if value is None:
+            if not colon:
+                raise KeyError(name.strip())
+            value = default.strip()
+        text = text.replace(whole, value)
+        if len(text) > TEXT_MAX:
+            break
+    raise ValueError("the placeholders of this text replace each other without end")
+
+
+def _continues(line: str) -> bool:
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def _entry(line: str, number: int) -> Entry:
+    end = 0
+    while end < len(line):
+        if line[end] == "\\":
+            end += 2
+            continue
+        if line[end] in "=:" or line[end] in BLANKS:
+            break
+        end += 1
+    rest = line[end:].lstrip(BLANKS)
+    if rest and rest[0] in "=:":
+        rest = rest[1:].lstrip(BLANKS)
+    return Entry(_unescape(line[:end], number), _unescape(rest, number), number)
+
+
+def _unescape(text: str, line: int) -> str:
+    if "\\" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character != "\\" or at + 1 >= len(text):
+            parts.append(character)
+            at += 1
+            continue
+        escaped = text[at + 1]
+        at += 2
+        if escaped == "u":
+            digits = text[at : at + 4]
+            if len(digits) < 4 or any(digit not in "0123456789abcdefABCDEF" for digit in digits):
+                raise PropertiesError(line, f"'\\u{digits}' is no character")
+            parts.append(chr(int(digits, 16)))
+            at += 4
+        else:
+            parts.append(ESCAPES.get(escaped, escaped))
+    # Characters beyond the first 65,536 are written as two escapes.
+    return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,157 @@
+"""An XML file as plain nodes that know their file and line.
+
+lxml parses, without DTDs, entities and network. XInclude takes local files below the folder of
+the first file, and nothing else. Placeholders are replaced here, so that no reader sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from lxml import etree
+
+from atalanta.config.problems import Report
+from atalanta.config.properties import substitute
+
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+INCLUDE_DEPTH_MAX: Final = 10
+INCLUDES_MAX: Final = 200  # files taken in by one configuration
+XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
+FOREIGN_ATTRIBUTES: Final = (
+    "{http://www.w3.org/2001/XMLSchema-instance}",
+    "{http://www.w3.org/XML/1998/namespace}",
+)
+
+
+@dataclass
+class Node:
+    """An element: `name` without namespace, `text` what stands in it outside its children."""
+
+    name: str
+    namespace: str
+    file: str
+    line: int
+    attributes: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+    children: list[Node] = field(default_factory=list)
+
+    def all(self, name: str) -> Iterator[Node]:
+        return (child for child in self.children if child.name == name)
+
+
+class TreeReader:
+    """Reads one file and what it includes. Problems go to the report; `read` gives None without a
+    root.
+    """
+
+    def __init__(self, report: Report, values: Mapping[str, str]) -> None:
+        self.report = report
+        self.values = values
+        self.folder = Path()
+        self.includes = 0
+
+    def read(self, path: Path) -> Node | None:
+        self.folder = path.parent.resolve()
+        root = self._parse(path)
+        return None if root is None else self._node(root, path, 0)
+
+    def _parse(self, path: Path) -> Any:
+        shown = str(path)
+        try:
+            size = path.stat().st_size
+            if size > FILE_BYTES_MAX:
+                self.report.problem(shown, 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
+                return None
+            data = path.read_bytes()
+        except OSError as error:
+            self.report.problem(shown, 0, f"cannot be read: {error.strerror}")
+            return None
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            dtd_validation=False,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
+        root: Any
+        try:
+            root = etree.fromstring(data, parser)
+        except etree.XMLSyntaxError as error:
+            self.report.problem(shown, error.lineno or 0, f"no well-formed XML: {error.msg}")
+            return None
+        if root.getroottree().docinfo.doctype:
+            self.report.problem(shown, 1, "a document type (DOCTYPE) is not allowed here")
+            return None
+        return root
+
+    def _node(self, element: Any, path: Path, depth: int) -> Node:
+        name = etree.QName(element)
+        line = element.sourceline or 0
+        node = Node(name.localname, name.namespace or "", str(path), line)
+        for key, value in element.attrib.items():
+            attribute = str(key)
+            if not attribute.startswith(FOREIGN_ATTRIBUTES):
+                node.attributes[attribute] = self._replaced(str(value), node)
+        text = element.text or ""
+        for child in element:
+            if not isinstance(child.tag, str):
+                self.report.problem(
+                    str(path), child.sourceline or line, "an entity is not allowed here"
+                )
+            elif child.tag == f"{{{XINCLUDE}}}include":
+                node.children.extend(self._included(child, path, depth))
+            else:
+                node.children.append(self._node(child, path, depth))
+            text += child.tail or ""
+        node.text = self._replaced(text, node).strip()
+        return node
+
+    def _replaced(self, text: str, node: Node) -> str:
+        if "${" not in text:
+            return text
+        try:
+            return substitute(text, self.values)
+        except KeyError as missing:
+            name = missing.args[0]
+            self.report.problem(
+                node.file,
+                node.line,
+                f"'${{{name}}}' has no value in <{node.name}>",
+                f"set the environment variable {name}, or write ${{{name}:default}}",
+            )
+        except ValueError as error:
+            self.report.problem(node.file, node.line, f"in <{node.name}>: {error}")
+        return ""
+
+    def _included(self, element: Any, path: Path, depth: int) -> list[Node]:
+        line = element.sourceline or 0
+        text = self._include_problem(element, path, depth)
+        if text:
+            self.report.problem(str(path), line, text)
+            return []
+        self.includes += 1
+        target = (path.parent / element.get("href", "")).resolve()
+        if not target.is_relative_to(self.folder):
+            self.report.problem(
+                str(path),
+                line,
+                f"'{element.get('href')}' lies outside the folder of the configuration",
+            )
+            return []
+        root = self._parse(target)
+        return [] if root is None else [self._node(root, target, depth + 1)]
+
+    def _include_problem(self, element: Any, path: Path, depth: int) -> str:
+        href = element.get("href", "")
+        if not href or "://" in href or href.startswith("file:"):
+            return f"an include names a local file, not '{href}'"
+        if element.get("parse", "xml") != "xml" or element.get("xpointer") is not None:
+            return "an include takes whole XML files only"
+        if depth >= INCLUDE_DEPTH_MAX or self.includes >= INCLUDES_MAX:
+            return "too many includes"
+        return ""

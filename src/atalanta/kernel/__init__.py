@@ -1,0 +1,1 @@
+"""Broker rules. Pure: no protocol, no socket, no file, no clock, no randomness."""

@@ -1,0 +1,78 @@
+"""An address and the bindings below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.bindings import BindingGroup, RemoteBinding
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue import Queue
+
+
+class Address:
+    """`groups` by routing name, in order of creation; `mixed` when queues of both routing types exist."""
+
+    def __init__(self, name: str, anycast: bool, multicast: bool, auto_created: bool) -> None:
+        self.name = name
+        self.anycast = anycast
+        self.multicast = multicast
+        self.auto_created = auto_created
+        self.internal: bool = False
+        self.lsn: int = 0
+        self.groups: dict[str, BindingGroup] = {}
+        self.bytes: int = 0
+        self.routed: int = 0
+        self.unrouted: int = 0
+        self.swept: bool = False
+
+    def supports(self, routing_type: int) -> bool:
+        return self.anycast if routing_type == ANYCAST else self.multicast
+
+    def add_routing_type(self, routing_type: int) -> bool:
+        """True if that was new to the address."""
+        if self.supports(routing_type):
+            return False
+        if routing_type == ANYCAST:
+            self.anycast = True
+        elif routing_type == MULTICAST:
+            self.multicast = True
+        return True
+
+    def group(self, routing_name: str) -> BindingGroup:
+        found = self.groups.get(routing_name)
+        if found is None:
+            found = BindingGroup(routing_name)
+            self.groups[routing_name] = found
+        return found
+
+    def add_queue(self, queue: Queue) -> None:
+        self.group(queue.name).local = queue
+
+    def remove_queue(self, queue: Queue) -> None:
+        group = self.groups.get(queue.name)
+        if group is not None and group.local is queue:
+            group.local = None
+            if group.empty():
+                del self.groups[queue.name]
+
+    def add_remote(self, remote: RemoteBinding) -> None:
+        self.group(remote.routing_name).remotes.append(remote)
+
+    def remove_remote(self, remote: RemoteBinding) -> None:
+        group = self.groups.get(remote.routing_name)
+        if group is not None and remote in group.remotes:
+            group.remotes.remove(remote)
+            group.position = 0
+            if group.empty():
+                del self.groups[remote.routing_name]
+
+    def queues(self) -> list[Queue]:
+        return [group.local for group in self.groups.values() if group.local is not None]
+
+    def remotes(self) -> list[RemoteBinding]:
+        found: list[RemoteBinding] = []
+        for group in self.groups.values():
+            found.extend(group.remotes)
+        return found

@@ -1,0 +1,62 @@
+"""A bridge as the kernel sees it: an endpoint with one consumer, no answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.reference import DELIVERING, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.queue import Queue
+
+
+class BridgeEndpoint(Endpoint):
+    """`take` gets each message of the queue and returns its cost in credits."""
+
+    def __init__(self, take: Callable[[Reference], int]) -> None:
+        self.take = take
+
+    def consumer_of(self, queue: Queue) -> Consumer:
+        return Consumer(0, queue, self, None, False, 0)
+
+    def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
+        consumer.started = True
+        consumer.credits = window_bytes
+        consumer.queue.add_consumer(consumer)
+        broker.mark_dirty(consumer.queue)
+
+    def detach(self, broker: Broker, consumer: Consumer) -> None:
+        """What was not finished goes back to its place, to be sent again."""
+        consumer.closed = True
+        queue = consumer.queue
+        if consumer in queue.consumers:
+            queue.remove_consumer(consumer)
+        held = list(consumer.unacknowledged.values())
+        consumer.unacknowledged.clear()
+        for reference in held:
+            if reference.state == DELIVERING:
+                queue.give_back(reference)
+        broker.mark_dirty(queue)
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        return self.take(reference)
+
+    def forced(self, consumer: Consumer, sequence: int) -> None:
+        return None
+
+    def done(self, token: int) -> None:
+        return None
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        return None
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        consumer.closed = True
+
+    def credits(self, address: str, amount: int) -> None:
+        return None

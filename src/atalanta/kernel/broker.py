@@ -1,0 +1,378 @@
+"""The broker of one node: addresses, queues, and the way of a message from its sender to its queues.
+
+`publish` is the hot path: duplicate check, route (router.py), one journal record, and when that is durable the
+queues (queue.py). Inputs carry `now`; everything else goes through ports.py.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import records
+from atalanta.kernel.address import Address
+from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCaches
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.memory import Memory
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_record import encode_message_record
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.moves import expire
+from atalanta.kernel.parked import Parked
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.router import route, route_by_ids, split_fqqn
+from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
+
+if TYPE_CHECKING:
+    from atalanta.kernel.config import BrokerConfig
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.ports import Ids, Journal, Timers, Trace
+    from atalanta.kernel.security import Security
+
+DISPATCH_MAX: Final = (
+    2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
+)
+ROUTE_TO: Final = "_AMQ_ROUTE_TO"
+BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
+FLUSH_TIMER: Final = "kernel.flush"
+
+
+class Broker:
+    """State of one node's messages. Never hands out two ids twice: ids start at the clock's microseconds."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        settings: AddressSettingsRepository,
+        security: Security,
+        journal: Journal,
+        timers: Timers,
+        ids: Ids,
+        trace: Trace,
+        node_id: str,
+    ) -> None:
+        self.config = config
+        self.settings = settings
+        self.security = security
+        self.journal = journal
+        self.timers = timers
+        self.ids = ids
+        self.trace = trace
+        self.node_id = node_id
+        self.addresses: dict[str, Address] = {}
+        self.queues: dict[str, Queue] = {}
+        self.queues_by_id: dict[int, Queue] = {}
+        self.remotes_by_id: dict[int, RemoteBinding] = {}
+        self.messages: dict[int, Message] = {}
+        self.values: dict[str, tuple[bytes, int]] = {}
+        self.sinks: dict[tuple[str, int], tuple[int, int]] = {}
+        self.caches = DuplicateCaches()
+        self.memory = Memory(config.global_max_size_bytes)
+        self.observers: list[Observer] = []
+        self.parked: deque[Parked] = deque()
+        self.dirty: list[Queue] = []
+        self.next_message_id: int = 1
+        self.next_binding_id: int = 1
+        self.stored_bytes: int = 0
+        self.stopping: bool = False
+        self.flush_timer: bool = False
+        self.now: int = 0
+
+    # -- ids ------------------------------------------------------------------------------------
+    def start_ids(self, now: int) -> None:
+        """Message ids go on from the clock, so that ids of non-durable messages are not reused after a crash."""
+        self.now = now
+        self.next_message_id = max(self.next_message_id, now // 1_000)
+
+    def take_message_id(self) -> int:
+        message_id = self.next_message_id
+        self.next_message_id = message_id + 1
+        return message_id
+
+    def take_binding_id(self) -> int:
+        binding_id = self.next_binding_id
+        self.next_binding_id = binding_id + 1
+        return binding_id
+
+    # -- the way of a message ---------------------------------------------------------------------
+    def publish(self, now: int, message: Message, endpoint: Endpoint | None, token: int) -> int:
+        """Route, journal and enqueue one message; `endpoint.done(token)` when it is safe.
+
+        Returns the number of queues that take it. BrokerError if the address is unknown and may not be created.
+        """
+        plan = self.prepare(now, message)
+        if plan.repeats_lsn >= 0:
+            self.reply_when_durable(plan.repeats_lsn, endpoint, token)
+            return 0
+        self.commit_plan(now, plan, endpoint, token)
+        return len(plan.routes)
+
+    def prepare(self, now: int, message: Message) -> Plan:
+        """Duplicate check and routes; changes nothing but round-robin positions and the message's own headers."""
+        plan = Plan(message)
+        if message.has_property(ROUTE_TO):
+            self._prepare_from_peer(plan, message)
+            return plan
+        name, only_queue = split_fqqn(message.address)
+        address = self.addresses.get(name)
+        if address is None:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None:
+            plan.repeats_lsn = self._repeat(plan, name, duplicate_id)
+            if plan.repeats_lsn >= 0:
+                return plan
+        if message.expiration != 0 and message.expiration <= now // 1_000_000:
+            self.trace.count("messages_expired_at_send")
+            return plan
+        plan.routes = route(address, message, message.routing_type, only_queue)
+        if plan.routes:
+            address.routed += 1
+        else:
+            address.unrouted += 1
+        return plan
+
+    def _prepare_from_peer(self, plan: Plan, message: Message) -> None:
+        """A message that another node forwards: routed by binding ids, repeats dropped by its bridge id."""
+        raw_ids = message.properties.get(ROUTE_TO)
+        bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+        if isinstance(bridge_id, bytes):
+            plan.repeats_lsn = self._repeat(plan, BRIDGE_PREFIX + message.address, bridge_id)
+            if plan.repeats_lsn >= 0:
+                return
+        else:
+            duplicate_id = message.duplicate_id
+            if duplicate_id is not None:
+                plan.repeats_lsn = self._repeat(plan, message.address, duplicate_id)
+                if plan.repeats_lsn >= 0:
+                    return
+        message.remove_property(ROUTE_TO)
+        message.remove_property(BRIDGE_DUPLICATE)
+        if isinstance(raw_ids, bytes):
+            plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
+            if unknown and not plan.routes:
+                self._route_again(plan, message, unknown)
+
+    def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:
+        """The peer named queues that are gone: by name rather than lost, and said so."""
+        self.trace.event(
+            "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
+        )
+        address = self.addresses.get(split_fqqn(message.address)[0])
+        if address is not None:
+            plan.routes = route(address, message, message.routing_type, "")
+
+    def _repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+        cache = self.caches.cache(cache_name, self.config.id_cache_size)
+        lsn = cache.lsn_of(duplicate_id)
+        if lsn < 0:
+            plan.duplicates.append((cache_name, duplicate_id))
+        else:
+            self.trace.count("duplicates_dropped")
+        return lsn
+
+    def commit_plan(self, now: int, plan: Plan, endpoint: Endpoint | None, token: int) -> None:
+        """One record for message, routes and duplicate ids; the queues see it when that is durable."""
+        batch = records.Batch()
+        references = self.add_to_batch(plan, batch)
+        self.append_batch(batch, [plan], references, endpoint, token)
+
+    def add_to_batch(self, plan: Plan, batch: records.Batch) -> list[Reference]:
+        """References for the plan's routes; adds the MESSAGE (or DUPLICATES) record when something is durable."""
+        message = plan.message
+        message.id = self.take_message_id()
+        references: list[Reference] = []
+        stored: list[Reference] = []
+        for planned in plan.routes:
+            queue = planned.queue
+            reference = Reference(message, queue, queue.take_sequence(), planned.route_to)
+            queue.pending += 1
+            references.append(reference)
+            if reference.durable:
+                stored.append(reference)
+            self.memory.used_bytes += message.size
+        if stored:
+            message.references = stored
+            self.messages[message.id] = message
+            self.stored_bytes += message.size
+            batch.add(records.MESSAGE, encode_message_record(message, stored, plan.duplicates))
+        elif plan.duplicates and self.config.persist_id_cache:
+            for cache_name, duplicate_id in plan.duplicates:
+                batch.add(records.DUPLICATES, records.encode_duplicates(cache_name, [duplicate_id]))
+        return references
+
+    def append_batch(
+        self,
+        batch: records.Batch,
+        plans: list[Plan],
+        references: list[Reference],
+        endpoint: Endpoint | None,
+        token: int,
+    ) -> int:
+        """Journal the batch (if it holds anything) and park references and reply on it; returns the lsn (0: none)."""
+        lsn = 0
+        if len(batch) == 1:
+            lsn = self.journal.append(batch.kinds[0], batch.payloads[0])
+        elif len(batch) > 1:
+            lsn = self.journal.append(records.BATCH, batch.encode())
+        for plan in plans:
+            plan.message.lsn = lsn
+            for cache_name, duplicate_id in plan.duplicates:
+                self.caches.cache(cache_name, self.config.id_cache_size).add(duplicate_id, lsn)
+        if lsn > 0:
+            self.parked.append(Parked(lsn, references, endpoint, token))
+        elif self._must_wait(references):
+            self.parked.append(Parked(self.journal.last, references, endpoint, token))
+        else:
+            self._enqueue(references)
+            if endpoint is not None:
+                endpoint.done(token)
+        return lsn
+
+    def _must_wait(self, references: list[Reference]) -> bool:
+        """Keep the order of a sender who mixes durable and non-durable messages."""
+        if not self.parked:
+            return False
+        for reference in references:
+            if reference.queue.pending > 1:
+                return True
+        return False
+
+    def _enqueue(self, references: list[Reference]) -> None:
+        for reference in references:
+            queue = reference.queue
+            queue.pending -= 1
+            if queue.deleted:
+                self.drop(reference)
+                continue
+            queue.add(reference)
+            self.mark_dirty(queue)
+
+    def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+        """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
+        if endpoint is None:
+            return
+        if lsn <= self.journal.durable:
+            endpoint.done(token)
+        else:
+            self.parked.append(Parked(max(lsn, self._last_parked()), [], endpoint, token))
+
+    def _last_parked(self) -> int:
+        return self.parked[len(self.parked) - 1].lsn if self.parked else 0
+
+    def on_durable(self, now: int, lsn: int) -> None:
+        """Everything up to `lsn` is on disk."""
+        self.now = now
+        parked = self.parked
+        while parked and parked[0].lsn <= lsn:
+            waiting = parked.popleft()
+            self._enqueue(waiting.references)
+            if waiting.endpoint is not None:
+                waiting.endpoint.done(waiting.token)
+
+    # -- acknowledging ------------------------------------------------------------------------------
+    def acknowledge(
+        self, now: int, references: list[Reference], endpoint: Endpoint | None, token: int
+    ) -> None:
+        """Finish delivered messages of a session that commits acknowledgements by itself."""
+        batch = records.Batch()
+        self.finish(references, batch)
+        if len(batch) == 0:
+            self.reply_when_durable(0, endpoint, token)
+            return
+        self.append_batch(batch, [], [], endpoint, token)
+
+    def finish(self, references: list[Reference], batch: records.Batch) -> None:
+        """Take references out of their queues; what was durable goes into the batch as ACKS, one record a queue."""
+        per_queue: dict[int, list[int]] = {}
+        for reference in references:
+            if reference.state == DONE:
+                continue
+            queue = reference.queue
+            if reference.durable:
+                per_queue.setdefault(queue.id, []).append(reference.message.id)
+            self.note_lost(reference, "acknowledged by another consumer", batch)
+            self.drop_from_queue(reference)
+            queue.acknowledged += 1
+        for queue_id, message_ids in per_queue.items():
+            batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+
+    def note_lost(self, reference: Reference, why: str, batch: records.Batch) -> None:
+        """A message that a log-view reader was shown leaves by another way: say so, durably, for `lost_ranges`."""
+        queue = reference.queue
+        sequence = reference.sequence
+        if not queue.leases or sequence > queue.shown_through or sequence <= queue.acked_through:
+            return
+        if not reference.durable:
+            return
+        queue.add_lost(sequence, why)
+        batch.add(records.LOST, records.encode_lost(queue.id, sequence, why))
+
+    def drop_from_queue(self, reference: Reference) -> None:
+        """Memory only: the reference leaves its queue, the message goes with its last reference."""
+        reference.queue.remove(reference)
+        self.drop(reference)
+
+    def drop(self, reference: Reference) -> None:
+        """The reference no longer counts for its message (it may never have been in its queue)."""
+        reference.state = DONE
+        message = reference.message
+        self.memory.used_bytes -= message.size
+        if reference.durable:
+            kept = message.references
+            if reference in kept:
+                kept.remove(reference)
+            if not kept and message.id in self.messages:
+                del self.messages[message.id]
+                self.stored_bytes -= message.size
+
+    def store_delivery_count(self, reference: Reference) -> None:
+        """So that a poison message is not new again after a restart; nothing waits for it."""
+        self.journal.append(
+            records.DELIVERY,
+            records.encode_delivery(
+                reference.queue.id, reference.message.id, reference.delivery_count
+            ),
+        )
+
+    # -- turns --------------------------------------------------------------------------------------
+    def mark_dirty(self, queue: Queue) -> None:
+        if not queue.dirty and queue.consumers:
+            queue.dirty = True
+            self.dirty.append(queue)
+
+    def flush(self, now: int) -> None:
+        """Hand out what became deliverable in this turn; called by the node once per batch of inputs."""
+        self.now = now
+        rounds = 0
+        while self.dirty and rounds < 4:
+            rounds += 1
+            work = self.dirty
+            self.dirty = []
+            for queue in work:
+                queue.dirty = False
+                if queue.dispatch(now, DISPATCH_MAX):
+                    self.mark_dirty(queue)
+                if queue.found_expired:
+                    self._expire_found(now, queue)
+        if self.dirty and not self.flush_timer:
+            self.flush_timer = True
+            self.timers.set(FLUSH_TIMER, now)
+        if self.memory.waiting:
+            self.memory.grant_waiting()
+
+    def _expire_found(self, now: int, queue: Queue) -> None:
+        found = queue.found_expired
+        queue.found_expired = []
+        expire(self, now, found)
+
+    # -- look-ups -----------------------------------------------------------------------------------
+    def settings_of(self, address: str) -> AddressSettings:
+        return self.settings.match(address)
+
+    def live_bytes(self) -> int:
+        """What the journal must keep, roughly: for the compaction's decision."""
+        return self.stored_bytes + 64 * self.caches.count() + 256 * len(self.queues) + 4096

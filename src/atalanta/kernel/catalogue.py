@@ -1,0 +1,219 @@
+"""Addresses and queues come and go: creation, deletion, queries, auto-creation and auto-deletion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import records
+from atalanta.kernel.address import Address
+from atalanta.kernel.buffer import Writer
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    ADDRESS_EXISTS,
+    ILLEGAL_STATE,
+    INVALID_FILTER,
+    QUEUE_DOES_NOT_EXIST,
+    QUEUE_EXISTS,
+    UNEXPECTED_ROUTING_TYPE,
+    BrokerError,
+)
+from atalanta.kernel.filter import Filter, FilterError, parse
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+def parse_filter(text: str | None) -> Filter | None:
+    """None and blank mean no filter, as in Artemis. BrokerError INVALID_FILTER names the place."""
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse(text)
+    except FilterError as error:
+        raise BrokerError(INVALID_FILTER, f"invalid filter {text!r}: {error}") from error
+
+
+# -- addresses ------------------------------------------------------------------------------------
+def create_address(
+    broker: Broker,
+    name: str,
+    anycast: bool,
+    multicast: bool,
+    auto_created: bool,
+    durable: bool = True,
+) -> Address:
+    """A new address, or BrokerError ADDRESS_EXISTS."""
+    if name in broker.addresses:
+        raise BrokerError(ADDRESS_EXISTS, f"address {name} already exists")
+    if not name or "::" in name:
+        raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
+    address = Address(name, anycast, multicast, auto_created)
+    broker.addresses[name] = address
+    if durable:
+        store_address(broker, address)
+    return address
+
+
+def store_address(broker: Broker, address: Address) -> None:
+    writer = Writer()
+    writer.simple_string(address.name)
+    writer.boolean(address.anycast)
+    writer.boolean(address.multicast)
+    writer.boolean(address.auto_created)
+    address.lsn = broker.journal.append(records.ADDRESS, writer.getvalue())
+
+
+def ensure_address(
+    broker: Broker, name: str, routing_type: int, auto_created: bool, durable: bool
+) -> Address:
+    """The address with that routing type, created or extended as needed."""
+    address = broker.addresses.get(name)
+    if address is None:
+        return create_address(
+            broker, name, routing_type == ANYCAST, routing_type != ANYCAST, auto_created, durable
+        )
+    if address.add_routing_type(routing_type) and address.lsn > 0:
+        store_address(broker, address)
+    return address
+
+
+def delete_address(broker: Broker, name: str) -> None:
+    address = broker.addresses.get(name)
+    if address is None:
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+    if address.queues():
+        raise BrokerError(ILLEGAL_STATE, f"address {name} still has queues")
+    if not address.remotes():
+        del broker.addresses[name]
+    if address.lsn > 0:
+        writer = Writer()
+        writer.simple_string(name)
+        broker.journal.append(records.ADDRESS_DELETED, writer.getvalue())
+
+
+# -- queues ---------------------------------------------------------------------------------------
+def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
+    """A new queue below its address (which is created with it if need be). BrokerError QUEUE_EXISTS and others."""
+    if spec.name in broker.queues:
+        raise BrokerError(QUEUE_EXISTS, f"queue {spec.name} already exists")
+    if not spec.name or "::" in spec.name:
+        raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
+    selector = parse_filter(spec.filter_text)
+    address = ensure_address(
+        broker,
+        spec.address,
+        spec.routing_type,
+        spec.auto_created,
+        spec.durable and not spec.temporary,
+    )
+    queue = Queue(broker.take_binding_id(), spec, selector, broker.ids.uuid().hex())
+    broker.queues[queue.name] = queue
+    broker.queues_by_id[queue.id] = queue
+    address.add_queue(queue)
+    if queue.durable:
+        store_queue(broker, queue)
+    for observer in broker.observers:
+        observer.on_queue_added(now, queue)
+    return queue
+
+
+def store_queue(broker: Broker, queue: Queue) -> None:
+    queue.lsn = broker.journal.append(records.QUEUE, encode_queue(queue))
+
+
+def encode_queue(queue: Queue) -> bytes:
+    """Definition and all that must survive its messages: sequences, what is acknowledged, leases, lost ranges."""
+    writer = Writer()
+    writer.int64(queue.id)
+    queue.spec.encode(writer)
+    writer.simple_string(queue.incarnation)
+    writer.int64(queue.next_sequence)
+    writer.int64(queue.acked_through)
+    writer.int32(len(queue.leases))
+    for lease in queue.leases.values():
+        writer.simple_string(lease.group)
+        writer.int64(lease.epoch)
+        writer.simple_string(lease.owner)
+        writer.int64(lease.ttl_ns)
+    writer.int32(len(queue.lost))
+    for start, end, why in queue.lost:
+        writer.int64(start)
+        writer.int64(end)
+        writer.simple_string(why)
+    return writer.getvalue()
+
+
+def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
+    """The queue and its messages are gone; consumers are told `why`."""
+    queue = find_queue(broker, name)
+    for consumer in list(queue.consumers):
+        consumer.closed = True
+        consumer.endpoint.consumer_gone(consumer, why)
+        remove_from_queue(broker, now, queue, consumer)
+    queue.deleted = True
+    for reference in queue.live():
+        broker.drop_from_queue(reference)
+    queue.references = []
+    del broker.queues[queue.name]
+    del broker.queues_by_id[queue.id]
+    address = broker.addresses.get(queue.spec.address)
+    if address is not None:
+        address.remove_queue(queue)
+    if queue.durable:
+        writer = Writer()
+        writer.int64(queue.id)
+        broker.journal.append(records.QUEUE_DELETED, writer.getvalue())
+    for observer in broker.observers:
+        observer.on_queue_removed(now, queue)
+    if address is not None and address.auto_created and not address.groups:
+        if (
+            broker.settings_of(address.name).auto_delete_addresses
+            and address.name in broker.addresses
+        ):
+            delete_address(broker, address.name)
+
+
+def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: object) -> None:
+    """Take a consumer out of its queue, tell observers, and delete a transient queue with its last consumer."""
+    from atalanta.kernel.consumer import Consumer
+
+    assert isinstance(consumer, Consumer)
+    queue.remove_consumer(consumer)
+    if not consumer.browse_only:
+        for observer in broker.observers:
+            observer.on_consumer_removed(now, consumer)
+
+
+def find_queue(broker: Broker, name: str) -> Queue:
+    """By queue name or FQQN; BrokerError QUEUE_DOES_NOT_EXIST."""
+    at = name.find("::")
+    queue = broker.queues.get(name if at < 0 else name[at + 2 :])
+    if queue is None or (at >= 0 and queue.spec.address != name[:at]):
+        raise BrokerError(QUEUE_DOES_NOT_EXIST, f"queue {name} does not exist")
+    return queue
+
+
+def check_routing_type(address: Address, routing_type: int) -> None:
+    if routing_type in (ANYCAST, MULTICAST) and not address.supports(routing_type):
+        kind = "ANYCAST" if routing_type == ANYCAST else "MULTICAST"
+        raise BrokerError(
+            UNEXPECTED_ROUTING_TYPE, f"address {address.name} does not support {kind}"
+        )
+
+
+def sweep(broker: Broker, now: int) -> None:
+    """Delete auto-created queues that were used, are empty and have no consumer since the last sweep.
+
+    Follows Artemis' queue reaper (address-queue-scan-period): a queue must be found idle twice.
+    """
+    for queue in list(broker.queues.values()):
+        spec = queue.spec
+        idle = not queue.consumers and queue.message_count == 0 and queue.pending == 0
+        if not (spec.auto_created and spec.auto_delete and queue.was_used and idle) or queue.leases:
+            queue.swept = False
+        elif queue.swept:
+            delete_queue(broker, now, queue.name, "auto-deleted")
+        else:
+            queue.swept = True

@@ -1,0 +1,31 @@
+"""One connection of a client, as far as the kernel cares: who it is and what dies with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import catalogue
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.session import Session
+
+
+class Client:
+    """`connection` is the shell's number; temporary queues live as long as the connection that made them."""
+
+    def __init__(self, connection: int, remote: str) -> None:
+        self.connection = connection
+        self.remote = remote
+        self.client_id: str | None = None
+        self.sessions: dict[str, Session] = {}
+        self.temporary_queues: dict[str, Queue] = {}
+
+    def close(self, now: int, broker: Broker, failed: bool) -> None:
+        for session in list(self.sessions.values()):
+            session.close(now, failed)
+        for queue in list(self.temporary_queues.values()):
+            if not queue.deleted:
+                catalogue.delete_queue(broker, now, queue.name, "its connection was closed")
+        self.temporary_queues.clear()

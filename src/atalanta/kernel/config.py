@@ -1,0 +1,314 @@
+"""What the broker itself is told: its name, addresses, limits and scan periods (fact sheet C1,
+C8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atalanta.kernel.option import option
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER, SecurityRule
+from atalanta.kernel.settings import SettingValue
+from atalanta.kernel.wildcard import WildcardConfiguration
+
+
+@dataclass
+class QueueConfig:
+    """A `<queue>` below an address (or of the old `<queues>` section)."""
+
+    name: str = option("", "name", "unique in the broker", attribute=True)
+    address: str = option(
+        "", "address", "only in the old <queues> section; else the enclosing address"
+    )
+    routing_type: int = MULTICAST
+    filter_text: str | None = option(None, "filter", "takes only messages that match")
+    durable: bool = option(True, "durable", "survives a restart")
+    user: str | None = option(None, "user", "recorded as the creator")
+    max_consumers: int | None = option(
+        None,
+        "max-consumers",
+        "consumers allowed at once, -1 any (the address setting if absent)",
+        unit="count",
+        minimum=-1,
+        attribute=True,
+    )
+    purge_on_no_consumers: bool | None = option(
+        None,
+        "purge-on-no-consumers",
+        "drop messages when the last consumer leaves",
+        attribute=True,
+        kind="bool",
+    )
+    exclusive: bool | None = option(
+        None,
+        "exclusive",
+        "one consumer gets all messages",
+        attribute=True,
+        supported=False,
+        kind="bool",
+    )
+    last_value: bool | None = option(
+        None,
+        "last-value",
+        "keeps the last message of a key",
+        attribute=True,
+        supported=False,
+        kind="bool",
+    )
+    last_value_key: str | None = option(
+        None, "last-value-key", "that key", attribute=True, supported=False
+    )
+    non_destructive: bool | None = option(
+        None,
+        "non-destructive",
+        "consuming removes nothing",
+        attribute=True,
+        supported=False,
+        kind="bool",
+    )
+    consumers_before_dispatch: int | None = option(
+        None,
+        "consumers-before-dispatch",
+        "consumers waited for",
+        unit="count",
+        attribute=True,
+        supported=False,
+    )
+    delay_before_dispatch_ms: int | None = option(
+        None,
+        "delay-before-dispatch",
+        "longest wait for them",
+        unit="ms",
+        attribute=True,
+        supported=False,
+    )
+    group_rebalance: bool | None = option(
+        None,
+        "group-rebalance",
+        "share groups anew when a consumer comes",
+        attribute=True,
+        supported=False,
+        kind="bool",
+    )
+    group_rebalance_pause_dispatch: bool | None = option(
+        None,
+        "group-rebalance-pause-dispatch",
+        "wait for what is in flight",
+        attribute=True,
+        supported=False,
+        kind="bool",
+    )
+    group_buckets: int | None = option(
+        None, "group-buckets", "buckets of groups", unit="count", attribute=True, supported=False
+    )
+    group_first_key: str | None = option(
+        None,
+        "group-first-key",
+        "property of a group's first message",
+        attribute=True,
+        supported=False,
+    )
+    ring_size: int | None = option(
+        None, "ring-size", "messages kept", unit="count", attribute=True, supported=False
+    )
+    enabled: bool | None = option(
+        None, "enabled", "messages are routed to it", attribute=True, supported=False, kind="bool"
+    )
+
+    def spec(self) -> QueueSpec:
+        """The queue as the kernel creates it."""
+        spec = QueueSpec(self.name, self.address, self.routing_type)
+        spec.filter_text = self.filter_text
+        spec.durable = self.durable
+        spec.user = self.user
+        spec.configuration_managed = True
+        if self.max_consumers is not None:
+            spec.max_consumers = self.max_consumers
+        if self.purge_on_no_consumers is not None:
+            spec.purge_on_no_consumers = self.purge_on_no_consumers
+        return spec
+
+
+@dataclass
+class AddressConfig:
+    """An `<address>` with its routing types and queues."""
+
+    name: str
+    anycast: bool = False
+    multicast: bool = False
+    queues: list[QueueConfig] = field(default_factory=list)
+
+    def add(self, queue: QueueConfig) -> None:
+        """Also makes the address carry the queue's routing type."""
+        if queue.routing_type == ANYCAST:
+            self.anycast = True
+        else:
+            self.multicast = True
+        self.queues.append(queue)
+
+
+@dataclass
+class AddressSetting:
+    """One `<address-setting>`: attribute names of AddressSettings -> values, only those that are
+    set.
+    """
+
+    match: str
+    values: dict[str, SettingValue] = field(default_factory=dict)
+
+
+@dataclass
+class BrokerConfig:
+    """The broker's own options; sizes in bytes, times in milliseconds."""
+
+    name: str = option(
+        "localhost", "name", "shown to peers and consoles; tells nodes of a host apart"
+    )
+    persistence_enabled: bool = option(
+        True, "persistence-enabled", "false keeps everything in memory"
+    )
+    security_enabled: bool = option(
+        True, "security-enabled", "false lets everybody in (warned about)"
+    )
+    populate_validated_user: bool = option(
+        False, "populate-validated-user", "stamp messages with their sender", supported=False
+    )
+    reject_empty_validated_user: bool = option(
+        False, "reject-empty-validated-user", "refuse messages without one", supported=False
+    )
+    security_invalidation_interval_ms: int = option(
+        10_000,
+        "security-invalidation-interval",
+        "permissions are looked up at once here",
+        unit="ms",
+        supported=False,
+    )
+    authentication_cache_size: int = option(
+        1000, "authentication-cache-size", "nothing is cached here", unit="count", supported=False
+    )
+    authorization_cache_size: int = option(
+        1000, "authorization-cache-size", "nothing is cached here", unit="count", supported=False
+    )
+    cluster_user: str = option(
+        DEFAULT_CLUSTER_USER, "cluster-user", "by which nodes of a cluster know each other"
+    )
+    cluster_password: str = option(
+        DEFAULT_CLUSTER_PASSWORD,
+        "cluster-password",
+        "the same on all nodes; the default is warned about",
+    )
+    management_address: str = option(
+        "activemq.management", "management-address", "takes management requests as messages"
+    )
+    management_notification_address: str = option(
+        "activemq.notifications", "management-notification-address", "gives out notifications"
+    )
+    internal_naming_prefix: str = option(
+        "$.artemis.internal.",
+        "internal-naming-prefix",
+        "begins the names of store-and-forward queues",
+    )
+    suppress_session_notifications: bool = option(
+        False, "suppress-session-notifications", "no notification of sessions"
+    )
+    connection_ttl_override_ms: int = option(
+        -1, "connection-ttl-override", "replaces the clients' own time to live, -1 not", unit="ms"
+    )
+    connection_ttl_check_interval_ms: int = option(
+        2000,
+        "connection-ttl-check-interval",
+        "how often silent clients are looked for",
+        unit="ms",
+        minimum=1,
+    )
+    transaction_timeout_ms: int = option(
+        300_000,
+        "transaction-timeout",
+        "idle transactions are rolled back",
+        unit="ms",
+        minimum=1,
+        supported=False,
+    )
+    transaction_timeout_scan_period_ms: int = option(
+        1000,
+        "transaction-timeout-scan-period",
+        "how often they are looked for",
+        unit="ms",
+        minimum=1,
+        supported=False,
+    )
+    message_expiry_scan_period_ms: int = option(
+        30_000,
+        "message-expiry-scan-period",
+        "how often expired messages are looked for, -1 never",
+        unit="ms",
+    )
+    address_queue_scan_period_ms: int = option(
+        30_000,
+        "address-queue-scan-period",
+        "how often unused addresses and queues are deleted, -1 never",
+        unit="ms",
+    )
+    id_cache_size: int = option(
+        20_000,
+        "id-cache-size",
+        "duplicate ids remembered for each address",
+        unit="count",
+        minimum=0,
+    )
+    persist_id_cache: bool = option(True, "persist-id-cache", "duplicate ids survive a restart")
+    # Artemis takes half of the JVM's heap. A Python process has no such limit: 512 MiB fits small
+    # machines beside Spark, and a full broker slows its senders down instead of failing.
+    global_max_size_bytes: int = option(
+        512 * 1024 * 1024,
+        "global-max-size",
+        "memory for messages; above it senders get no credit",
+        unit="bytes",
+    )
+    global_max_size_percent: int = option(
+        50,
+        "global-max-size-percent-of-jvm-max-memory",
+        "there is no JVM",
+        supported=False,
+        minimum=1,
+        maximum=100,
+    )
+    global_max_messages: int = option(
+        -1, "global-max-messages", "messages in memory, -1 any", unit="count", supported=False
+    )
+    max_redelivery_records: int = option(
+        10,
+        "max-redelivery-records",
+        "delivery counts kept on disk for a message",
+        unit="count",
+        supported=False,
+    )
+    graceful_shutdown_enabled: bool = option(
+        False, "graceful-shutdown-enabled", "wait for clients to leave", supported=False
+    )
+    graceful_shutdown_timeout_ms: int = option(
+        -1, "graceful-shutdown-timeout", "longest such wait", unit="ms", supported=False
+    )
+    literal_match_markers: str | None = option(
+        None, "literal-match-markers", "two characters around matches meant literally"
+    )
+    temporary_queue_namespace: str = option(
+        "", "temporary-queue-namespace", "settings of temporary queues", supported=False
+    )
+    uuid_namespace: str = option(
+        "", "uuid-namespace", "settings of UUID-named queues", supported=False
+    )
+    max_disk_usage: int = option(
+        90, "max-disk-usage", "percent of the disk above which senders are blocked", supported=False
+    )
+    min_disk_free_bytes: int = option(
+        -1, "min-disk-free", "the same as free bytes", unit="bytes", supported=False
+    )
+    disk_scan_period_ms: int = option(
+        5000, "disk-scan-period", "how often the disk is looked at", unit="ms", supported=False
+    )
+    wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
+    addresses: list[AddressConfig] = field(default_factory=list)
+    address_settings: list[AddressSetting] = field(default_factory=list)
+    security_rules: list[SecurityRule] = field(default_factory=list)

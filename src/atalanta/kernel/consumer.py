@@ -1,0 +1,55 @@
+"""A consumer of one queue: credit, selector, position and what it holds unacknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.filter import Filter
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
+
+
+class Consumer:
+    """`credits` are bytes (fact sheet A1.a, SESS_FLOWTOKEN); `unlimited` when the client asked for -1.
+
+    `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
+    not examined again. `unacknowledged` is in order of delivery, message id -> reference.
+    """
+
+    def __init__(
+        self,
+        consumer_id: int,
+        queue: Queue,
+        endpoint: Endpoint,
+        selector: Filter | None,
+        browse_only: bool,
+        priority: int,
+    ) -> None:
+        self.id = consumer_id
+        self.queue = queue
+        self.endpoint = endpoint
+        self.selector = selector
+        self.browse_only = browse_only
+        self.priority = priority
+        self.started: bool = False
+        self.closed: bool = False
+        self.unlimited: bool = False
+        self.credits: int = 0
+        self.position: int = 0
+        self.unacknowledged: dict[int, Reference] = {}
+        self.delivered: int = 0
+        self.pre_acknowledge: bool = False
+
+    def ready(self) -> bool:
+        return self.started and not self.closed and (self.unlimited or self.credits > 0)
+
+    def add_credits(self, amount: int) -> None:
+        """-1 lifts flow control, 0 resets to none (a client with window 0), else bytes are added."""
+        if amount == -1:
+            self.unlimited = True
+        elif amount == 0:
+            self.credits = 0
+        else:
+            self.credits += amount

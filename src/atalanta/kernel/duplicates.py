@@ -1,0 +1,51 @@
+"""Duplicate detection: a circular memory of ids per cache, durable with the messages that carry them.
+
+A cache is named by its address (`_AMQ_DUPL_ID`) or `BRIDGE.` + address (`_AMQ_BRIDGE_DUP`), as in Artemis'
+PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
+"""
+
+from __future__ import annotations
+
+BRIDGE_PREFIX = "BRIDGE."
+
+
+class DuplicateCache:
+    """Ids in order of arrival -> lsn of the record that holds the id (0: not persisted)."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.size = size
+        self.ids: dict[bytes, int] = {}
+
+    def lsn_of(self, duplicate_id: bytes) -> int:
+        """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""
+        return self.ids.get(duplicate_id, -1)
+
+    def add(self, duplicate_id: bytes, lsn: int) -> None:
+        ids = self.ids
+        if duplicate_id not in ids and len(ids) >= self.size:
+            del ids[next(iter(ids))]
+        ids[duplicate_id] = lsn
+
+    def forget(self, duplicate_id: bytes) -> None:
+        self.ids.pop(duplicate_id, None)
+
+
+class DuplicateCaches:
+    """All caches of a node."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, DuplicateCache] = {}
+
+    def cache(self, name: str, size: int) -> DuplicateCache:
+        found = self.by_name.get(name)
+        if found is None:
+            found = DuplicateCache(name, size)
+            self.by_name[name] = found
+        return found
+
+    def count(self) -> int:
+        total = 0
+        for cache in self.by_name.values():
+            total += len(cache.ids)
+        return total

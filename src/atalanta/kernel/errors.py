@@ -1,0 +1,39 @@
+"""Errors the broker answers to a peer, with the codes Artemis clients know.
+
+Codes follow ActiveMQExceptionType (fact sheet A1.a, "Exception codes worth serving");
+200 and above are Atalanta's own (log view).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+INTERNAL_ERROR: Final = 0
+QUEUE_DOES_NOT_EXIST: Final = 100
+QUEUE_EXISTS: Final = 101
+INVALID_FILTER: Final = 103
+ILLEGAL_STATE: Final = 104
+SECURITY: Final = 105
+ADDRESS_DOES_NOT_EXIST: Final = 106
+INCOMPATIBLE: Final = 108
+TRANSACTION_ROLLED_BACK: Final = 111
+SESSION_CREATION_REJECTED: Final = 112
+DUPLICATE_ID: Final = 113
+DUPLICATE_METADATA: Final = 114
+ADDRESS_EXISTS: Final = 120
+ADDRESS_FULL: Final = 210
+CLUSTER_SECURITY: Final = 212
+MAX_CONSUMERS: Final = 214
+UNEXPECTED_ROUTING_TYPE: Final = 215
+FENCED: Final = 200
+INCARNATION_CHANGED: Final = 201
+RANGE_LOST: Final = 202
+
+
+class BrokerError(Exception):
+    """A request the broker refuses: `code` as above, `text` for the user. State is unchanged."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text

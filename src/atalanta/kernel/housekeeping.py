@@ -1,0 +1,108 @@
+"""What the broker does by the clock, and what it must hold at any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import catalogue
+from atalanta.kernel.moves import scan_expired
+from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
+from atalanta.kernel.reference import DELIVERING, DONE
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+EXPIRY_TIMER: Final = "kernel.expiry"
+SWEEP_TIMER: Final = "kernel.sweep"
+EXPIRY_SCAN_MAX: Final = 100_000
+
+
+def create_configured(broker: Broker, now: int) -> None:
+    """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
+    config = broker.config
+    for name, multicast in (
+        (config.management_address, False),
+        (config.management_notification_address, True),
+    ):
+        if name not in broker.addresses:
+            address = catalogue.create_address(broker, name, not multicast, multicast, False, False)
+            address.internal = True
+        broker.addresses[name].internal = True
+    for configured in config.addresses:
+        known = broker.addresses.get(configured.name)
+        if known is None:
+            catalogue.create_address(
+                broker, configured.name, configured.anycast, configured.multicast, False
+            )
+        elif (configured.anycast and known.add_routing_type(ANYCAST)) | (
+            configured.multicast and known.add_routing_type(0)
+        ):
+            catalogue.store_address(broker, known)
+        for queue in configured.queues:
+            _create_queue(broker, now, queue.spec())
+
+
+def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
+    known = broker.queues.get(spec.name)
+    if known is None:
+        spec.configuration_managed = True
+        catalogue.create_queue(broker, now, spec)
+        return
+    known.spec.configuration_managed = True
+    if known.spec.filter_text != spec.filter_text:
+        known.filter = catalogue.parse_filter(spec.filter_text)
+        known.spec.filter_text = spec.filter_text
+        catalogue.store_queue(broker, known)
+
+
+def arm(broker: Broker, now: int) -> None:
+    config = broker.config
+    if config.message_expiry_scan_period_ms > 0:
+        broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
+    if config.address_queue_scan_period_ms > 0:
+        broker.timers.set(SWEEP_TIMER, now + config.address_queue_scan_period_ms * 1_000_000)
+
+
+def on_timer(broker: Broker, now: int, key: str) -> None:
+    if key == EXPIRY_TIMER:
+        for queue in list(broker.queues.values()):
+            scan_expired(broker, now, queue, EXPIRY_SCAN_MAX)
+        broker.timers.set(key, now + broker.config.message_expiry_scan_period_ms * 1_000_000)
+    elif key == SWEEP_TIMER:
+        catalogue.sweep(broker, now)
+        broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
+
+
+def validate(broker: Broker) -> None:
+    """Cross-links and counters agree. Slow: for tests and the simulator."""
+    used = 0
+    for queue in broker.queues.values():
+        assert broker.queues_by_id[queue.id] is queue
+        live = 0
+        size = 0
+        delivering = 0
+        previous = 0
+        for reference in queue.references:
+            assert reference.sequence > previous, f"queue {queue.name}: sequence order"
+            previous = reference.sequence
+            if reference.state == DONE:
+                continue
+            live += 1
+            size += reference.message.size
+            if reference.state == DELIVERING:
+                delivering += 1
+            if reference.durable:
+                assert reference.message.id in broker.messages, (
+                    f"queue {queue.name}: message not stored"
+                )
+        assert live == queue.message_count, (
+            f"queue {queue.name}: {live} live, {queue.message_count} counted"
+        )
+        assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
+        assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
+        assert previous < queue.next_sequence
+        used += size
+    pending = sum(ref.message.size for parked in broker.parked for ref in parked.references)
+    assert used + pending == broker.memory.used_bytes, (
+        f"memory: {used}+{pending} != {broker.memory.used_bytes}"
+    )

@@ -1,0 +1,98 @@
+"""What of an old journal segment is still alive: the kernel's half of compaction.
+
+The store reads its oldest segment and shows every record; what is alive *and* lives in that very record is appended
+again in its present state. Why nothing is lost when the segment goes: a record that changes something is never
+older than the record of what it changes, and segments go in order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import records
+from atalanta.kernel.buffer import Reader, Writer
+from atalanta.kernel.catalogue import store_address, store_queue
+from atalanta.kernel.message_record import decode_message_record, encode_message_record
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+class Keeper:
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+
+    def live_bytes(self) -> int:
+        return self.broker.live_bytes()
+
+    def before_compaction(self, now: int) -> None:
+        """Ids must not start again after the records that used them are gone."""
+        writer = Writer()
+        writer.int64(self.broker.next_message_id)
+        writer.int64(self.broker.next_binding_id)
+        self.broker.journal.append(records.COUNTERS, writer.getvalue())
+
+    def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
+        broker = self.broker
+        if kind == records.BATCH:
+            for member_kind, member in records.decode_batch(payload):
+                self.relocate(lsn, member_kind, member)
+        elif kind == records.MESSAGE:
+            self._message(lsn, payload)
+        elif kind == records.DUPLICATES:
+            reader = Reader(payload)
+            cache = reader.simple_string("duplicates.cache")
+            for _ in range(reader.int32("duplicates.count")):
+                self._duplicate(lsn, cache, reader.take(reader.int32(), "duplicates.id"))
+        elif kind == records.QUEUE:
+            queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
+            if queue is not None and queue.lsn == lsn:
+                store_queue(broker, queue)
+        elif kind == records.ADDRESS:
+            address = broker.addresses.get(Reader(payload).simple_string("address.name"))
+            if address is not None and address.lsn == lsn:
+                store_address(broker, address)
+        elif kind == records.SINK:
+            self._sink(lsn, Reader(payload))
+        elif kind == records.VALUE:
+            key = Reader(payload).simple_string("value.key")
+            known = broker.values.get(key)
+            if known is not None and known[1] == lsn:
+                broker.values[key] = (
+                    known[0],
+                    broker.journal.append(records.VALUE, records.encode_value(key, known[0])),
+                )
+
+    def _message(self, lsn: int, payload: bytes) -> None:
+        broker = self.broker
+        stored = decode_message_record(payload)
+        message = broker.messages.get(stored.message.id)
+        alive = message is not None and message.lsn == lsn
+        duplicates: list[tuple[str, bytes]] = []
+        for cache_name, duplicate_id in stored.duplicates:
+            cache = broker.caches.cache(cache_name, broker.config.id_cache_size)
+            if cache.lsn_of(duplicate_id) == lsn:
+                if alive:
+                    duplicates.append((cache_name, duplicate_id))
+                else:
+                    self._duplicate(lsn, cache_name, duplicate_id)
+        if alive and message is not None:
+            record = encode_message_record(message, message.references, duplicates)
+            message.lsn = broker.journal.append(records.MESSAGE, record)
+            for cache_name, duplicate_id in duplicates:
+                broker.caches.cache(cache_name, 0).ids[duplicate_id] = message.lsn
+
+    def _duplicate(self, lsn: int, cache_name: str, duplicate_id: bytes) -> None:
+        broker = self.broker
+        cache = broker.caches.cache(cache_name, broker.config.id_cache_size)
+        if cache.lsn_of(duplicate_id) == lsn:
+            record = records.encode_duplicates(cache_name, [duplicate_id])
+            cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)
+
+    def _sink(self, lsn: int, reader: Reader) -> None:
+        query = reader.simple_string("sink.query")
+        key = (query, reader.int32("sink.partition"))
+        known = self.broker.sinks.get(key)
+        if known is not None and known[1] == lsn:
+            record = records.encode_sink(key[0], key[1], known[0])
+            self.broker.sinks[key] = (known[0], self.broker.journal.append(records.SINK, record))

@@ -1,0 +1,337 @@
+"""The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a point (for Spark).
+
+Ranges are (start, end]. Only durable messages are shown: what was shown once can be read again, also after a crash,
+until it is acknowledged through. One group at a time holds the lease of a queue; every take-over has a higher epoch,
+and an older epoch is refused ("fenced"). A lease is never announced to peers as a consumer, but counts as a matching
+one here: new messages stay, nobody else consumes, nothing is redistributed, expired or moved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import records
+from atalanta.kernel.buffer import Writer
+from atalanta.kernel.catalogue import find_queue
+from atalanta.kernel.errors import (
+    FENCED,
+    ILLEGAL_STATE,
+    INCARNATION_CHANGED,
+    RANGE_LOST,
+    BrokerError,
+)
+from atalanta.kernel.leases import Lease
+from atalanta.kernel.reference import DONE, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.filter import Filter
+    from atalanta.kernel.queue import Queue
+
+READ_BYTES_MAX: Final = 4 << 20
+SCAN_MAX: Final = 200_000  # references one plan or position looks at
+TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
+LEASE_TIMER: Final = "kernel.leases"
+
+
+class Position:
+    """`first` lowest live durable sequence (or last + 1), `last` highest stable one; see docs/protocols/log-view.md."""
+
+    def __init__(self, queue: Queue) -> None:
+        self.incarnation = queue.incarnation
+        self.acked_through = queue.acked_through
+        self.last: int = queue.next_sequence - 1 - queue.pending
+        self.first: int = self.last + 1
+        self.messages: int = 0
+        self.bytes: int = 0
+        self.first_timestamp_ms: int = 0
+        self.last_timestamp_ms: int = 0
+
+
+class Chunk:
+    """Messages of one read; `next` is where to go on, `last` that the range is exhausted."""
+
+    def __init__(self) -> None:
+        self.references: list[Reference] = []
+        self.next: int = 0
+        self.last: bool = False
+
+
+def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
+    """BrokerError INCARNATION_CHANGED when the queue was deleted and made anew since."""
+    queue = find_queue(broker, name)
+    if not queue.durable or queue.internal:
+        raise BrokerError(
+            ILLEGAL_STATE, f"queue {queue.name} has no log view: it is not a durable client queue"
+        )
+    if incarnation and incarnation != queue.incarnation:
+        raise BrokerError(
+            INCARNATION_CHANGED,
+            f"queue {queue.name} is a new one since (was {incarnation}, is {queue.incarnation})",
+        )
+    return queue
+
+
+def position(broker: Broker, name: str) -> Position:
+    queue = queue_for(broker, name, "")
+    result = Position(queue)
+    references = queue.references
+    for reference in references:
+        if reference.state != DONE and reference.durable:
+            result.first = reference.sequence
+            result.first_timestamp_ms = reference.message.timestamp
+            break
+    for index in range(len(references) - 1, -1, -1):
+        reference = references[index]
+        if reference.state != DONE and reference.durable:
+            result.last_timestamp_ms = reference.message.timestamp
+            break
+    result.messages = queue.message_count
+    result.bytes = queue.bytes
+    show(queue, result.last)
+    return result
+
+
+def show(queue: Queue, through: int) -> None:
+    if through > queue.shown_through:
+        queue.shown_through = through
+
+
+def stable_end(queue: Queue) -> int:
+    """Everything up to here is durable and in the queue: sequences are given in the order of the journal."""
+    return queue.next_sequence - 1 - queue.pending
+
+
+def plan(
+    broker: Broker, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int
+) -> tuple[int, int, int]:
+    """(end, messages, bytes): the longest range from `start` within the limits (-1: none); at least one message."""
+    queue = queue_for(broker, name, incarnation)
+    last = stable_end(queue)
+    if messages_max < 0 and bytes_max < 0:
+        messages_max = SCAN_MAX
+    references = queue.references
+    index = queue.index_of(start + 1)
+    messages = 0
+    size = 0
+    end = start
+    limited = False
+    while index < len(references):
+        reference = references[index]
+        index += 1
+        if reference.state == DONE or not reference.durable:
+            continue
+        cost = reference.message.size
+        full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
+        if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
+            limited = True
+            break
+        messages += 1
+        size += cost
+        end = reference.sequence
+    if not limited:
+        end = max(end, last, start)
+    show(queue, end)
+    return end, messages, size
+
+
+def read(
+    broker: Broker,
+    name: str,
+    incarnation: str,
+    start: int,
+    end: int,
+    bytes_max: int,
+    selector: Filter | None,
+) -> Chunk:
+    """Messages of (start, end] in order, as many as fit (at least one). BrokerError RANGE_LOST below what is acked."""
+    queue = queue_for(broker, name, incarnation)
+    if start < queue.acked_through and end > start:
+        raise BrokerError(
+            RANGE_LOST,
+            f"queue {queue.name}: {start + 1} to {queue.acked_through} was acknowledged and is gone",
+        )
+    limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
+    end = min(end, stable_end(queue))
+    chunk = Chunk()
+    chunk.next = end
+    chunk.last = True
+    size = 0
+    references = queue.references
+    index = queue.index_of(start + 1)
+    while index < len(references):
+        reference = references[index]
+        index += 1
+        if reference.sequence > end:
+            break
+        if reference.state == DONE or not reference.durable:
+            continue
+        if selector is not None and not selector.matches(reference.message):
+            continue
+        cost = reference.message.size
+        if chunk.references and size + cost > limit:
+            chunk.last = False
+            break
+        size += cost
+        chunk.references.append(reference)
+        chunk.next = reference.sequence
+    if chunk.last:
+        chunk.next = end
+    show(queue, end)
+    return chunk
+
+
+def ack_through(
+    broker: Broker,
+    name: str,
+    incarnation: str,
+    group: str,
+    epoch: int,
+    end: int,
+    endpoint: Endpoint,
+    token: int,
+) -> int:
+    """Everything up to `end` is done with; `endpoint.done(token)` when durable. Idempotent. Returns messages acked."""
+    queue = queue_for(broker, name, incarnation)
+    check_epoch(queue, group, epoch)
+    if end > stable_end(queue):
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} ends at {stable_end(queue)}: cannot acknowledge {end}",
+        )
+    if end <= queue.acked_through:
+        broker.reply_when_durable(broker.journal.last, endpoint, token)
+        return 0
+    taken = 0
+    index = 0
+    references = queue.references
+    done: list[Reference] = []
+    while index < len(references) and references[index].sequence <= end:
+        reference = references[index]
+        index += 1
+        if reference.state != DONE and reference.durable:
+            done.append(reference)
+    for reference in done:
+        broker.drop_from_queue(reference)
+        taken += 1
+    queue.acknowledged += taken
+    queue.acked_through = end
+    writer = Writer()
+    writer.int64(queue.id)
+    writer.int64(end)
+    batch = records.Batch()
+    batch.add(records.ACK_THROUGH, writer.getvalue())
+    broker.append_batch(batch, [], [], endpoint, token)
+    return taken
+
+
+def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
+    lease = queue.leases.get(group)
+    if lease is None or lease.epoch != epoch:
+        current = 0 if lease is None else lease.epoch
+        holder = "nobody" if lease is None else lease.owner
+        raise BrokerError(
+            FENCED,
+            f"group {group} of queue {queue.name} was taken over by {holder} (epoch {current}, yours is {epoch})",
+        )
+    return lease
+
+
+def lease(
+    broker: Broker,
+    now: int,
+    name: str,
+    group: str,
+    owner: str,
+    ttl_ns: int,
+    epoch: int,
+    endpoint: Endpoint,
+    token: int,
+) -> Lease:
+    """Epoch 0 takes the group over with a new epoch; else renews that epoch. `ttl_ns` 0 gives it up.
+
+    `endpoint.done(token)` when a new epoch is durable. FENCED when another group holds the queue or the epoch is old.
+    """
+    queue = queue_for(broker, name, "")
+    if ttl_ns < 0 or ttl_ns > TTL_NS_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a lease may last up to {TTL_NS_MAX // 1_000_000} ms")
+    other = queue.active_lease()
+    if other is not None and other.group != group:
+        raise BrokerError(
+            FENCED,
+            f"queue {queue.name} is leased to group {other.group} of {other.owner}: one group reads a queue",
+        )
+    if epoch == 0 and ttl_ns > 0 and queue.consumer_count() > 0:
+        raise BrokerError(
+            FENCED, f"queue {queue.name} has consumers: it cannot be leased to group {group}"
+        )
+    if epoch != 0:
+        held = check_epoch(queue, group, epoch)
+        changed = held.ttl_ns != ttl_ns
+    else:
+        previous = queue.leases.get(group)
+        held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
+        queue.leases[group] = held
+        changed = True
+    held.ttl_ns = ttl_ns
+    held.until = now + ttl_ns
+    held.active = ttl_ns > 0
+    if changed:
+        batch = records.Batch()
+        batch.add(records.LEASE, _encode_lease(queue, held))
+        broker.append_batch(batch, [], [], endpoint, token)
+    else:
+        endpoint.done(token)
+    broker.timers.set(LEASE_TIMER, now + 1_000_000_000)
+    return held
+
+
+def _encode_lease(queue: Queue, held: Lease) -> bytes:
+    writer = Writer()
+    writer.int64(queue.id)
+    writer.simple_string(held.group)
+    writer.int64(held.epoch)
+    writer.simple_string(held.owner)
+    writer.int64(held.ttl_ns)
+    return writer.getvalue()
+
+
+def end_leases(broker: Broker, now: int) -> None:
+    """Leases whose time is over stop pinning their queue (the epoch stays)."""
+    any_active = False
+    for queue in broker.queues.values():
+        for held in queue.leases.values():
+            if held.active and held.until <= now:
+                held.active = False
+                broker.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
+                broker.mark_dirty(queue)
+            elif held.active:
+                any_active = True
+    if any_active:
+        broker.timers.set(LEASE_TIMER, now + 1_000_000_000)
+
+
+def lost_ranges(
+    broker: Broker, name: str, incarnation: str, start: int, end: int
+) -> list[tuple[int, int, str]]:
+    """Parts of (start, end] that left the queue by another way than ack_through."""
+    queue = queue_for(broker, name, incarnation)
+    found: list[tuple[int, int, str]] = []
+    for low, high, why in queue.lost:
+        if high > start and low <= end:
+            found.append((max(low, start + 1), min(high, end), why))
+    return found
+
+
+def seek(broker: Broker, name: str, timestamp_ms: int) -> int:
+    """The sequence before the first live message whose timestamp is >= `timestamp_ms`."""
+    queue = queue_for(broker, name, "")
+    for reference in queue.references:
+        if (
+            reference.state != DONE
+            and reference.durable
+            and reference.message.timestamp >= timestamp_ms
+        ):
+            return reference.sequence - 1
+    return stable_end(queue)

@@ -1,0 +1,397 @@
+"""The broker's message. Its canonical encoding is CORE's (fact sheet A1.0, HDR and MSG).
+
+What was received is kept as received: `head`, the encoded header after the message id, goes out
+again untouched until something in it changes, and properties are decoded only when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
+
+from atalanta.kernel.buffer import DecodeError, Reader, Writer, decode_utf16, encode_utf16
+from atalanta.kernel.properties import (
+    PropertyValue,
+    TypedProperties,
+    decode_value,
+    end_of_properties,
+    find_value,
+)
+
+if TYPE_CHECKING:
+    from atalanta.kernel.reference import Reference
+
+DEFAULT: Final = 0
+OBJECT: Final = 2
+TEXT: Final = 3
+BYTES: Final = 4
+MAP: Final = 5
+STREAM: Final = 6
+
+MULTICAST: Final = 0
+ANYCAST: Final = 1
+NO_ROUTING_TYPE: Final = -1
+ROUTING_TYPE_UNREAD: Final = -2
+
+# MSG begins with the length of the body plus that of a packet header (fact sheet A1.0).
+PACKET_HEADER_BYTES: Final = 13
+# What one message costs beyond its body and head, for accounting and credits.
+MESSAGE_OVERHEAD_BYTES: Final = 24
+# Type, durable, expiration, timestamp, priority.
+HEAD_FIXED_BYTES: Final = 19
+# Addresses are few and messages many: equal ones share one str (and its hash).
+ADDRESSES_MAX: Final = 4096
+
+ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
+DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
+GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
+
+_addresses: dict[bytes, str] = {}
+_keys: dict[str, bytes] = {}
+
+
+class Message:
+    """One message. Sizes in bytes, times in milliseconds since the epoch, expiration 0 is never.
+
+    `body` is raw, without any length; `kind` is CORE's message type. `references` and `lsn` belong
+    to the broker. Changing `properties` (or any header) is noticed: the next encoding is made anew.
+    """
+
+    def __init__(self, message_id: i64, body: bytes) -> None:
+        self.id: i64 = message_id
+        self.body: bytes = body
+        # `address` is null on the wire where the session's default address is meant.
+        self._address: str | None = None
+        self._kind: int = DEFAULT
+        self._durable: bool = False
+        self._expiration: int = 0
+        self._timestamp: int = 0
+        self._priority: int = 4
+        self._user_id: bytes | None = None
+        self._head: bytes = b""  # empty: to be made anew
+        self._properties_offset: i64 = 0  # in _head
+        self._properties: TypedProperties | None = None  # None: still only encoded, in _head
+        self._routing_type: int = ROUTING_TYPE_UNREAD
+        self.lsn: int = -1
+        self.references: list[Reference] = []
+
+    @staticmethod
+    def create(
+        address: str,
+        body: bytes = b"",
+        kind: int = DEFAULT,
+        durable: bool = True,
+        timestamp_ms: int = 0,
+        priority: int = 4,
+    ) -> Message:
+        """A new message without properties; its id is 0 until the broker gives one."""
+        message = Message(0, body)
+        message._address = address
+        message._kind = kind
+        message._durable = durable
+        message._timestamp = timestamp_ms
+        message._priority = priority
+        message._properties = TypedProperties()
+        return message
+
+    # -- headers --------------------------------------------------------------------------------
+    @property
+    def address(self) -> str:
+        """Empty when none was given."""
+        address = self._address
+        return "" if address is None else address
+
+    @address.setter
+    def address(self, address: str) -> None:
+        self._forget_head()
+        self._address = address
+
+    @property
+    def kind(self) -> int:
+        return self._kind
+
+    @kind.setter
+    def kind(self, kind: int) -> None:
+        self._forget_head()
+        self._kind = kind
+
+    @property
+    def durable(self) -> bool:
+        return self._durable
+
+    @durable.setter
+    def durable(self, durable: bool) -> None:
+        self._forget_head()
+        self._durable = durable
+
+    @property
+    def expiration(self) -> int:
+        return self._expiration
+
+    @expiration.setter
+    def expiration(self, expiration_ms: int) -> None:
+        self._forget_head()
+        self._expiration = expiration_ms
+
+    @property
+    def timestamp(self) -> int:
+        return self._timestamp
+
+    @timestamp.setter
+    def timestamp(self, timestamp_ms: int) -> None:
+        self._forget_head()
+        self._timestamp = timestamp_ms
+
+    @property
+    def priority(self) -> int:
+        return self._priority
+
+    @priority.setter
+    def priority(self, priority: int) -> None:
+        self._forget_head()
+        self._priority = priority
+
+    @property
+    def user_id(self) -> bytes | None:
+        """16 bytes of a UUID (JMSMessageID)."""
+        return self._user_id
+
+    @user_id.setter
+    def user_id(self, user_id: bytes | None) -> None:
+        if user_id is not None and len(user_id) != 16:
+            raise ValueError(f"user_id has {len(user_id)} bytes, a UUID has 16")
+        self._forget_head()
+        self._user_id = user_id
+
+    # -- properties -----------------------------------------------------------------------------
+    @property
+    def properties(self) -> TypedProperties:
+        """Decoded at the first call. Changes to them reach the encoding by themselves."""
+        properties = self._properties
+        if properties is None:
+            properties = TypedProperties.decode(Reader(self._head, int(self._properties_offset)))
+            self._properties = properties
+        return properties
+
+    def properties_changed(self) -> None:
+        """For who changed `properties.entries` itself; put and remove say so on their own."""
+        self.properties.changed = True
+
+    def put_property(self, name: str, value: PropertyValue) -> None:
+        self.properties.put(name, value)
+
+    def remove_property(self, name: str) -> bool:
+        """Whether it was there; a message that cannot have it is not even decoded."""
+        return self._may_have(key_of(name)) and self.properties.remove(name)
+
+    def has_property(self, name: str) -> bool:
+        """Exact, and cheap when it is not there."""
+        if self._properties is not None:
+            return name in self._properties
+        return find_value(self._head, self._properties_offset, key_of(name)) >= 0
+
+    def property_value(self, name: str) -> PropertyValue:
+        """One value, read without decoding the others where they are not decoded yet."""
+        if self._properties is None:
+            return self._raw_value(key_of(name))
+        return self._properties.get(name)
+
+    @property
+    def routing_type(self) -> int:
+        """MULTICAST 0, ANYCAST 1, or -1 when the sender said neither."""
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_ROUTING_TYPE")
+            return value if isinstance(value, int) else NO_ROUTING_TYPE
+        if self._routing_type == ROUTING_TYPE_UNREAD:
+            value = self._raw_value(ROUTING_TYPE_KEY)
+            self._routing_type = value if isinstance(value, int) else NO_ROUTING_TYPE
+        return self._routing_type
+
+    @property
+    def duplicate_id(self) -> bytes | None:
+        """`_AMQ_DUPL_ID`; a text becomes its UTF-16LE bytes, as SimpleString.getData gives them."""
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_DUPL_ID")
+        else:
+            value = self._raw_value(DUPLICATE_ID_KEY)
+        if isinstance(value, str):
+            return encode_utf16(value)
+        return value if isinstance(value, bytes) else None
+
+    @property
+    def group_id(self) -> str | None:
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_GROUP_ID")
+        else:
+            value = self._raw_value(GROUP_ID_KEY)
+        return value if isinstance(value, str) else None
+
+    def text(self) -> str | None:
+        """The body of a text message (kind 3), None without one. DecodeError if it is no text."""
+        if not self.body:
+            return None
+        reader = Reader(self.body)
+        text = reader.nullable_simple_string("text body")
+        # An empty body may travel as 4 zero bytes (fact sheet A1.0).
+        if text is None and self.body.strip(b"\x00"):
+            raise DecodeError("text body", int(reader.position), "bytes after a null text")
+        return text
+
+    # -- encoding -------------------------------------------------------------------------------
+    @property
+    def head(self) -> bytes:
+        """The encoded header after the message id; what was received as long as nothing changed."""
+        properties = self._properties
+        if not self._head or (properties is not None and properties.changed):
+            self._make_head()
+        return self._head
+
+    @property
+    def size(self) -> int:
+        """Bytes for accounting and credits: body, head and a constant."""
+        return len(self.body) + len(self.head) + MESSAGE_OVERHEAD_BYTES
+
+    def copy(self, message_id: i64) -> Message:
+        """The same message under another id; the broker's own fields begin anew."""
+        twin = Message(message_id, self.body)
+        twin._address = self._address
+        twin._kind = self._kind
+        twin._durable = self._durable
+        twin._expiration = self._expiration
+        twin._timestamp = self._timestamp
+        twin._priority = self._priority
+        twin._user_id = self._user_id
+        # `head` brings what is encoded up to date, so that nothing need be copied decoded.
+        twin._head = self.head
+        twin._properties_offset = self._properties_offset
+        return twin
+
+    def __repr__(self) -> str:
+        return f"Message(id={self.id}, address={self.address!r}, {len(self.body)} bytes)"
+
+    def _may_have(self, key: bytes) -> bool:
+        return self._properties is not None or key in self._head
+
+    def _raw_value(self, key: bytes) -> PropertyValue:
+        position = find_value(self._head, self._properties_offset, key)
+        if position < 0:
+            return None
+        reader = Reader(self._head, int(position) + 1)
+        return decode_value(reader, self._head[position], "property value")
+
+    def _forget_head(self) -> None:
+        """Before a header changes: keep the properties, which may have been in the head alone."""
+        if self._head:
+            self.properties.changed = True
+            self._head = b""
+
+    def _make_head(self) -> None:
+        writer = Writer()
+        writer.nullable_simple_string(self._address)
+        if self._user_id is None:
+            writer.uint8(0)
+        else:
+            writer.uint8(1)
+            writer.raw(self._user_id)
+        writer.int8(self._kind)
+        # CoreMessage writes through netty's own buffer: true is 1 here, not 0xFF.
+        writer.uint8(1 if self._durable else 0)
+        writer.int64(self._expiration)
+        writer.int64(self._timestamp)
+        writer.int8(self._priority)
+        self._properties_offset = len(writer)
+        properties = self.properties
+        properties.encode(writer)
+        properties.changed = False
+        self._head = writer.getvalue()
+
+
+def key_of(name: str) -> bytes:
+    """The name as it lies in encoded properties; the few that are asked for are remembered."""
+    key = _keys.get(name)
+    if key is None:
+        key = encode_utf16(name)
+        if len(_keys) < ADDRESSES_MAX:
+            _keys[name] = key
+    return key
+
+
+def decode_header(reader: Reader) -> Message:
+    """HDR, at the reader's position; what follows it stays unread. The body is empty.
+
+    DecodeError names the field; the structure of the properties is checked, though not decoded.
+    Written out by hand, as end_of_properties is.
+    """
+    data = reader.data
+    begin = reader.advance(9, "message id") + 8
+    message = Message(read_i64_be(data, begin - 8), b"")
+    if data[begin] != 0:
+        message._address = _address(reader.blob("address"), int(reader.position))
+    if reader.boolean("user id"):
+        message._user_id = reader.take(16, "user id")
+    fixed = reader.advance(HEAD_FIXED_BYTES, "message headers")
+    kind = data[fixed]
+    message._kind = kind - 256 if kind > 127 else kind
+    message._durable = data[fixed + 1] != 0
+    message._expiration = read_i64_be(data, fixed + 2)
+    message._timestamp = read_i64_be(data, fixed + 10)
+    priority = data[fixed + 18]
+    message._priority = priority - 256 if priority > 127 else priority
+    end = end_of_properties(data, reader.position, reader.end)
+    message._properties_offset = reader.position - begin
+    message._head = data[begin:end]
+    reader.position = end
+    return message
+
+
+def _address(encoded: bytes, end: int) -> str:
+    address = _addresses.get(encoded)
+    if address is None:
+        if len(encoded) & 1:
+            raise DecodeError("address", end, f"odd length {len(encoded)} of UTF-16")
+        address = decode_utf16(encoded)
+        if len(_addresses) < ADDRESSES_MAX:
+            _addresses[encoded] = address
+    return address
+
+
+def decode_message(reader: Reader) -> Message:
+    """MSG: int32 13 + length of body, body, HDR. DecodeError names the field."""
+    body = reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body")
+    message = decode_header(reader)
+    message.body = body
+    return message
+
+
+def encode_header(message: Message) -> bytes:
+    """HDR."""
+    out = BytesWriter()
+    write_i64_be(out, message.id)
+    out.write(message.head)
+    return out.getvalue()
+
+
+def encode_message(message: Message, message_id: i64) -> bytes:
+    """MSG, under the given id."""
+    out = BytesWriter()
+    write_message(out, message, message_id)
+    return out.getvalue()
+
+
+def write_message(out: BytesWriter, message: Message, message_id: i64) -> None:
+    """MSG into `out`."""
+    body = message.body
+    size: i32 = len(body)
+    write_i32_be(out, size + PACKET_HEADER_BYTES)
+    out.write(body)
+    write_i64_be(out, message_id)
+    out.write(message.head)
+
+
+def text_body(text: str | None) -> bytes:
+    """The body of a text message: ss?."""
+    writer = Writer()
+    writer.nullable_simple_string(text)
+    return writer.getvalue()

@@ -1,0 +1,67 @@
+"""The MESSAGE record: a message, where it lies, and the duplicate ids that live or die with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.buffer import Reader, Writer
+from atalanta.kernel.message import Message, decode_message, encode_message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.reference import Reference
+
+
+class StoredRoute:
+    def __init__(self, queue_id: int, sequence: int, delivery_count: int, route_to: bytes) -> None:
+        self.queue_id = queue_id
+        self.sequence = sequence
+        self.delivery_count = delivery_count
+        self.route_to = route_to
+
+
+class StoredMessage:
+    def __init__(
+        self, message: Message, routes: list[StoredRoute], duplicates: list[tuple[str, bytes]]
+    ) -> None:
+        self.message = message
+        self.routes = routes
+        self.duplicates = duplicates
+
+
+def encode_message_record(
+    message: Message, references: list[Reference], duplicates: list[tuple[str, bytes]]
+) -> bytes:
+    """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids,
+    each (ss cache, i32 length, id), CORE message with its broker id."""
+    writer = Writer()
+    writer.int32(len(references))
+    for reference in references:
+        writer.int64(reference.queue.id)
+        writer.int64(reference.sequence)
+        writer.int32(reference.delivery_count)
+        writer.int32(len(reference.route_to))
+        writer.raw(reference.route_to)
+    writer.int32(len(duplicates))
+    for cache, duplicate_id in duplicates:
+        writer.simple_string(cache)
+        writer.int32(len(duplicate_id))
+        writer.raw(duplicate_id)
+    writer.raw(encode_message(message, message.id))
+    return writer.getvalue()
+
+
+def decode_message_record(payload: bytes) -> StoredMessage:
+    reader = Reader(payload)
+    routes: list[StoredRoute] = []
+    for _ in range(reader.int32("message.routes")):
+        queue_id = reader.int64("message.queue_id")
+        sequence = reader.int64("message.sequence")
+        count = reader.int32("message.delivery_count")
+        routes.append(
+            StoredRoute(queue_id, sequence, count, reader.take(reader.int32(), "message.route_to"))
+        )
+    duplicates: list[tuple[str, bytes]] = []
+    for _ in range(reader.int32("message.duplicates")):
+        cache = reader.simple_string("message.cache")
+        duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
+    return StoredMessage(decode_message(reader), routes, duplicates)

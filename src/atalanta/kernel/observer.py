@@ -1,0 +1,28 @@
+"""Who wants to know what changes in a broker: notifications and the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.queue import Queue
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Observer:
+    """All methods may be left out by a subclass; they are called after the change."""
+
+    def on_queue_added(self, now: int, queue: Queue) -> None:
+        return None
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        return None
+
+    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+        return None
+
+    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        return None

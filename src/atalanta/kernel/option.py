@@ -1,0 +1,60 @@
+"""How a configuration dataclass describes its fields.
+
+One generic reader (config/xml_reader.py) and one printer (config/docs.py) walk these descriptions,
+so a new option is one line beside the code that uses it. Nothing here knows of XML files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+
+def option(
+    default: Any,
+    xml: str,
+    why: str,
+    *,
+    unit: str = "",
+    supported: bool = True,
+    choices: Mapping[str, Any] | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    also: tuple[str, ...] = (),
+    attribute: bool = False,
+    kind: str = "",
+) -> Any:
+    """A field with its element name (`xml`), older names (`also`), unit, bounds and the reason for
+    its existence.
+
+    unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
+    supported: False is read and checked, then listed once at start as without effect.
+    choices: text in the file -> value. attribute: an XML attribute, not a child element.
+    kind: "bool", "int", "float" or "str"; told by the default, or by the unit where that is None.
+    """
+    metadata = {
+        "xml": xml,
+        "kind": kind if kind else _kind_of(default, unit),
+        "why": why,
+        "unit": unit,
+        "supported": supported,
+        "choices": choices,
+        "minimum": minimum,
+        "maximum": maximum,
+        "also": also,
+        "attribute": attribute,
+    }
+    return field(default=default, metadata=metadata)
+
+
+def _kind_of(default: Any, unit: str) -> str:
+    if isinstance(default, bool):
+        return "bool"
+    if isinstance(default, int):
+        return "int"
+    if isinstance(default, float):
+        return "float"
+    if default is None and unit:
+        return "int"
+    return "str"

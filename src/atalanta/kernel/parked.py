@@ -1,0 +1,21 @@
+"""What waits for the journal: replies to senders, and messages that may be shown only once they are durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.reference import Reference
+
+
+class Parked:
+    """When `lsn` is durable: `references` enter their queues in this order, then `endpoint.done(token)`."""
+
+    def __init__(
+        self, lsn: int, references: list[Reference], endpoint: Endpoint | None, token: int
+    ) -> None:
+        self.lsn = lsn
+        self.references = references
+        self.endpoint = endpoint
+        self.token = token

@@ -1,0 +1,22 @@
+"""What is going to happen with one message, before anything of it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.router import Route
+
+
+class Plan:
+    """Outcome of preparing a message: its routes and the duplicate ids it brings.
+
+    `repeats_lsn` >= 0: the message is a repeat, and its answer waits for that lsn.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.routes: list[Route] = []
+        self.duplicates: list[tuple[str, bytes]] = []
+        self.repeats_lsn: int = -1

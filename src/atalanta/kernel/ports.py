@@ -1,0 +1,167 @@
+"""The narrow ports through which a node touches the world; a shell implements them.
+
+`runtime/` implements them with sockets, files and clocks, `sim/` with a virtual world, `store/` the
+journal. Calls never block (but where a docstring says so), and never call back into the node:
+whatever they lead to arrives later as an input of its own (`node.on_*`). Times are integer
+nanoseconds since the epoch. The base classes are plain classes and not Protocols, so that compiled
+callers reach compiled ports by a direct call.
+"""
+
+from __future__ import annotations
+
+from mypy_extensions import mypyc_attr
+
+
+def _missing(port: object, method: str) -> NotImplementedError:
+    return NotImplementedError(f"{type(port).__name__} does not implement {method}")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Wire:
+    """Open connections, by the number the shell gave them."""
+
+    def write(self, conn: int, data: bytes) -> None:
+        """Queue bytes for the peer; the shell batches them per loop turn.
+
+        A connection that is gone or closing drops them: `node.on_closed` tells, or was asked for.
+        """
+        raise _missing(self, "Wire.write")
+
+    def close(self, conn: int, why: str) -> None:
+        """Close after all that was written before; `node.on_closed` follows, once a connection."""
+        raise _missing(self, "Wire.close")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Timers:
+    """One pending timer a key."""
+
+    def set(self, key: str, at_ns: int) -> None:
+        """Call `node.on_timer(now, key)` at `at_ns` or later.
+
+        An earlier setting of the key is replaced. A time that has passed means as soon as possible,
+        never from within this call.
+        """
+        raise _missing(self, "Timers.set")
+
+    def cancel(self, key: str) -> None:
+        """Forget the timer; nothing happens when it is not set."""
+        raise _missing(self, "Timers.cancel")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Links:
+    """Connections the node opens by itself, and multicast groups."""
+
+    def dial(self, key: str, host: str, port: int) -> None:
+        """Open a connection; `key` is the caller's own name of the attempt.
+
+        Either `node.on_dialed(now, conn, key)` or `node.on_dial_failed(now, key, why)` follows.
+        """
+        raise _missing(self, "Links.dial")
+
+    def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
+        """Receive a UDP multicast group; its datagrams arrive by `node.on_datagram`.
+
+        `address` and `port` are the group's; `interface` is the local address to use ("" = the
+        system's choice), `local_port` the port to send from (-1 = any).
+        """
+        raise _missing(self, "Links.join")
+
+    def multicast(self, group: str, data: bytes) -> None:
+        """Send one datagram to a joined group; it may get lost, and may come back to the sender."""
+        raise _missing(self, "Links.multicast")
+
+    def leave(self, group: str) -> None:
+        """Receive no more datagrams of the group; nothing happens when it was not joined."""
+        raise _missing(self, "Links.leave")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Ids:
+    """Identifiers and secrets; the simulator draws them from its seed."""
+
+    def uuid(self) -> bytes:
+        """16 bytes, shaped like a version-1 UUID, never given twice on any node."""
+        raise _missing(self, "Ids.uuid")
+
+    def secret(self, size: int) -> bytes:
+        """`size` bytes nobody can guess."""
+        raise _missing(self, "Ids.secret")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Trace:
+    """Counters and stories. On the message path ask `on` before an event's fields are built."""
+
+    on: bool = False
+    """Whether somebody reads events of single messages."""
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add `n` to the counter `name`."""
+        raise _missing(self, "Trace.count")
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        """Something worth a line. Names are stable: people search for them."""
+        raise _missing(self, "Trace.event")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Journal:
+    """The kernel's view of the journal: records in one order, durable some time after `append`."""
+
+    durable: int = 0
+    """Highest durable lsn. It only grows; the node tells the kernel by `on_durable(now, lsn)`."""
+    last: int = 0
+    """Lsn of the last appended record, 0 before the first."""
+
+    def append(self, kind: int, payload: bytes) -> int:
+        """Add a record of `kind` (0..255) behind all others; returns its lsn (1, 2, 3 …).
+
+        The lsn must be parked (a reply that depends on it waits for `durable`) or discarded on
+        purpose. JournalFailed when the journal has failed: nothing will ever be durable again.
+        """
+        raise _missing(self, "Journal.append")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Disk:
+    """The files of one journal folder; used by `store/` only.
+
+    `names`, `size`, `read` and `repair` work at once and may block shortly. `create`, `commit` and
+    `delete` are jobs: they return at once and are done in order, one after the other, so a commit
+    is durable only together with all jobs before it. A job that fails is reported by
+    `node.on_disk_failed(now, why)`, once, and no job after it is done. After a crash the finished
+    jobs stand, the one in work may have left any subset of its pages, those behind it left nothing.
+    """
+
+    def names(self) -> list[str]:
+        """Names of all files, sorted, as the finished jobs left them."""
+        raise _missing(self, "Disk.names")
+
+    def size(self, name: str) -> int:
+        """Length of a file in bytes; OSError when it is not there."""
+        raise _missing(self, "Disk.size")
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes (fewer only at the end of the file) of what finished jobs wrote."""
+        raise _missing(self, "Disk.read")
+
+    def repair(self, name: str, offset: int, data: bytes) -> None:
+        """Overwrite and sync before returning; for recovery only, before the first job. OSError."""
+        raise _missing(self, "Disk.repair")
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        """Job: a new file of `size` bytes, `head` and then zeros, synced along with its folder.
+
+        A file of that name is replaced. A crash in the middle may leave it with any length.
+        """
+        raise _missing(self, "Disk.create")
+
+    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+        """Job: overwrite a part of a file and sync; then `node.on_committed(now, token)`."""
+        raise _missing(self, "Disk.commit")
+
+    def delete(self, name: str) -> None:
+        """Job: remove the file and sync the folder, so that files vanish in the order asked for."""
+        raise _missing(self, "Disk.delete")

@@ -1,0 +1,262 @@
+"""A queue: its messages in order, its consumers, and who gets what next.
+
+All references lie in one list in ascending sequence; a finished one stays as a tombstone until the list is
+trimmed. That one list serves competing consumers, selectors (each consumer has a position of its own), browsers
+and the log view alike. The queue must not know of journals, sockets or other queues: `Broker` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.message import Message
+from atalanta.kernel.reference import DELIVERING, DONE, READY, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.filter import Filter
+    from atalanta.kernel.leases import Lease
+    from atalanta.kernel.queue_spec import QueueSpec
+
+SCAN_MAX: Final = 2_000  # references looked at in one dispatch: the rest goes on at the next turn
+LOST_RANGES_MAX: Final = 1_000  # the oldest are forgotten beyond this
+TRIM_MIN: Final = 256  # tombstones before a trim is worth while
+
+
+class Queue:
+    """Messages `references[i].sequence` ascend; nothing below `cursor` is READY."""
+
+    def __init__(
+        self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str
+    ) -> None:
+        self.id = queue_id
+        self.spec = spec
+        self.name = spec.name
+        self.durable = spec.durable
+        self.internal = spec.internal
+        self.filter = selector
+        self.incarnation = incarnation
+        self.lsn: int = 0
+        self.references: list[Reference] = []
+        self.tombstones: int = 0
+        self.cursor: int = 1
+        self.next_sequence: int = 1
+        self.pending: int = 0
+        self.consumers: list[Consumer] = []
+        self.ring: int = 0
+        self.dirty: bool = False
+        self.paused: bool = False
+        self.deleted: bool = False
+        self.message_count: int = 0
+        self.delivering_count: int = 0
+        self.bytes: int = 0
+        self.added: int = 0
+        self.acknowledged: int = 0
+        self.expired: int = 0
+        self.killed: int = 0
+        self.was_used: bool = False
+        self.swept: bool = False
+        self.acked_through: int = 0
+        self.shown_through: int = 0
+        self.leases: dict[str, Lease] = {}
+        self.lost: list[tuple[int, int, str]] = []
+        self.found_expired: list[Reference] = []
+
+    # -- places ---------------------------------------------------------------------------------
+    def index_of(self, sequence: int) -> int:
+        """Index of the first reference whose sequence is >= `sequence` (len(references) if none)."""
+        references = self.references
+        high = len(references)
+        if high == 0:
+            return 0
+        guess = sequence - references[0].sequence
+        if guess <= 0:
+            return 0
+        if guess < high and references[guess].sequence == sequence:
+            return guess
+        if references[high - 1].sequence < sequence:
+            return high
+        low = 0
+        while low < high:
+            middle = (low + high) // 2
+            if references[middle].sequence < sequence:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def take_sequence(self) -> int:
+        sequence = self.next_sequence
+        self.next_sequence = sequence + 1
+        return sequence
+
+    # -- content --------------------------------------------------------------------------------
+    def add(self, reference: Reference) -> None:
+        """Append a reference whose message is stable (durable, or not meant to be)."""
+        self.references.append(reference)
+        self.message_count += 1
+        self.added += 1
+        self.bytes += reference.message.size
+
+    def remove(self, reference: Reference) -> None:
+        """The reference is finished: acknowledged, expired, moved or purged."""
+        if reference.state == DELIVERING:
+            self.delivering_count -= 1
+        reference.state = DONE
+        reference.consumer = None
+        self.message_count -= 1
+        self.bytes -= reference.message.size
+        self.tombstones += 1
+        if self.tombstones >= TRIM_MIN and self.tombstones * 2 > len(self.references):
+            self.references = [kept for kept in self.references if kept.state != DONE]
+            self.tombstones = 0
+
+    def give_back(self, reference: Reference) -> None:
+        """A delivered reference becomes deliverable again, at its old place."""
+        if reference.state == DELIVERING:
+            self.delivering_count -= 1
+        reference.state = READY
+        reference.consumer = None
+        sequence = reference.sequence
+        if sequence < self.cursor:
+            self.cursor = sequence
+        for consumer in self.consumers:
+            if sequence < consumer.position and not consumer.browse_only:
+                consumer.position = sequence
+
+    def add_lost(self, sequence: int, why: str) -> None:
+        """Remember that a shown message left by another way than `ack_through`; neighbours are joined."""
+        lost = self.lost
+        if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
+            lost[-1] = (lost[-1][0], sequence, why)
+            return
+        if len(lost) >= LOST_RANGES_MAX:
+            del lost[0]
+        lost.append((sequence, sequence, why))
+
+    def live(self) -> list[Reference]:
+        """References that are not finished, in order (a copy)."""
+        return [reference for reference in self.references if reference.state != DONE]
+
+    # -- consumers ------------------------------------------------------------------------------
+    def add_consumer(self, consumer: Consumer) -> None:
+        consumer.position = 1 if consumer.browse_only else self.cursor
+        self.consumers.append(consumer)
+        self.was_used = True
+        self.swept = False
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        self.consumers.remove(consumer)
+        self.ring = 0
+
+    def consumer_count(self) -> int:
+        """Consumers that take messages: browsers are not counted."""
+        count = 0
+        for consumer in self.consumers:
+            if not consumer.browse_only:
+                count += 1
+        return count
+
+    def has_match(self, message: Message) -> bool:
+        """Would a local consumer (or an active log-view lease) take this message? (BindingsImpl "high accept")"""
+        for consumer in self.consumers:
+            if not consumer.browse_only and (
+                consumer.selector is None or consumer.selector.matches(message)
+            ):
+                return True
+        return self.active_lease() is not None
+
+    def active_lease(self) -> Lease | None:
+        for lease in self.leases.values():
+            if lease.active:
+                return lease
+        return None
+
+    # -- delivery -------------------------------------------------------------------------------
+    def dispatch(self, now: int, messages_max: int) -> bool:
+        """Hand out up to `messages_max` messages, consumers in turn; True if work may be left.
+
+        Expired references that were met are put into `found_expired` for the broker to move.
+        """
+        if self.paused or not self.consumers:
+            return False
+        now_ms = now // 1_000_000
+        left = messages_max
+        while left > 0:
+            count = len(self.consumers)
+            offered = 0
+            while offered < count:
+                if self.ring >= count:
+                    self.ring = 0
+                consumer = self.consumers[self.ring]
+                self.ring += 1
+                offered += 1
+                if not consumer.ready():
+                    continue
+                reference = self._next_for(consumer, now_ms)
+                if reference is not None:
+                    self._hand_out(consumer, reference)
+                    offered = -1
+                    break
+                if consumer.position < self._end():
+                    return True
+            if offered != -1:
+                return False
+            left -= 1
+        return True
+
+    def _end(self) -> int:
+        references = self.references
+        return references[len(references) - 1].sequence + 1 if references else 0
+
+    def _next_for(self, consumer: Consumer, now_ms: int) -> Reference | None:
+        position = consumer.position
+        if not consumer.browse_only and position < self.cursor:
+            position = self.cursor
+        references = self.references
+        index = self.index_of(position)
+        end = len(references)
+        stop = min(end, index + SCAN_MAX)
+        selector = consumer.selector
+        while index < stop:
+            reference = references[index]
+            index += 1
+            if reference.state != READY and not (
+                consumer.browse_only and reference.state == DELIVERING
+            ):
+                continue
+            message = reference.message
+            if (
+                message.expiration != 0
+                and message.expiration <= now_ms
+                and not consumer.browse_only
+            ):
+                if self.active_lease() is None:
+                    reference.state = DELIVERING
+                    self.delivering_count += 1
+                    self.found_expired.append(reference)
+                    continue
+            if selector is not None and not selector.matches(message):
+                continue
+            consumer.position = reference.sequence + 1
+            if selector is None and not consumer.browse_only:
+                self.cursor = consumer.position
+            return reference
+        consumer.position = references[stop - 1].sequence + 1 if stop else position
+        if selector is None and not consumer.browse_only and consumer.position > self.cursor:
+            self.cursor = consumer.position
+        return None
+
+    def _hand_out(self, consumer: Consumer, reference: Reference) -> None:
+        if consumer.browse_only:
+            cost = consumer.endpoint.deliver(consumer, reference)
+        else:
+            reference.state = DELIVERING
+            reference.delivery_count += 1
+            reference.consumer = consumer
+            self.delivering_count += 1
+            consumer.unacknowledged[reference.message.id] = reference
+            cost = consumer.endpoint.deliver(consumer, reference)
+        consumer.delivered += 1
+        if not consumer.unlimited:
+            consumer.credits -= cost

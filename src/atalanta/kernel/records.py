@@ -1,0 +1,120 @@
+"""What the kernel writes to its journal: record kinds and their layouts.
+
+Every record states the whole of what it names, so that a later record for the same key simply
+replaces the earlier one. What must live or die together is one record: a message with its routes and
+its duplicate ids; a transaction as one BATCH. Layout primitives are CORE's (kernel/buffer.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.buffer import Reader, Writer
+
+COUNTERS: Final = 1  # i64 next message id, i64 next binding id
+ADDRESS: Final = 2  # ss name, bool anycast, bool multicast, bool auto created
+ADDRESS_DELETED: Final = 3  # ss name
+QUEUE: Final = 4  # see kernel/queue.py: encode_queue
+QUEUE_DELETED: Final = 5  # i64 queue id
+MESSAGE: Final = 6  # i64 id, routes, duplicate ids, CORE message (see encode_message_record)
+ACKS: Final = 7  # i64 queue id, i32 n, n * i64 message id
+ACK_THROUGH: Final = 8  # i64 queue id, i64 sequence
+DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count
+DUPLICATES: Final = 10  # ss cache, i32 n, n * (i32 length, bytes)
+BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
+LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
+SINK: Final = 13  # ss query, i32 partition, i64 batch
+LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
+VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
+
+BATCH_RECORDS_MAX: Final = 1_000_000
+
+
+class Batch:
+    """Records that become durable together or not at all: one BATCH record (or the one record itself)."""
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.payloads: list[bytes] = []
+
+    def add(self, kind: int, payload: bytes) -> None:
+        self.kinds.append(kind)
+        self.payloads.append(payload)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def encode(self) -> bytes:
+        writer = Writer()
+        writer.int32(len(self.kinds))
+        for kind, payload in zip(self.kinds, self.payloads, strict=True):
+            writer.int8(kind)
+            writer.int32(len(payload))
+            writer.raw(payload)
+        return writer.getvalue()
+
+
+def decode_batch(payload: bytes) -> list[tuple[int, bytes]]:
+    """Members of a BATCH record, in order. DecodeError if it does not hold what it says."""
+    reader = Reader(payload)
+    count = reader.int32("batch.count")
+    members: list[tuple[int, bytes]] = []
+    for _ in range(count):
+        kind = reader.int8("batch.kind")
+        members.append((kind, reader.take(reader.int32("batch.length"), "batch.payload")))
+    return members
+
+
+def encode_acks(queue_id: int, message_ids: list[int]) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int32(len(message_ids))
+    for message_id in message_ids:
+        writer.int64(message_id)
+    return writer.getvalue()
+
+
+def encode_duplicates(cache: str, ids: list[bytes]) -> bytes:
+    writer = Writer()
+    writer.simple_string(cache)
+    writer.int32(len(ids))
+    for duplicate_id in ids:
+        writer.int32(len(duplicate_id))
+        writer.raw(duplicate_id)
+    return writer.getvalue()
+
+
+def encode_value(key: str, value: bytes | None) -> bytes:
+    writer = Writer()
+    writer.simple_string(key)
+    if value is None:
+        writer.int32(-1)
+    else:
+        writer.int32(len(value))
+        writer.raw(value)
+    return writer.getvalue()
+
+
+def encode_lost(queue_id: int, sequence: int, why: str) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int64(sequence)
+    writer.int64(sequence)
+    writer.simple_string(why)
+    return writer.getvalue()
+
+
+def encode_delivery(queue_id: int, message_id: int, delivery_count: int) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int64(message_id)
+    writer.int32(delivery_count)
+    return writer.getvalue()
+
+
+def encode_sink(query: str, partition: int, batch: int) -> bytes:
+    writer = Writer()
+    writer.simple_string(query)
+    writer.int32(partition)
+    writer.int64(batch)
+    return writer.getvalue()

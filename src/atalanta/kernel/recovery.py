@@ -1,0 +1,239 @@
+"""From the journal back to a broker: what a record means when it is replayed.
+
+A later record for the same key replaces the earlier one; a deletion of something unknown is ignored (its creation
+was compacted away). The result is put into an empty Broker by `finish`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import records
+from atalanta.kernel.address import Address
+from atalanta.kernel.buffer import DecodeError, Reader
+from atalanta.kernel.catalogue import parse_filter
+from atalanta.kernel.leases import Lease
+from atalanta.kernel.message_record import StoredMessage, decode_message_record
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue_spec import decode_queue_spec
+from atalanta.kernel.reference import Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+class Recovery:
+    """Feed every record in order to `on_record`, then call `finish`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.messages: dict[int, tuple[StoredMessage, int]] = {}
+        self.sequences: dict[int, int] = {}
+        self.message_id_max: int = 0
+        self.binding_id_max: int = 0
+
+    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
+        """DecodeError names the record that does not hold what it says."""
+        try:
+            self._apply(lsn, kind, payload)
+        except DecodeError as error:
+            raise DecodeError("journal", 0, f"record {lsn} of kind {kind}: {error}") from error
+
+    def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
+        if kind == records.BATCH:
+            for member_kind, member in records.decode_batch(payload):
+                self._apply(lsn, member_kind, member)
+        elif kind == records.MESSAGE:
+            self._message(lsn, payload)
+        elif kind == records.ACKS:
+            self._acks(Reader(payload))
+        elif kind == records.ACK_THROUGH:
+            self._ack_through(Reader(payload))
+        elif kind == records.DELIVERY:
+            self._delivery(Reader(payload))
+        elif kind == records.DUPLICATES:
+            self._duplicates(lsn, Reader(payload))
+        elif kind == records.QUEUE:
+            self._queue(lsn, payload)
+        elif kind == records.QUEUE_DELETED:
+            self._queue_deleted(Reader(payload).int64("queue.id"))
+        elif kind == records.ADDRESS:
+            self._address(lsn, Reader(payload))
+        elif kind == records.ADDRESS_DELETED:
+            self.broker.addresses.pop(Reader(payload).simple_string("address.name"), None)
+        else:
+            self._small(lsn, kind, Reader(payload))
+
+    def _message(self, lsn: int, payload: bytes) -> None:
+        stored = decode_message_record(payload)
+        message_id = stored.message.id
+        self.messages[message_id] = (stored, lsn)
+        self.message_id_max = max(self.message_id_max, message_id)
+        for found in stored.routes:
+            if found.sequence > self.sequences.get(found.queue_id, 0):
+                self.sequences[found.queue_id] = found.sequence
+        size = self.broker.config.id_cache_size
+        for cache, duplicate_id in stored.duplicates:
+            self.broker.caches.cache(cache, size).add(duplicate_id, lsn)
+
+    def _acks(self, reader: Reader) -> None:
+        queue_id = reader.int64("acks.queue")
+        for _ in range(reader.int32("acks.count")):
+            self._forget(reader.int64("acks.message"), queue_id)
+
+    def _forget(self, message_id: int, queue_id: int) -> None:
+        known = self.messages.get(message_id)
+        if known is None:
+            return
+        routes = [kept for kept in known[0].routes if kept.queue_id != queue_id]
+        if routes:
+            known[0].routes = routes
+        else:
+            del self.messages[message_id]
+
+    def _ack_through(self, reader: Reader) -> None:
+        queue_id = reader.int64("ack_through.queue")
+        sequence = reader.int64("ack_through.sequence")
+        queue = self.broker.queues_by_id.get(queue_id)
+        if queue is not None:
+            queue.acked_through = max(queue.acked_through, sequence)
+
+    def _delivery(self, reader: Reader) -> None:
+        queue_id = reader.int64("delivery.queue")
+        known = self.messages.get(reader.int64("delivery.message"))
+        count = reader.int32("delivery.count")
+        if known is not None:
+            for found in known[0].routes:
+                if found.queue_id == queue_id:
+                    found.delivery_count = count
+
+    def _duplicates(self, lsn: int, reader: Reader) -> None:
+        cache = self.broker.caches.cache(
+            reader.simple_string("duplicates.cache"), self.broker.config.id_cache_size
+        )
+        for _ in range(reader.int32("duplicates.count")):
+            cache.add(reader.take(reader.int32("duplicates.length"), "duplicates.id"), lsn)
+
+    def _queue(self, lsn: int, payload: bytes) -> None:
+        broker = self.broker
+        reader = Reader(payload)
+        queue_id = reader.int64("queue.id")
+        spec = decode_queue_spec(reader)
+        queue = Queue(
+            queue_id,
+            spec,
+            parse_filter(spec.filter_text),
+            reader.simple_string("queue.incarnation"),
+        )
+        queue.lsn = lsn
+        queue.next_sequence = reader.int64("queue.next_sequence")
+        queue.acked_through = reader.int64("queue.acked_through")
+        for _ in range(reader.int32("queue.leases")):
+            group = reader.simple_string("lease.group")
+            epoch = reader.int64("lease.epoch")
+            owner = reader.simple_string("lease.owner")
+            queue.leases[group] = Lease(group, epoch, owner, reader.int64("lease.ttl"))
+        for _ in range(reader.int32("queue.lost")):
+            start = reader.int64("lost.start")
+            end = reader.int64("lost.end")
+            queue.lost.append((start, end, reader.simple_string("lost.why")))
+        previous = broker.queues_by_id.get(queue_id)
+        if previous is not None:
+            del broker.queues[previous.name]
+        broker.queues[queue.name] = queue
+        broker.queues_by_id[queue_id] = queue
+        self.binding_id_max = max(self.binding_id_max, queue_id)
+
+    def _queue_deleted(self, queue_id: int) -> None:
+        queue = self.broker.queues_by_id.pop(queue_id, None)
+        if queue is not None:
+            del self.broker.queues[queue.name]
+
+    def _address(self, lsn: int, reader: Reader) -> None:
+        name = reader.simple_string("address.name")
+        anycast = reader.boolean("address.anycast")
+        multicast = reader.boolean("address.multicast")
+        address = Address(name, anycast, multicast, reader.boolean("address.auto_created"))
+        address.lsn = lsn
+        self.broker.addresses[name] = address
+
+    def _small(self, lsn: int, kind: int, reader: Reader) -> None:
+        if kind == records.COUNTERS:
+            self.message_id_max = max(self.message_id_max, reader.int64("counters.message") - 1)
+            self.binding_id_max = max(self.binding_id_max, reader.int64("counters.binding") - 1)
+        elif kind == records.LEASE:
+            queue = self.broker.queues_by_id.get(reader.int64("lease.queue"))
+            group = reader.simple_string("lease.group")
+            epoch = reader.int64("lease.epoch")
+            owner = reader.simple_string("lease.owner")
+            ttl_ns = reader.int64("lease.ttl")
+            if queue is not None:
+                queue.leases[group] = Lease(group, epoch, owner, ttl_ns)
+        elif kind == records.SINK:
+            query = reader.simple_string("sink.query")
+            partition = reader.int32("sink.partition")
+            self.broker.sinks[(query, partition)] = (reader.int64("sink.batch"), lsn)
+        elif kind == records.LOST:
+            queue = self.broker.queues_by_id.get(reader.int64("lost.queue"))
+            start = reader.int64("lost.start")
+            reader.int64("lost.end")
+            if queue is not None:
+                queue.add_lost(start, reader.simple_string("lost.why"))
+        elif kind == records.VALUE:
+            key = reader.simple_string("value.key")
+            length = reader.int32("value.length")
+            if length < 0:
+                self.broker.values.pop(key, None)
+            else:
+                self.broker.values[key] = (reader.take(length, "value.bytes"), lsn)
+        else:
+            raise DecodeError("kind", 0, f"unknown record kind {kind}: written by a newer version?")
+
+    def finish(self, now: int) -> None:
+        """Queues below their addresses, references in their order, counters beyond everything seen."""
+        broker = self.broker
+        for queue in broker.queues.values():
+            address = broker.addresses.get(queue.spec.address)
+            if address is None:
+                address = Address(queue.spec.address, False, False, queue.spec.auto_created)
+                broker.addresses[address.name] = address
+            address.add_routing_type(queue.spec.routing_type)
+            address.internal = queue.internal
+            address.add_queue(queue)
+            queue.next_sequence = max(queue.next_sequence, self.sequences.get(queue.id, 0) + 1)
+            queue.shown_through = queue.next_sequence - 1
+            queue.was_used = True
+            for lease in queue.leases.values():
+                lease.active = lease.ttl_ns > 0
+                lease.until = now + lease.ttl_ns
+        for stored, lsn in self.messages.values():
+            self._restore(stored, lsn)
+        for queue in broker.queues.values():
+            queue.references.sort(key=_by_sequence)
+            queue.added = 0
+        broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
+        broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
+        broker.start_ids(now)
+
+    def _restore(self, stored: StoredMessage, lsn: int) -> None:
+        broker = self.broker
+        message = stored.message
+        references: list[Reference] = []
+        for found in stored.routes:
+            queue = broker.queues_by_id.get(found.queue_id)
+            if queue is None or found.sequence <= queue.acked_through:
+                continue
+            reference = Reference(message, queue, found.sequence, found.route_to)
+            reference.delivery_count = found.delivery_count
+            queue.add(reference)
+            references.append(reference)
+            broker.memory.used_bytes += message.size
+        if references:
+            message.lsn = lsn
+            message.references = references
+            broker.messages[message.id] = message
+            broker.stored_bytes += message.size
+
+
+def _by_sequence(reference: Reference) -> int:
+    return reference.sequence

@@ -1,0 +1,33 @@
+"""One message in one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+
+READY: Final = 0
+DELIVERING: Final = 1
+DONE: Final = 2
+
+
+class Reference:
+    """State of `message` in `queue`; `sequence` is its place there and never changes.
+
+    `route_to` is used in store-and-forward queues only: the concatenated 8-byte binding ids on the peer
+    (what travels as `_AMQ_ROUTE_TO`). It is kept here and not in the message, so that one message can wait for
+    several peers without a copy.
+    """
+
+    def __init__(self, message: Message, queue: Queue, sequence: int, route_to: bytes) -> None:
+        self.message = message
+        self.queue = queue
+        self.sequence = sequence
+        self.route_to = route_to
+        self.state: int = READY
+        self.delivery_count: int = 0
+        self.durable: bool = message.durable and queue.durable
+        self.consumer: Consumer | None = None

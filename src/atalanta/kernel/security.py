@@ -1,0 +1,205 @@
+"""Who may do what: users with passwords and roles, and permissions of roles by address match.
+
+Follows Artemis (SecurityStoreImpl, fact sheet C12): of all matches the most specific one decides
+alone, roles of others are not added; where none matches nobody may. The cluster user may
+everything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.kernel.password import StoredPassword
+from atalanta.kernel.wildcard import WildcardConfiguration, WildcardMatch, verify_match
+
+SEND: Final = "send"
+CONSUME: Final = "consume"
+BROWSE: Final = "browse"
+MANAGE: Final = "manage"
+CREATE_ADDRESS: Final = "createAddress"
+DELETE_ADDRESS: Final = "deleteAddress"
+CREATE_DURABLE_QUEUE: Final = "createDurableQueue"
+DELETE_DURABLE_QUEUE: Final = "deleteDurableQueue"
+CREATE_NON_DURABLE_QUEUE: Final = "createNonDurableQueue"
+DELETE_NON_DURABLE_QUEUE: Final = "deleteNonDurableQueue"
+VIEW: Final = "view"
+EDIT: Final = "edit"
+PERMISSIONS: Final = (
+    SEND,
+    CONSUME,
+    BROWSE,
+    MANAGE,
+    CREATE_ADDRESS,
+    DELETE_ADDRESS,
+    CREATE_DURABLE_QUEUE,
+    DELETE_DURABLE_QUEUE,
+    CREATE_NON_DURABLE_QUEUE,
+    DELETE_NON_DURABLE_QUEUE,
+    VIEW,
+    EDIT,
+)
+OLD_PERMISSIONS: Final = {
+    "createTempQueue": CREATE_NON_DURABLE_QUEUE,
+    "deleteTempQueue": DELETE_NON_DURABLE_QUEUE,
+}
+DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
+DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
+ANSWERS_MAX: Final = 10_000  # remembered answers of one identity and permission
+# What an unknown user's password is compared with, so that the answer takes as long as a known
+# one's.
+NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
+
+
+@dataclass
+class SecurityRule:
+    """One `<security-setting>`: permission -> roles that have it on addresses that match."""
+
+    match: str
+    permissions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Identity:
+    """An authenticated user; `cluster` for the one that nodes use among themselves."""
+
+    def __init__(self, user: str, roles: Sequence[str], cluster: bool) -> None:
+        self.user = user
+        self.roles: tuple[str, ...] = tuple(roles)
+        self.cluster = cluster
+        self.version: int = -1
+        self.answers: dict[str, dict[str, bool]] = {}
+
+
+class User:
+    def __init__(self, name: str, password: StoredPassword, roles: tuple[str, ...]) -> None:
+        self.name = name
+        self.password = password
+        self.roles = roles
+
+
+class Security:
+    """Users and rules of one broker. Not `enabled`: everybody is let in and may everything."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        cluster_user: str = DEFAULT_CLUSTER_USER,
+        cluster_password: str = DEFAULT_CLUSTER_PASSWORD,
+        wildcard: WildcardConfiguration | None = None,
+    ) -> None:
+        self.enabled = enabled
+        self.cluster_user = cluster_user
+        self.cluster_password = cluster_password
+        self.wildcard: WildcardConfiguration = (
+            wildcard if wildcard is not None else WildcardConfiguration()
+        )
+        self.users: dict[str, User] = {}
+        self.exact: dict[str, SecurityRule] = {}
+        self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
+        self.version: int = 0
+
+    def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
+        """ValueError if `password` begins like a hash but is none."""
+        self.users[name] = User(name, StoredPassword(password), tuple(roles))
+        self.version += 1
+
+    def add_rule(self, match: str, permissions: Mapping[str, Sequence[str]]) -> None:
+        """ValueError for a malformed match or an unknown permission."""
+        verify_match(match, self.wildcard)
+        held: dict[str, tuple[str, ...]] = {}
+        for name, roles in permissions.items():
+            current = OLD_PERMISSIONS.get(name, name)
+            if current not in PERMISSIONS:
+                raise ValueError(f"unknown permission '{name}'")
+            held[current] = held.get(current, ()) + tuple(roles)
+        rule = SecurityRule(match, held)
+        self.version += 1
+        if not self.wildcard.is_wild(match):
+            self.exact[match] = rule
+            return
+        self.wild = [entry for entry in self.wild if entry[0].text != match]
+        self.wild.append((WildcardMatch(match, self.wildcard), rule))
+        self.wild.sort(key=_order)
+
+    def authenticate(self, user: str | None, password: str | None) -> Identity | None:
+        """The identity behind the credentials; None if they are wrong or missing."""
+        if user is not None and user == self.cluster_user:
+            if password is not None and _same(password, self.cluster_password):
+                return Identity(user, (), True)
+            if self.enabled:
+                return None
+        if not self.enabled:
+            return Identity(user if user is not None else "", (), False)
+        if user is None or password is None:
+            return None
+        known = self.users.get(user)
+        if known is None:
+            NOBODY.verify(password)
+            return None
+        if not known.password.verify(password):
+            return None
+        return Identity(user, known.roles, False)
+
+    def authenticate_cluster(self, user: str, password: str) -> bool:
+        """Whether a node that wants to join knows the cluster's credentials (also with security
+        off).
+        """
+        return _same(user, self.cluster_user) and _same(password, self.cluster_password)
+
+    def allowed(self, identity: Identity, permission: str, address: str) -> bool:
+        """Whether `identity` has `permission` on `address`, which may be an FQQN
+        `address::queue`.
+        """
+        if not self.enabled or identity.cluster:
+            return True
+        if identity.version != self.version:
+            identity.answers = {}
+            identity.version = self.version
+        answers = identity.answers.get(permission)
+        if answers is None:
+            answers = {}
+            identity.answers[permission] = answers
+        answer = answers.get(address)
+        if answer is None:
+            answer = self._holds(identity, permission, address)
+            if len(answers) >= ANSWERS_MAX:
+                answers.clear()
+            answers[address] = answer
+        return answer
+
+    def _holds(self, identity: Identity, permission: str, address: str) -> bool:
+        rule = self.rule(address)
+        if rule is None:
+            return False
+        granted = rule.permissions.get(permission, ())
+        for role in identity.roles:
+            if role in granted:
+                return True
+        return False
+
+    def rule(self, address: str) -> SecurityRule | None:
+        """The one rule that decides for `address`: an exact one for the FQQN, then for the address,
+        then the most specific wildcard."""
+        found = self.exact.get(address)
+        if found is not None:
+            return found
+        bare = address.split("::", 1)[0]
+        found = self.exact.get(bare)
+        if found is not None:
+            return found
+        for compiled, rule in self.wild:
+            if compiled.matches(bare):
+                return rule
+        return None
+
+
+def _order(entry: tuple[WildcardMatch, SecurityRule]) -> tuple[int, int, tuple[int, ...], int]:
+    return entry[0].order
+
+
+def _same(left: str, right: str) -> bool:
+    return hmac.compare_digest(
+        left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    )

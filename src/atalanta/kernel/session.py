@@ -1,0 +1,372 @@
+"""A session: what one logged-in user does with the broker, whatever the protocol.
+
+The protocol's own session translates frames into these calls and is the `Endpoint` that gets the answers. Errors are
+BrokerError, raised before anything has changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import catalogue, records
+from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    DUPLICATE_ID,
+    FENCED,
+    ILLEGAL_STATE,
+    MAX_CONSUMERS,
+    SECURITY,
+    BrokerError,
+)
+from atalanta.kernel.moves import dead_letter
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.reference import DELIVERING, DONE, Reference
+from atalanta.kernel.router import split_fqqn
+from atalanta.kernel.transaction import Transaction
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.client import Client
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.plan import Plan
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.security import Identity
+
+
+class Session:
+    """`auto_commit_sends` / `auto_commit_acks` False: that side belongs to the transaction."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        client: Client,
+        name: str,
+        endpoint: Endpoint,
+        identity: Identity,
+        auto_commit_sends: bool,
+        auto_commit_acks: bool,
+        pre_acknowledge: bool,
+    ) -> None:
+        self.broker = broker
+        self.client = client
+        self.name = name
+        self.endpoint = endpoint
+        self.identity = identity
+        self.auto_commit_sends = auto_commit_sends
+        self.auto_commit_acks = auto_commit_acks
+        self.pre_acknowledge = pre_acknowledge
+        self.consumers: dict[int, Consumer] = {}
+        self.transaction = Transaction()
+        self.may_send: dict[str, bool] = {}
+        self.metadata: dict[str, str] = {}
+        self.started: bool = False
+        self.closed: bool = False
+
+    def check(self, permission: str, address: str) -> None:
+        """BrokerError SECURITY unless the user may."""
+        if not self.broker.security.allowed(self.identity, permission, address):
+            raise BrokerError(
+                SECURITY,
+                f"user {self.identity.user} does not have permission {permission} on address {address}",
+            )
+
+    # -- sending --------------------------------------------------------------------------------
+    def send(self, now: int, message: Message, token: int) -> None:
+        """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
+        if message.address not in self.may_send:
+            self._first_send(message)
+        if self.auto_commit_sends:
+            self.broker.publish(now, message, self.endpoint, token)
+        else:
+            self._send_in_transaction(now, message)
+            self.endpoint.done(token)
+
+    def _first_send(self, message: Message) -> None:
+        name, _ = split_fqqn(message.address)
+        self.check("send", name)
+        broker = self.broker
+        routing_type = message.routing_type
+        address = broker.addresses.get(name)
+        if address is None:
+            settings = broker.settings_of(name)
+            if not settings.auto_create_addresses:
+                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+            kind = routing_type if routing_type >= 0 else MULTICAST
+            catalogue.create_address(broker, name, kind == ANYCAST, kind != ANYCAST, True)
+        else:
+            catalogue.check_routing_type(address, routing_type)
+        if len(self.may_send) > 1_000:
+            self.may_send.clear()
+        self.may_send[message.address] = True
+
+    def _send_in_transaction(self, now: int, message: Message) -> None:
+        transaction = self.transaction
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None:
+            name = split_fqqn(message.address)[0]
+            cache = self.broker.caches.cache(name, self.broker.config.id_cache_size)
+            key = (name, duplicate_id)
+            if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
+                transaction.rollback_only = BrokerError(
+                    DUPLICATE_ID,
+                    f"duplicate message detected on {name}: message will not be routed",
+                )
+            transaction.duplicate_ids[key] = True
+        transaction.add_send(message)
+
+    def request_credits(self, address: str, amount: int) -> None:
+        self.broker.memory.request(self.endpoint, address, amount)
+
+    # -- consuming ------------------------------------------------------------------------------
+    def create_consumer(
+        self,
+        now: int,
+        consumer_id: int,
+        queue_name: str,
+        filter_text: str | None,
+        browse_only: bool,
+        priority: int,
+    ) -> Queue:
+        broker = self.broker
+        queue = catalogue.find_queue(broker, queue_name)
+        self.check("browse" if browse_only else "consume", queue.spec.address)
+        if consumer_id in self.consumers:
+            raise BrokerError(
+                ILLEGAL_STATE, f"consumer {consumer_id} already exists in session {self.name}"
+            )
+        selector = catalogue.parse_filter(filter_text)
+        lease = queue.active_lease()
+        if lease is not None and not browse_only:
+            raise BrokerError(
+                FENCED,
+                f"queue {queue.name} is leased to the log-view group {lease.group} of {lease.owner}",
+            )
+        limit = queue.spec.max_consumers
+        if not browse_only and 0 <= limit <= queue.consumer_count():
+            raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
+        consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
+        consumer.started = self.started
+        consumer.pre_acknowledge = self.pre_acknowledge
+        self.consumers[consumer_id] = consumer
+        queue.add_consumer(consumer)
+        broker.mark_dirty(queue)
+        if not browse_only:
+            for observer in broker.observers:
+                observer.on_consumer_added(now, consumer)
+        return queue
+
+    def consumer(self, consumer_id: int) -> Consumer:
+        found = self.consumers.get(consumer_id)
+        if found is None:
+            raise BrokerError(ILLEGAL_STATE, f"session {self.name} has no consumer {consumer_id}")
+        return found
+
+    def add_credits(self, consumer_id: int, amount: int) -> None:
+        consumer = self.consumer(consumer_id)
+        consumer.add_credits(amount)
+        if consumer.ready():
+            self.broker.mark_dirty(consumer.queue)
+
+    def force_delivery(self, now: int, consumer_id: int, sequence: int) -> None:
+        """Deliver what can be delivered, then say so (`endpoint.forced`)."""
+        consumer = self.consumer(consumer_id)
+        queue = consumer.queue
+        while queue.dispatch(now, 1_000):
+            pass
+        consumer.endpoint.forced(consumer, sequence)
+
+    def start(self) -> None:
+        self._set_started(True)
+
+    def stop(self) -> None:
+        self._set_started(False)
+
+    def _set_started(self, started: bool) -> None:
+        self.started = started
+        for consumer in self.consumers.values():
+            consumer.started = started
+            if started:
+                self.broker.mark_dirty(consumer.queue)
+
+    def close_consumer(self, now: int, consumer_id: int) -> None:
+        """What it held unacknowledged goes back to its place, as if not delivered."""
+        consumer = self.consumer(consumer_id)
+        del self.consumers[consumer_id]
+        self._detach(now, consumer, False)
+
+    def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
+        queue = consumer.queue
+        consumer.closed = True
+        held = list(consumer.unacknowledged.values())
+        consumer.unacknowledged.clear()
+        if queue.deleted:
+            return
+        catalogue.remove_from_queue(self.broker, now, queue, consumer)
+        for reference in held:
+            if reference.state != DELIVERING:
+                continue
+            if not failed:
+                reference.delivery_count -= 1
+            queue.give_back(reference)
+        self.broker.mark_dirty(queue)
+        if queue.spec.transient and not queue.consumers:
+            catalogue.delete_queue(self.broker, now, queue.name, "last consumer left")
+
+    def expire(self, now: int, consumer_id: int, message_id: int) -> None:
+        """The client found the message expired."""
+        from atalanta.kernel.moves import expire
+
+        reference = self.consumer(consumer_id).unacknowledged.pop(message_id, None)
+        if reference is not None:
+            expire(self.broker, now, [reference])
+
+    # -- acknowledging --------------------------------------------------------------------------
+    def acknowledge(
+        self, now: int, consumer_id: int, message_id: int, individual: bool, token: int
+    ) -> None:
+        """Cumulative: everything delivered to the consumer up to the message; individual: that one."""
+        consumer = self.consumer(consumer_id)
+        held = consumer.unacknowledged
+        if message_id not in held:
+            if consumer.pre_acknowledge or consumer.browse_only:
+                self.endpoint.done(token)
+                return
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge",
+            )
+        taken: list[Reference] = []
+        if individual:
+            taken.append(held.pop(message_id))
+        else:
+            for known in list(held):
+                taken.append(held.pop(known))
+                if known == message_id:
+                    break
+        if self.auto_commit_acks:
+            self.broker.acknowledge(now, taken, self.endpoint, token)
+        else:
+            for reference in taken:
+                self.transaction.add_acknowledged(reference)
+            self.endpoint.done(token)
+
+    # -- transactions ---------------------------------------------------------------------------
+    def commit(self, now: int, token: int) -> None:
+        """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
+        self._commit(now, token, "", 0, 0)
+
+    def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
+        """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
+
+        The newest batch per query and partition is kept for good, in the same record as the messages.
+        """
+        known = self.broker.sinks.get((query, partition))
+        if known is not None and batch <= known[0]:
+            self._roll_back(now, False)
+            raise BrokerError(
+                DUPLICATE_ID,
+                f"batch {batch} of query {query} partition {partition} was committed before",
+            )
+        self._commit(now, token, query, batch, partition)
+
+    def _commit(self, now: int, token: int, query: str, sink_batch: int, partition: int) -> None:
+        broker = self.broker
+        transaction = self.transaction
+        if transaction.rollback_only is not None:
+            error = transaction.rollback_only
+            self._roll_back(now, False)
+            raise error
+        plans: list[Plan] = []
+        for message in transaction.messages:
+            plan = broker.prepare(now, message)
+            if plan.repeats_lsn >= 0:
+                self._roll_back(now, False)
+                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+            plans.append(plan)
+        self.transaction = Transaction()
+        batch = records.Batch()
+        references: list[Reference] = []
+        for plan in plans:
+            references.extend(broker.add_to_batch(plan, batch))
+        broker.finish(transaction.acknowledged, batch)
+        if query:
+            batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
+        lsn = broker.append_batch(batch, plans, references, self.endpoint, token)
+        if query:
+            broker.sinks[(query, partition)] = (sink_batch, lsn)
+
+    def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
+        self._roll_back(now, last_as_delivered)
+        self.endpoint.done(token)
+
+    def _roll_back(self, now: int, last_as_delivered: bool) -> None:
+        """Sends vanish; what was acknowledged in it comes back as redelivered, what was only prefetched as new.
+
+        Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
+        """
+        transaction = self.transaction
+        self.transaction = Transaction()
+        back: list[Reference] = list(transaction.acknowledged)
+        for consumer in self.consumers.values():
+            first = last_as_delivered
+            for reference in consumer.unacknowledged.values():
+                if not first:
+                    reference.delivery_count -= 1
+                first = False
+                back.append(reference)
+            consumer.unacknowledged.clear()
+        self._redeliver(now, back)
+
+    def _redeliver(self, now: int, back: list[Reference]) -> None:
+        broker = self.broker
+        for reference in back:
+            if reference.state == DONE or reference.queue.deleted:
+                continue
+            queue = reference.queue
+            attempts = broker.settings_of(queue.spec.address).max_delivery_attempts
+            if not queue.internal and 0 < attempts <= reference.delivery_count:
+                dead_letter(broker, now, reference)
+                continue
+            if reference.durable and reference.delivery_count > 0:
+                broker.store_delivery_count(reference)
+            queue.give_back(reference)
+            broker.mark_dirty(queue)
+
+    # -- queues and addresses -------------------------------------------------------------------
+    def create_queue(self, now: int, spec: QueueSpec) -> Queue:
+        """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
+        self.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
+        if spec.address not in self.broker.addresses:
+            self.check("createAddress", spec.address)
+        spec.user = self.identity.user
+        queue = catalogue.create_queue(self.broker, now, spec)
+        if spec.temporary:
+            self.client.temporary_queues[queue.name] = queue
+        return queue
+
+    def delete_queue(self, now: int, name: str) -> None:
+        queue = catalogue.find_queue(self.broker, name)
+        self.check(
+            "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue", queue.spec.address
+        )
+        if queue.consumer_count() > 0:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
+        self.client.temporary_queues.pop(queue.name, None)
+        catalogue.delete_queue(self.broker, now, queue.name, "deleted")
+
+    # -- the end --------------------------------------------------------------------------------
+    def close(self, now: int, failed: bool) -> None:
+        """Transaction rolled back, consumers gone; `failed` when the connection was lost, not closed."""
+        if self.closed:
+            return
+        self.closed = True
+        acknowledged = self.transaction.acknowledged
+        self.transaction = Transaction()
+        for consumer in list(self.consumers.values()):
+            self._detach(now, consumer, failed)
+        self.consumers.clear()
+        self._redeliver(now, acknowledged)
+        self.broker.memory.forget(self.endpoint)
+        self.client.sessions.pop(self.name, None)

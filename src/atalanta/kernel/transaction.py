@@ -1,0 +1,39 @@
+"""A local transaction: sends and acknowledgements that become durable in one record, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.reference import Reference
+
+TRANSACTION_BYTES_MAX: Final = 256 << 20
+
+
+class Transaction:
+    """Nothing of it is visible before commit; `rollback_only` holds the error the commit will answer with."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.acknowledged: list[Reference] = []
+        self.duplicate_ids: dict[tuple[str, bytes], bool] = {}
+        self.bytes: int = 0
+        self.rollback_only: BrokerError | None = None
+
+    def add_send(self, message: Message) -> None:
+        self.bytes += message.size
+        if self.bytes > TRANSACTION_BYTES_MAX:
+            self.rollback_only = BrokerError(
+                ILLEGAL_STATE, f"transaction is larger than {TRANSACTION_BYTES_MAX} bytes"
+            )
+        if self.rollback_only is None:
+            self.messages.append(message)
+
+    def add_acknowledged(self, reference: Reference) -> None:
+        self.acknowledged.append(reference)
+
+    def empty(self) -> bool:
+        return not self.messages and not self.acknowledged and self.rollback_only is None

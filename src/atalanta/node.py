@@ -1,0 +1,236 @@
+"""One node, whole: broker, journal, connections and cluster, put together. Pure; a shell drives it.
+
+Both shells, `runtime/` (asyncio) and `sim/` (a virtual world), call the inputs below and implement the ports. A node
+never blocks, never looks at a clock, and does bounded work per input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.cluster.cluster import Cluster
+from atalanta.cluster.config import ClusterSettings
+from atalanta.kernel import housekeeping, logview
+from atalanta.kernel.broker import FLUSH_TIMER, Broker
+from atalanta.kernel.buffer import DecodeError
+from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.keeper import Keeper
+from atalanta.kernel.management import Management
+from atalanta.kernel.notifications import Notifications
+from atalanta.kernel.ports import Disk, Ids, Links, Timers, Trace, Wire
+from atalanta.kernel.recovery import Recovery
+from atalanta.kernel.security import Security
+from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.store.config import JournalConfig
+from atalanta.store.journal import Journal
+from atalanta.wire.base import Connection, ProtocolError
+from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.host import CoreHost
+
+VERSION: Final = "0.1.0"
+TTL_TIMER: Final = "wire.ttl"
+COMPACT_TIMER: Final = "store.compact"
+
+
+@dataclass
+class NodeConfig:
+    """Everything a node must know; made by `app` from broker.xml, by the simulator from either."""
+
+    node_id: str
+    broker: BrokerConfig
+    settings: AddressSettingsRepository
+    security: Security
+    journal: JournalConfig
+    acceptors: list[AcceptorConfig] = field(default_factory=list)
+    cluster: ClusterSettings | None = None
+
+
+@dataclass
+class Ports:
+    """The world, as far as a node may touch it."""
+
+    wire: Wire
+    disk: Disk
+    timers: Timers
+    links: Links
+    ids: Ids
+    trace: Trace
+
+
+class Node:
+    """Inputs are `on_*`, called one at a time; `flush` once after each batch of inputs."""
+
+    def __init__(self, config: NodeConfig, ports: Ports) -> None:
+        self.config = config
+        self.ports = ports
+        self.failed: str | None = None
+        self.stopped = False
+        self.connections: dict[int, Connection] = {}
+        self.journal = Journal(ports.disk, config.journal, self, ports.trace)
+        self.broker = Broker(
+            config.broker,
+            config.settings,
+            config.security,
+            self.journal,
+            ports.timers,
+            ports.ids,
+            ports.trace,
+            config.node_id,
+        )
+        self.journal.keeper = Keeper(self.broker)
+        self.notifications = Notifications(self.broker)
+        self.management = Management(self.broker, self.notifications, VERSION)
+        self.host = CoreHost(self.broker, self.management, ports.wire)
+        self.cluster: Cluster | None = None
+        if config.cluster is not None:
+            self.cluster = Cluster(
+                config.cluster,
+                self.broker,
+                self.notifications,
+                self.management,
+                self.host,
+                ports.links,
+                ports.wire,
+            )
+
+    # -- life -----------------------------------------------------------------------------------
+    def recover(self, now: int) -> None:
+        """Read the journal into the broker; DecodeError or JournalDamaged if it cannot be trusted."""
+        recovery = Recovery(self.broker)
+        report = self.journal.recover(recovery)
+        recovery.finish(now)
+        self.ports.trace.event(
+            "journal_recovered", {"records": report.records, "messages": len(self.broker.messages)}
+        )
+
+    def start(self, now: int) -> None:
+        """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
+        self.broker.observers.append(self.notifications)
+        housekeeping.create_configured(self.broker, now)
+        housekeeping.arm(self.broker, now)
+        self.ports.timers.set(
+            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
+        )
+        if any(queue.leases for queue in self.broker.queues.values()):
+            logview.end_leases(self.broker, now)
+        if self.cluster is not None:
+            self.cluster.start(now)
+        self.flush(now)
+
+    def stop(self, now: int) -> None:
+        """Say good-bye to clients and peers; the shell then waits for the journal and closes."""
+        self.broker.stopping = True
+        if self.cluster is not None:
+            self.cluster.stop(now)
+        for connection in list(self.connections.values()):
+            connection.stop(now)
+        self.flush(now)
+        self.stopped = True
+
+    # -- connections ----------------------------------------------------------------------------
+    def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
+        self.connections[conn] = CoreConnection(self.host, conn, remote or acceptor, now)
+
+    def on_data(self, now: int, conn: int, data: bytes) -> None:
+        connection = self.connections.get(conn)
+        if connection is None:
+            return
+        try:
+            connection.feed(now, data)
+        except (ProtocolError, DecodeError) as error:
+            self.ports.trace.event("protocol_error", {"connection": conn, "why": str(error)})
+            self._close(now, conn, str(error))
+
+    def on_closed(self, now: int, conn: int, why: str) -> None:
+        connection = self.connections.pop(conn, None)
+        if connection is not None:
+            connection.closed(now, why)
+
+    def _close(self, now: int, conn: int, why: str) -> None:
+        connection = self.connections.pop(conn, None)
+        if connection is not None:
+            connection.flush(now)
+            connection.closed(now, why)
+        self.ports.wire.close(conn, why)
+
+    def on_dialed(self, now: int, conn: int, key: str) -> None:
+        connection = None if self.cluster is None else self.cluster.on_dialed(now, conn, key)
+        if connection is None:
+            self.ports.wire.close(conn, "not wanted any more")
+        else:
+            self.connections[conn] = connection
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        if self.cluster is not None:
+            self.cluster.on_dial_failed(now, key, why)
+
+    def on_datagram(self, now: int, group: str, data: bytes) -> None:
+        if self.cluster is not None:
+            self.cluster.on_datagram(now, group, data)
+
+    # -- time -----------------------------------------------------------------------------------
+    def on_timer(self, now: int, key: str) -> None:
+        if key == FLUSH_TIMER:
+            self.broker.flush_timer = False
+        elif key == logview.LEASE_TIMER:
+            logview.end_leases(self.broker, now)
+        elif key == TTL_TIMER:
+            self._check_alive(now)
+        elif key == COMPACT_TIMER:
+            self._compact(now)
+        elif key.startswith("kernel."):
+            housekeeping.on_timer(self.broker, now, key)
+        elif key.startswith("cluster.") and self.cluster is not None:
+            self.cluster.on_timer(now, key)
+
+    def _check_alive(self, now: int) -> None:
+        for conn in list(self.connections):
+            connection = self.connections.get(conn)
+            if connection is not None and not connection.check_alive(now):
+                self._close(now, conn, "silent for longer than its time to live")
+        self.ports.timers.set(
+            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
+        )
+
+    # -- the journal ----------------------------------------------------------------------------
+    def on_committed(self, now: int, token: int) -> None:
+        self.journal.on_committed(now, token)
+
+    def on_disk_failed(self, now: int, why: str) -> None:
+        self.journal.on_failed(now, why)
+
+    def on_durable(self, now: int, lsn: int) -> None:
+        """From the journal: tell the broker, and see whether old segments can go."""
+        self.broker.on_durable(now, lsn)
+        if self.journal.wants_compaction():
+            self.ports.timers.set(COMPACT_TIMER, now)
+
+    def on_journal_failed(self, now: int, why: str) -> None:
+        """Nothing can be confirmed any more: the shell must end this node."""
+        self.failed = f"journal failed: {why}"
+        self.ports.trace.event("journal_failed", {"why": why})
+
+    def _compact(self, now: int) -> None:
+        if self.journal.compact_step(now):
+            self.ports.timers.set(COMPACT_TIMER, now)
+
+    # -- turns ----------------------------------------------------------------------------------
+    def flush(self, now: int) -> None:
+        """Deliver, write to the wire, start the next commit."""
+        self.broker.flush(now)
+        if self.cluster is not None:
+            self.cluster.flush(now)
+        for conn in self.host.take_dirty():
+            connection = self.connections.get(conn)
+            if connection is not None:
+                connection.flush(now)
+        for conn, why in self.host.take_closing():
+            self._close(now, conn, why)
+        if self.failed is None:
+            self.journal.flush(now)
+
+    def validate(self) -> None:
+        """Assert what must hold between any two inputs (used by the simulator)."""
+        housekeeping.validate(self.broker)

@@ -1,0 +1,252 @@
+"""The Disk port on a real folder: one worker thread writes and syncs, job by job, in order.
+
+The thread exists because fdatasync blocks; while it does, the interpreter's lock is free. The first
+job that fails is reported and ends the work for good: after a failed sync the page cache may say
+that all is well when it is not, so nothing is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+
+from atalanta.kernel.ports import Disk
+
+logger = logging.getLogger("atalanta.runtime")
+
+# Zeros are written in pieces of this size.
+ZEROS = bytes(1 << 20)
+
+Job = Callable[[], None]
+
+
+class FileDisk(Disk):
+    """The files of one folder, which must exist.
+
+    `call_soon` brings a call from the worker to the thread of the node, as
+    `loop.call_soon_threadsafe` does; `committed(token)` and `failed(why)` are called that way.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        call_soon: Callable[..., object],
+        committed: Callable[[int], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self.folder = folder
+        self._call_soon = call_soon
+        self._committed = committed
+        self._failed = failed
+        # Jobs whose end has not reached the node's thread; only that thread counts.
+        self._open_jobs = 0
+        self._broken = False
+        self._closed = False
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+        # The file last read is kept open by the node's thread, the one last written by the worker.
+        self._read_name = ""
+        self._read_file = -1
+        self._write_name = ""
+        self._write_file = -1
+
+    # --- what the shell asks ----------------------------------------------------------------------
+
+    def idle(self) -> bool:
+        """Whether every job has been done and answered; true after a failure too."""
+        return self._open_jobs == 0 or self._broken
+
+    def close(self) -> None:
+        """Do the jobs that wait, then end the worker and close the files. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._worker is not None:
+            self._jobs.put(None)
+            self._worker.join()
+        self._close_read_file()
+
+    # --- the Disk port, at once -------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Names of the files in the folder, sorted."""
+        with os.scandir(self.folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+    def size(self, name: str) -> int:
+        """Length in bytes."""
+        return (self.folder / name).stat().st_size
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        if name != self._read_name:
+            self._close_read_file()
+            self._read_file = os.open(self.folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._read_name = name
+        pieces: list[bytes] = []
+        while size > 0:
+            piece = os.pread(self._read_file, size, offset)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def repair(self, name: str, offset: int, data: bytes) -> None:
+        """Overwrite, sync the file and the folder, here and now."""
+        file = os.open(self.folder / name, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            write_all(file, offset, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        sync_folder(self.folder)
+
+    # --- the Disk port, by the worker -------------------------------------------------------------
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        """Job: a file of zeros behind `head`, so that later commits change no metadata."""
+        self._forget(name)
+        self._add(lambda: self._do_create(name, size, head))
+
+    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+        """Job: write, fdatasync, then `committed(token)`."""
+        self._add(lambda: self._do_commit(name, offset, data, token))
+
+    def delete(self, name: str) -> None:
+        """Job: unlink, sync the folder."""
+        self._forget(name)
+        self._add(lambda: self._do_delete(name))
+
+    def _add(self, job: Job) -> None:
+        if self._closed:
+            raise RuntimeError(f"{self.folder}: the disk is closed")
+        if self._broken:
+            return
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="journal-disk", daemon=True)
+            self._worker.start()
+        self._open_jobs += 1
+        self._jobs.put(job)
+
+    def _forget(self, name: str) -> None:
+        """A deleted file gives its space back only when nobody holds it open."""
+        if name == self._read_name:
+            self._close_read_file()
+
+    def _close_read_file(self) -> None:
+        if self._read_file >= 0:
+            os.close(self._read_file)
+        self._read_name = ""
+        self._read_file = -1
+
+    def _answer(self, token: int) -> None:
+        """On the node's thread: a job is done; 0 is no commit."""
+        self._open_jobs -= 1
+        if token:
+            self._committed(token)
+
+    def _answer_failed(self, why: str) -> None:
+        """On the node's thread: no job is done any more."""
+        self._broken = True
+        self._failed(why)
+
+    # --- on the worker ----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        broken = False
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                break
+            if broken:
+                continue
+            try:
+                job()
+            except Exception as error:
+                # Whatever it is, no later job may be done as if this one had been.
+                broken = True
+                why = f"{self.folder}: {error}"
+                logger.error("journal_failed why=%s", why, exc_info=error)
+                self._tell(self._answer_failed, why)
+        self._close_write_file()
+
+    def _tell(self, call: Callable[..., None], argument: object) -> None:
+        try:
+            self._call_soon(call, argument)
+        except RuntimeError as error:
+            # The loop is closed already: nobody is there to be told, and nothing is confirmed.
+            logger.warning("journal_answer_lost why=%s", error)
+
+    def _do_create(self, name: str, size: int, head: bytes) -> None:
+        self._close_write_file()
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        self._write_file = os.open(self.folder / name, flags, 0o640)
+        self._write_name = name
+        write_all(self._write_file, 0, head[:size])
+        offset = len(head)
+        while offset < size:
+            piece = min(len(ZEROS), size - offset)
+            write_all(self._write_file, offset, ZEROS[:piece])
+            offset += piece
+        os.fsync(self._write_file)
+        sync_folder(self.folder)
+        self._tell(self._answer, 0)
+
+    def _do_commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+        if name != self._write_name:
+            self._close_write_file()
+            self._write_file = os.open(self.folder / name, os.O_WRONLY | os.O_CLOEXEC)
+            self._write_name = name
+        write_all(self._write_file, offset, data)
+        sync_data(self._write_file)
+        self._tell(self._answer, token)
+
+    def _do_delete(self, name: str) -> None:
+        if name == self._write_name:
+            self._close_write_file()
+        os.unlink(self.folder / name)
+        sync_folder(self.folder)
+        self._tell(self._answer, 0)
+
+    def _close_write_file(self) -> None:
+        if self._write_file >= 0:
+            os.close(self._write_file)
+        self._write_name = ""
+        self._write_file = -1
+
+
+def sync_data(file: int) -> None:
+    """fdatasync, where there is one."""
+    if hasattr(os, "fdatasync"):
+        os.fdatasync(file)
+    else:
+        os.fsync(file)
+
+
+def write_all(file: int, offset: int, data: bytes) -> None:
+    """pwrite until nothing is left. OSError."""
+    written = os.pwrite(file, data, offset)
+    if written == len(data):
+        return
+    left = memoryview(data)[written:]
+    while left:
+        offset += written
+        written = os.pwrite(file, left, offset)
+        if written == 0:
+            raise OSError("a write that writes nothing")
+        left = left[written:]
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes new and removed names durable."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,148 @@
+"""Calls the node: every input of a loop turn, then one flush, then one write a connection.
+
+An exception that comes out of the node is a bug (it turns protocol errors of peers into the end of
+their connection itself): the state of the kernel can no longer be trusted, so the driver logs the
+traceback, makes no further call and asks for the end of the process. What was confirmed until then
+is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from atalanta.runtime.clock import Clock
+from atalanta.runtime.inputs import NodeInputs
+
+logger = logging.getLogger("atalanta.runtime")
+
+
+class Driver:
+    """Serialises everything that happens into inputs of one node."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        on_bug: Callable[[str], None],
+        on_failed: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._on_bug = on_bug
+        self._on_failed = on_failed
+        self._node: NodeInputs | None = None
+        self._turn_open = False
+        self._write_out: list[Callable[[], None]] = []
+
+    def attach(self, node: NodeInputs) -> None:
+        """The node to drive; inputs before this are an error of the caller."""
+        self._node = node
+
+    def detach(self) -> None:
+        """No further call to the node."""
+        self._node = None
+
+    def after_flush(self, write_out: Callable[[], None]) -> None:
+        """Registers what carries the node's outputs away at the end of each turn."""
+        self._write_out.append(write_out)
+
+    @property
+    def broken(self) -> bool:
+        """Whether there is no node to drive (any more)."""
+        return self._node is None
+
+    def _open_turn(self) -> None:
+        if not self._turn_open:
+            self._turn_open = True
+            # Runs in the loop's next pass, after all that is ready in this one.
+            self._loop.call_soon(self.end_turn)
+
+    def end_turn(self) -> None:
+        """The one flush of a loop turn; called by the loop, and once more at the very end."""
+        self._turn_open = False
+        node = self._node
+        if node is not None:
+            try:
+                node.flush(self._clock.now())
+            except Exception as error:
+                self._bug("flush", error)
+        for write_out in self._write_out:
+            write_out()
+        if node is not None and node.failed is not None:
+            self._node = None
+            self._on_failed(node.failed)
+
+    def _bug(self, where: str, error: Exception) -> None:
+        self._node = None
+        logger.critical("node_bug input=%s: the node stops", where, exc_info=error)
+        self._on_bug(f"{where}: {type(error).__name__}: {error}")
+
+    # --- inputs; `data` is the hot one, the others share `_call` ----------------------------------
+
+    def data(self, conn: int, data: bytes) -> None:
+        """on_data"""
+        node = self._node
+        if node is None:
+            return
+        self._open_turn()
+        try:
+            node.on_data(self._clock.now(), conn, data)
+        except Exception as error:
+            self._bug("on_data", error)
+
+    def _call(self, name: str, *arguments: object) -> None:
+        node = self._node
+        if node is None:
+            return
+        self._open_turn()
+        try:
+            getattr(node, name)(self._clock.now(), *arguments)
+        except Exception as error:
+            self._bug(name, error)
+
+    def recover(self) -> None:
+        """recover; its errors are the disk's or the data's, and go to the caller."""
+        if self._node is not None:
+            self._node.recover(self._clock.now())
+
+    def start(self) -> None:
+        """start"""
+        self._call("start")
+
+    def stop(self) -> None:
+        """stop"""
+        self._call("stop")
+
+    def accepted(self, conn: int, acceptor: str, remote: str) -> None:
+        """on_accept"""
+        self._call("on_accept", conn, acceptor, remote)
+
+    def closed(self, conn: int, why: str) -> None:
+        """on_closed"""
+        self._call("on_closed", conn, why)
+
+    def dialed(self, conn: int, key: str) -> None:
+        """on_dialed"""
+        self._call("on_dialed", conn, key)
+
+    def dial_failed(self, key: str, why: str) -> None:
+        """on_dial_failed"""
+        self._call("on_dial_failed", key, why)
+
+    def timer(self, key: str) -> None:
+        """on_timer"""
+        self._call("on_timer", key)
+
+    def datagram(self, group: str, data: bytes) -> None:
+        """on_datagram"""
+        self._call("on_datagram", group, data)
+
+    def committed(self, token: int) -> None:
+        """on_committed"""
+        self._call("on_committed", token)
+
+    def disk_failed(self, why: str) -> None:
+        """on_disk_failed"""
+        self._call("on_disk_failed", why)

@@ -1,0 +1,50 @@
+"""What a shell may tell a node: the inputs, as a type that `atalanta.node.Node` fulfils."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class NodeInputs(Protocol):
+    """All times are integer nanoseconds since the epoch and never decrease from call to call."""
+
+    failed: str | None  # set when the node cannot go on; the shell then ends it
+
+    def recover(self, now: int) -> None:
+        """Reads the data folder, before anything else; errors name the damaged place."""
+
+    def start(self, now: int) -> None:
+        """Recovery is over; timers and links may be armed."""
+
+    def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
+        """`remote` connected to the acceptor of that name; `conn` was never used before."""
+
+    def on_data(self, now: int, conn: int, data: bytes) -> None:
+        """The next bytes of a connection, in any chunks; none come after `Wire.close`."""
+
+    def on_closed(self, now: int, conn: int, why: str) -> None:
+        """The connection is gone; exactly once a connection, also after `Wire.close`."""
+
+    def on_dialed(self, now: int, conn: int, key: str) -> None:
+        """`Links.dial` of that key succeeded: `conn` is open."""
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        """`Links.dial` of that key did not succeed; nothing is tried again by itself."""
+
+    def on_timer(self, now: int, key: str) -> None:
+        """The time of `Timers.set` has come; the timer is forgotten before this call."""
+
+    def on_datagram(self, now: int, group: str, data: bytes) -> None:
+        """One datagram of a multicast group that was joined."""
+
+    def on_committed(self, now: int, token: int) -> None:
+        """The disk's group commit of that token is durable."""
+
+    def on_disk_failed(self, now: int, why: str) -> None:
+        """Writing or syncing failed; the disk takes no further commits."""
+
+    def flush(self, now: int) -> None:
+        """Once after each batch of inputs of a loop turn."""
+
+    def stop(self, now: int) -> None:
+        """Say goodbye to every peer; the shell closes the connections afterwards."""

@@ -1,0 +1,38 @@
+"""The Links port: dialing and UDP groups in one object, as the node sees them."""
+
+from __future__ import annotations
+
+from atalanta.kernel.ports import Links
+from atalanta.runtime.dialer import Dialer
+from atalanta.runtime.multicast import Multicast
+from atalanta.runtime.tcp import Connections
+from atalanta.runtime.trace import LogTrace
+
+
+class LoopLinks(Links):
+    """Failures to dial are inputs of the node; failures of a group are events, and tried again."""
+
+    def __init__(self, connections: Connections, trace: LogTrace) -> None:
+        self._dialer = Dialer(connections)
+        self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
+
+    def dial(self, key: str, host: str, port: int) -> None:
+        """Links.dial"""
+        self._dialer.dial(key, host, port)
+
+    def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
+        """Links.join"""
+        self._multicast.join(group, address, port, interface, local_port)
+
+    def multicast(self, group: str, data: bytes) -> None:
+        """Links.multicast"""
+        self._multicast.send(group, data)
+
+    def leave(self, group: str) -> None:
+        """Links.leave"""
+        self._multicast.leave(group)
+
+    def close(self) -> None:
+        """Gives up every attempt and leaves every group, without a word to the node."""
+        self._dialer.cancel_all()
+        self._multicast.close()

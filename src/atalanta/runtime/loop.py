@@ -1,0 +1,47 @@
+"""The event loop: uvloop where it is installed, asyncio's own otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Coroutine
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+try:
+    import uvloop
+except ImportError:  # no wheel for this platform: an ordinary loop serves as well, slower
+    UVLOOP_VERSION = ""
+else:
+    UVLOOP_VERSION = version("uvloop")
+
+Result = TypeVar("Result")
+
+
+def loop_name() -> str:
+    """What `new_loop` gives, for people: "uvloop 0.23.0" or "asyncio"."""
+    return f"uvloop {UVLOOP_VERSION}" if UVLOOP_VERSION else "asyncio"
+
+
+def new_loop(plain: bool = False) -> asyncio.AbstractEventLoop:
+    """A new event loop; `plain` asks for asyncio's own even where uvloop is installed."""
+    if UVLOOP_VERSION and not plain:
+        return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
+
+
+def run(main: Coroutine[Any, Any, Result], plain: bool = False) -> Result:
+    """Runs `main` to its end on a loop of its own, and cancels what it left behind."""
+    with asyncio.Runner(loop_factory=lambda: new_loop(plain)) as runner:
+        return runner.run(main)
+
+
+def settle_collector() -> None:
+    """Takes everything loaded so far out of the garbage collector's sight, and lets it run rarely.
+
+    Called once, after recovery: queues of long-lived messages would otherwise be walked through
+    again and again (facts/hot-path.md, the measured server).
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)

@@ -1,0 +1,71 @@
+"""The Disk port without a disk, for `persistence-enabled` false: files live as long as the node.
+
+The journal still runs, and is compacted, so its size in memory stays bounded as it is on a disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atalanta.kernel.ports import Disk
+
+
+class MemoryDisk(Disk):
+    """Files in memory. Commits are answered in the loop's next turn, as a disk would later."""
+
+    def __init__(self, call_soon: Callable[..., object], committed: Callable[[int], None]) -> None:
+        self._call_soon = call_soon
+        self._committed = committed
+        self._files: dict[str, bytearray] = {}
+        self._open_jobs = 0
+
+    def idle(self) -> bool:
+        """Whether every commit was answered."""
+        return self._open_jobs == 0
+
+    def close(self) -> None:
+        """Everything is gone."""
+        self._files.clear()
+
+    def names(self) -> list[str]:
+        """Disk.names"""
+        return sorted(self._files)
+
+    def size(self, name: str) -> int:
+        """Disk.size"""
+        return len(self._file(name))
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Disk.read"""
+        return bytes(self._file(name)[offset : offset + size])
+
+    def repair(self, name: str, offset: int, data: bytes) -> None:
+        """Disk.repair"""
+        self._file(name)[offset : offset + len(data)] = data
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        """Disk.create; the zeros are made when they are overwritten."""
+        self._files[name] = bytearray(head[:size])
+
+    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+        """Disk.commit"""
+        file = self._file(name)
+        if len(file) < offset:
+            file.extend(bytes(offset - len(file)))
+        file[offset : offset + len(data)] = data
+        self._open_jobs += 1
+        self._call_soon(self._answer, token)
+
+    def delete(self, name: str) -> None:
+        """Disk.delete"""
+        del self._files[name]
+
+    def _answer(self, token: int) -> None:
+        self._open_jobs -= 1
+        self._committed(token)
+
+    def _file(self, name: str) -> bytearray:
+        file = self._files.get(name)
+        if file is None:
+            raise FileNotFoundError(f"{name}: no such file in memory")
+        return file

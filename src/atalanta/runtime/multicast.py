@@ -1,0 +1,163 @@
+"""UDP groups for discovery (facts A1.d): receiving and sending on one membership.
+
+The receiver is bound to the group's own address and joins on the given interface; with 127.0.0.1 a
+cluster forms on the loopback interface, without any route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import dataclass
+
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.limits import Limits
+from atalanta.runtime.trace import LogTrace
+
+ANY_INTERFACE = "0.0.0.0"
+# What Java's multicast sockets use unless told otherwise: the local network.
+TIME_TO_LIVE = 1
+DATAGRAM_BYTES_MAX = 65_535
+
+
+@dataclass(frozen=True)
+class Group:
+    """A UDP group and the local side of it; `interface` "" and `local_port` -1 mean any."""
+
+    name: str
+    address: str
+    port: int
+    interface: str
+    local_port: int
+
+
+class Membership:
+    """The two sockets of one joined group."""
+
+    def __init__(self, group: Group, limits: Limits) -> None:
+        self.group = group
+        self.receiver = receiving_socket(group, limits)
+        try:
+            self.sender = sending_socket(group)
+        except OSError:
+            self.receiver.close()
+            raise
+
+    def close(self) -> None:
+        """Leaves."""
+        self.receiver.close()
+        self.sender.close()
+
+
+class Multicast:
+    """The groups of one node, by the node's own name for them."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, driver: Driver, limits: Limits, trace: LogTrace
+    ) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._limits = limits
+        self._trace = trace
+        self._joined: dict[str, Membership] = {}
+        self._retries: dict[str, asyncio.TimerHandle] = {}
+
+    def join(self, name: str, address: str, port: int, interface: str, local_port: int) -> None:
+        """Receives from now on; a group that cannot be joined is an event and tried again."""
+        self.leave(name)
+        self._try_to_join(Group(name, address, port, interface, local_port))
+
+    def _try_to_join(self, group: Group) -> None:
+        self._retries.pop(group.name, None)
+        try:
+            membership = Membership(group, self._limits)
+        except OSError as error:
+            self._trace.count("multicast.failed")
+            self._trace.event("multicast_join_failed", {"group": group.name, "why": str(error)})
+            retry = self._loop.call_later(self._limits.join_retry_s, self._try_to_join, group)
+            self._retries[group.name] = retry
+            return
+        self._joined[group.name] = membership
+        self._loop.add_reader(membership.receiver, self._receive, membership)
+
+    def _receive(self, membership: Membership) -> None:
+        for _ in range(self._limits.datagrams_per_turn):
+            try:
+                data = membership.receiver.recv(DATAGRAM_BYTES_MAX)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._failed(membership.group.name, error)
+                return
+            self._driver.datagram(membership.group.name, data)
+            if self._joined.get(membership.group.name) is not membership:
+                return  # left by what the node did with it
+
+    def send(self, name: str, data: bytes) -> None:
+        """One datagram; while the group is not joined, or the network refuses, it is lost."""
+        membership = self._joined.get(name)
+        if membership is None:
+            self._trace.count("multicast.failed")
+            return
+        try:
+            group = membership.group
+            membership.sender.sendto(data, (group.address, group.port))
+        except OSError as error:
+            self._failed(name, error)
+
+    def _failed(self, name: str, error: OSError) -> None:
+        self._trace.count("multicast.failed")
+        self._trace.event("multicast_failed", {"group": name, "why": str(error)})
+
+    def leave(self, name: str) -> None:
+        """Receives no more; nothing happens when it was not joined."""
+        retry = self._retries.pop(name, None)
+        if retry is not None:
+            retry.cancel()
+        membership = self._joined.pop(name, None)
+        if membership is not None:
+            self._loop.remove_reader(membership.receiver)
+            membership.close()
+
+    def close(self) -> None:
+        """Leaves every group."""
+        for name in [*self._joined, *self._retries]:
+            self.leave(name)
+
+
+def receiving_socket(group: Group, limits: Limits) -> socket.socket:
+    """A member of the group; several nodes of one machine may share its port."""
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        receiver.setblocking(False)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.datagram_buffer_bytes)
+        receiver.bind((group.address, group.port))
+        interface = socket.gethostbyname(group.interface or ANY_INTERFACE)
+        request = socket.inet_aton(group.address) + socket.inet_aton(interface)
+        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
+    except OSError as error:
+        receiver.close()
+        text = f"cannot join the group {group.address}:{group.port}: {error.strerror or error}"
+        raise OSError(error.errno, text) from error
+    return receiver
+
+
+def sending_socket(group: Group) -> socket.socket:
+    """Sends to the group from the configured interface and port."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sender.setblocking(False)
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TIME_TO_LIVE)
+        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+        if group.interface:
+            interface = socket.inet_aton(socket.gethostbyname(group.interface))
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+        if group.interface or group.local_port > 0:
+            sender.bind((group.interface, max(group.local_port, 0)))
+    except OSError as error:
+        sender.close()
+        place = f"{group.interface}:{group.local_port}"
+        text = f"cannot send to the group from {place}: {error.strerror or error}"
+        raise OSError(error.errno, text) from error
+    return sender

@@ -1,0 +1,176 @@
+"""The shell around one node: builds the ports, drives the node, and ends it in good order.
+
+Life: bind the acceptors, recover, start, accept, say "ready"; at a stop accept no more, let the
+node say goodbye, let the disk finish, close the connections after what was written, and end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from atalanta.runtime import exit_codes
+from atalanta.runtime.acceptor import Acceptor, Listen
+from atalanta.runtime.clock import Clock
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.inputs import NodeInputs
+from atalanta.runtime.limits import Limits
+from atalanta.runtime.links import LoopLinks
+from atalanta.runtime.loop import settle_collector
+from atalanta.runtime.signals import StopSignals
+from atalanta.runtime.tcp import Connections
+from atalanta.runtime.timers import LoopTimers
+from atalanta.runtime.trace import LogTrace
+
+logger = logging.getLogger("atalanta.runtime")
+
+# How often a stopping shell looks whether disk and connections are done.
+STOP_LOOK_S = 0.01
+
+
+class StoppableDisk(Protocol):
+    """What the shell itself asks of the disk; the node's view is the Disk port."""
+
+    def idle(self) -> bool:
+        """Whether every commit that was asked for has been answered."""
+
+    def close(self) -> None:
+        """Gives files, lock and threads back."""
+
+
+class Shell:
+    """Owns the ports of one node. Build it inside the loop that will run it."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        limits: Limits | None = None,
+        trace: LogTrace | None = None,
+    ) -> None:
+        self.loop = loop
+        self.limits = limits or Limits()
+        self.trace = trace or LogTrace()
+        self.clock = Clock()
+        self.ids = SystemIds()
+        self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
+        self.connections = Connections(loop, self.driver, self.limits)
+        self.timers = LoopTimers(loop, self.clock, self.driver.timer)
+        self.links = LoopLinks(self.connections, self.trace)
+        self.acceptors: list[Acceptor] = []
+        self._disk: StoppableDisk | None = None
+        self._stop = asyncio.Event()
+        self._status = exit_codes.STOPPED
+        self._clock_check: asyncio.TimerHandle | None = None
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def bind(self, listens: Sequence[Listen]) -> None:
+        """Takes the ports; OSError names the one that cannot be had, and none is kept."""
+        try:
+            for listen in listens:
+                acceptor = Acceptor(listen, self.connections, self.trace)
+                acceptor.bind()
+                self.acceptors.append(acceptor)
+        except OSError:
+            self._close_acceptors()
+            raise
+
+    async def run(
+        self, node: NodeInputs, disk: StoppableDisk, ready: Callable[[list[str]], None]
+    ) -> int:
+        """Drives `node` until a stop; the exit status. `ready` gets "acceptor=host:port" words.
+
+        Errors of recovery go to the caller, after everything was closed.
+        """
+        self._disk = disk
+        self.driver.attach(node)
+        try:
+            self.driver.recover()
+            settle_collector()
+            with StopSignals(self.loop, self.request_stop):
+                await self._serve(ready)
+        finally:
+            self.driver.detach()
+            self._close_everything()
+            # Closed transports say so in the loop's next turn.
+            await asyncio.sleep(0)
+        return self._status
+
+    async def _serve(self, ready: Callable[[list[str]], None]) -> None:
+        self._check_clock()
+        self.driver.start()
+        if not self._stop.is_set():
+            for acceptor in self.acceptors:
+                await acceptor.accept()
+            ready([f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses])
+        await self._stop.wait()
+        if self._status == exit_codes.STOPPED:
+            await self._stop_gracefully()
+
+    def request_stop(self, why: str) -> None:
+        """Asks for a graceful end; `run` returns when it is done."""
+        if not self._stop.is_set():
+            self.trace.event("node_stopping", {"why": why})
+            self._stop.set()
+
+    async def _stop_gracefully(self) -> None:
+        deadline = self.loop.time() + self.limits.stop_deadline_s
+        self._close_acceptors()
+        self.links.close()
+        self.driver.stop()
+        self.driver.end_turn()
+        await self._until(self._disk_idle, deadline)
+        # What the last commit released is written before the connections close.
+        self.driver.end_turn()
+        self.connections.close_all("the node stops")
+        # Closed sessions may leave records of their own.
+        await self._until(lambda: not len(self.connections) and self._disk_idle(), deadline)
+        if len(self.connections):
+            self.trace.event("stop_slow", {"connections": len(self.connections)})
+
+    def _disk_idle(self) -> bool:
+        return self._disk is None or self._disk.idle()
+
+    async def _until(self, done: Callable[[], bool], deadline: float) -> None:
+        while not done() and self.loop.time() < deadline and not self.driver.broken:
+            await asyncio.sleep(STOP_LOOK_S)
+
+    # --- what ends a node without being asked -----------------------------------------------------
+
+    def _on_bug(self, what: str) -> None:
+        self._status = exit_codes.BUG
+        self.connections.abort_all()
+        self._stop.set()
+
+    def _on_failed(self, why: str) -> None:
+        logger.critical("node_failed: %s", why)
+        self._status = exit_codes.DISK_FAILED
+        self.connections.abort_all()
+        self._stop.set()
+
+    # --- housekeeping -----------------------------------------------------------------------------
+
+    def _check_clock(self) -> None:
+        step_ns = self.clock.follow_wall()
+        if step_ns:
+            self.trace.event("clock_stepped", {"ahead_ms": step_ns // 1_000_000})
+            self.timers.look_again()
+        self._clock_check = self.loop.call_later(self.limits.clock_check_s, self._check_clock)
+
+    def _close_acceptors(self) -> None:
+        for acceptor in self.acceptors:
+            acceptor.close()
+        self.acceptors.clear()
+
+    def _close_everything(self) -> None:
+        if self._clock_check is not None:
+            self._clock_check.cancel()
+        self._close_acceptors()
+        self.links.close()
+        self.timers.clear()
+        self.connections.abort_all()
+        if self._disk is not None:
+            self._disk.close()

@@ -1,0 +1,35 @@
+"""SIGTERM and SIGINT: the first one asks for a graceful stop, the second one ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class StopSignals:
+    """While in its `with` block, `stop(name)` is called at the first stop signal."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._stop = stop
+        self._seen = 0
+
+    def __enter__(self) -> StopSignals:
+        for number in STOP_SIGNALS:
+            self._loop.add_signal_handler(number, self._on_signal, number)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number in STOP_SIGNALS:
+            self._loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        self._seen += 1
+        if self._seen > 1:
+            # What was confirmed is on disk: ending hard loses nothing that was promised.
+            os._exit(128 + number)
+        self._stop(number.name)

@@ -1,0 +1,168 @@
+"""TCP connections, accepted and dialed: bytes in to the driver, the node's out once a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import cast
+
+from atalanta.kernel.ports import Wire
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.limits import Limits
+
+
+class Connections(Wire):
+    """Every open connection by its number; numbers are never used again."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver, limits: Limits) -> None:
+        self.loop = loop
+        self.driver = driver
+        self.limits = limits
+        # One buffer for all: it is copied before the next read can happen.
+        self.read_buffer = memoryview(bytearray(limits.read_bytes))
+        self._open: dict[int, Connection] = {}
+        self._dirty: list[Connection] = []
+        self._next = 1
+        driver.after_flush(self.write_out)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, connection: Connection) -> int:
+        """Gives a new connection its number."""
+        number = self._next
+        self._next += 1
+        self._open[number] = connection
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forgets a connection that is gone."""
+        del self._open[number]
+
+    def write(self, conn: int, data: bytes) -> None:
+        """Wire.write: sent when the turn ends; dropped when the connection is closing or gone."""
+        connection = self._open.get(conn)
+        if connection is None or connection.closing:
+            return
+        if not connection.unsent:
+            self._dirty.append(connection)
+        connection.unsent.append(data)
+
+    def close(self, conn: int, why: str) -> None:
+        """Wire.close: after what was written before; no more data is taken from the peer."""
+        connection = self._open.get(conn)
+        if connection is None or connection.closing:
+            return
+        connection.closing = why or "closed"
+        if not connection.unsent:
+            self._dirty.append(connection)
+
+    def write_out(self) -> None:
+        """The end of a turn: one write a connection, then the closes that were asked for."""
+        dirty = self._dirty
+        self._dirty = []
+        for connection in dirty:
+            connection.write_out()
+
+    def remote_address(self, conn: int) -> str:
+        """ "host:port" of the peer; "" when the connection is gone."""
+        connection = self._open.get(conn)
+        return connection.peer if connection is not None else ""
+
+    def close_all(self, why: str) -> None:
+        """Closes every connection, after what was written."""
+        for number in list(self._open):
+            self.close(number, why)
+        self.write_out()
+
+    def abort_all(self) -> None:
+        """Cuts off what still lingers."""
+        for connection in list(self._open.values()):
+            connection.abort()
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One TCP connection. `opened(number)` tells the node how it came about."""
+
+    def __init__(self, connections: Connections, opened: Callable[[int], None]) -> None:
+        self.number = 0
+        self.peer = ""
+        self.unsent: list[bytes] = []
+        self.closing = ""
+        self._connections = connections
+        self._opened = opened
+        self._driver = connections.driver
+        self._read_buffer = connections.read_buffer
+        self._transport: asyncio.Transport
+        self._linger: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The number is given here, so that a refused one never had one."""
+        self._transport = cast(asyncio.Transport, transport)
+        limits = self._connections.limits
+        self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
+        self.peer = address_text(transport.get_extra_info("peername"))
+        self.number = self._connections.add(self)
+        self._opened(self.number)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the loop reads into."""
+        return self._read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """One input a chunk."""
+        if not self.closing:
+            self._driver.data(self.number, bytes(self._read_buffer[:nbytes]))
+
+    def eof_received(self) -> bool:
+        """A peer that shut down its sending side is gone for us."""
+        return False
+
+    def pause_writing(self) -> None:
+        """The peer takes our bytes too slowly: what it sends stays in its own buffers meanwhile."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Reads again."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def write_out(self) -> None:
+        """One write for all of a turn; then the close, if one was asked for."""
+        transport = self._transport
+        unsent = self.unsent
+        if unsent and not transport.is_closing():
+            if len(unsent) == 1:
+                transport.write(unsent[0])
+            else:
+                transport.writelines(unsent)
+            if transport.get_write_buffer_size() > self._connections.limits.write_max_bytes:
+                self.closing = self.closing or "the peer does not read: write limit reached"
+                self.abort()
+        self.unsent = []
+        if self.closing and not transport.is_closing():
+            transport.close()
+            if transport.get_write_buffer_size():
+                linger_s = self._connections.limits.close_linger_s
+                self._linger = self._connections.loop.call_later(linger_s, self.abort)
+
+    def abort(self) -> None:
+        """Ends it now, whatever is unsent."""
+        self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Exactly once; the node hears of it, also when it asked for the close itself."""
+        if self._linger is not None:
+            self._linger.cancel()
+        self._connections.remove(self.number)
+        why = self.closing or (str(exc) if exc is not None else "closed by the peer")
+        self._driver.closed(self.number, why)
+
+
+def address_text(address: object) -> str:
+    """ "host:port" of a socket address, IPv6 hosts in brackets."""
+    if not isinstance(address, tuple) or len(address) < 2:
+        return str(address or "")
+    host, port = str(address[0]), address[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,196 @@
+"""A virtual disk: jobs take time, and a crash tears the one in work and loses those behind it.
+
+What a crash may leave (kernel.ports.Disk): of a commit any subset of its pages, each old or new, in
+no order; of a creation a file of any length or none; of a deletion the file or not. Draws come from
+the generator given, calls from the scheduler given, so one seed gives one story.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.kernel.ports import Disk
+
+CREATE: Final = 0
+COMMIT: Final = 1
+DELETE: Final = 2
+
+# Bytes that reach a disk together: sectors, or pages of the page cache.
+PAGE_SIZES: Final = (512, 4096)
+
+
+class _Job:
+    def __init__(self, kind: int, name: str, offset: int, data: bytes, extra: int) -> None:
+        self.kind = kind
+        self.name = name
+        self.offset = offset
+        self.data = data
+        # The size of a creation, the token of a commit.
+        self.extra = extra
+
+
+class SimDisk(Disk):
+    """`at(delay_ns, call)` schedules. The files outlive `crash`, what waits does not."""
+
+    def __init__(
+        self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
+    ) -> None:
+        self.files: dict[str, bytearray] = {}
+        # One job takes a draw between these, and its size at this speed; `slow` multiplies both.
+        self.job_min_ns: int = 50_000
+        self.job_max_ns: int = 2_000_000
+        self.bytes_per_ms: int = 500_000
+        self.slow: int = 1
+        self.commits: int = 0
+        self.failed: bool = False
+        self._at = at
+        self._random = generator
+        self._jobs: deque[_Job] = deque()
+        self._working = False
+        self._fail_next = False
+        # Counts crashes: calls scheduled before one are void.
+        self._life = 0
+        self._committed: Callable[[int], None] | None = None
+        self._failed: Callable[[str], None] | None = None
+
+    def attach(self, committed: Callable[[int], None], failed: Callable[[str], None]) -> None:
+        """Who hears of completed commits and of failure: the node of this life."""
+        self._committed = committed
+        self._failed = failed
+
+    # --- faults -----------------------------------------------------------------------------------
+
+    def fail_next_sync(self) -> None:
+        """The next job that ends fails, and the disk works no more until `crash`."""
+        self._fail_next = True
+
+    def crash(self) -> None:
+        """Power is lost: the job in work is torn, the others never happen. The disk works again."""
+        self._life += 1
+        if self._working:
+            self._tear(self._jobs[0])
+        self._jobs.clear()
+        self._working = False
+        self._fail_next = False
+        self.failed = False
+
+    def flip_bit(self, name: str, offset: int, bit: int = 0) -> None:
+        """Silent damage: one bit of a file changes."""
+        self.files[name][offset] ^= 1 << bit
+
+    def _tear(self, job: _Job) -> None:
+        draw = self._random
+        if job.kind == COMMIT:
+            self._tear_commit(job)
+        elif job.kind == CREATE:
+            if draw.random() < 0.7:
+                data = bytearray(draw.randint(0, job.extra))
+                if draw.random() < 0.5:
+                    size = min(len(data), len(job.data))
+                    data[:size] = job.data[:size]
+                self.files[job.name] = data
+        elif draw.random() < 0.5:
+            del self.files[job.name]
+
+    def _tear_commit(self, job: _Job) -> None:
+        """Each page of the file that the commit touches is new or old, independently."""
+        draw = self._random
+        page = draw.choice(PAGE_SIZES)
+        share = draw.choice((0.0, 0.1, 0.5, 0.9, 1.0))
+        file = self.files[job.name]
+        end = job.offset + len(job.data)
+        begin = job.offset
+        while begin < end:
+            stop = min(end, (begin // page + 1) * page)
+            if draw.random() < share:
+                file[begin:stop] = job.data[begin - job.offset : stop - job.offset]
+            begin = stop
+
+    # --- the Disk port ----------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        return sorted(self.files)
+
+    def size(self, name: str) -> int:
+        return len(self._file(name))
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        return bytes(self._file(name)[offset : offset + size])
+
+    def repair(self, name: str, offset: int, data: bytes) -> None:
+        if self._jobs or self.failed:
+            raise OSError(f"{name}: repair while jobs are waiting, or after a failure")
+        self._write(name, offset, data)
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        self._add(_Job(CREATE, name, 0, head, size))
+
+    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+        self._add(_Job(COMMIT, name, offset, data, token))
+
+    def delete(self, name: str) -> None:
+        self._add(_Job(DELETE, name, 0, b"", 0))
+
+    # --- work -------------------------------------------------------------------------------------
+
+    def _file(self, name: str) -> bytearray:
+        file = self.files.get(name)
+        if file is None:
+            raise FileNotFoundError(f"{name}: no such file")
+        return file
+
+    def _write(self, name: str, offset: int, data: bytes) -> None:
+        file = self._file(name)
+        if offset + len(data) > len(file):
+            raise OSError(f"{name}: a write beyond the end of the file")
+        file[offset : offset + len(data)] = data
+
+    def _add(self, job: _Job) -> None:
+        if self.failed:
+            return
+        self._jobs.append(job)
+        if not self._working:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._working = True
+        job = self._jobs[0]
+        size = job.extra if job.kind == CREATE else len(job.data)
+        delay_ns = self._random.randint(self.job_min_ns, self.job_max_ns)
+        delay_ns += size * 1_000_000 // self.bytes_per_ms
+        life = self._life
+        self._at(delay_ns * self.slow, lambda: self._end(life))
+
+    def _end(self, life: int) -> None:
+        if life != self._life:
+            return
+        job = self._jobs[0]
+        if self._fail_next:
+            self._fail(job)
+            return
+        self._jobs.popleft()
+        if job.kind == CREATE:
+            data = bytearray(job.extra)
+            data[: len(job.data)] = job.data
+            self.files[job.name] = data
+        elif job.kind == COMMIT:
+            self._write(job.name, job.offset, job.data)
+            self.commits += 1
+        else:
+            del self.files[job.name]
+        self._working = False
+        if self._jobs:
+            self._begin()
+        if job.kind == COMMIT and self._committed is not None:
+            self._committed(job.extra)
+
+    def _fail(self, job: _Job) -> None:
+        self._tear(job)
+        self._jobs.clear()
+        self._working = False
+        self.failed = True
+        if self._failed is not None:
+            self._failed(f"{job.name}: the disk does not sync any more")

@@ -1,0 +1,217 @@
+"""The shell of one simulated node: the real Node on virtual ports, which can crash and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
+from atalanta.node import Node, Ports
+from atalanta.sim.disk import SimDisk
+from atalanta.sim.network import Machine, Network
+from atalanta.sim.world import World
+
+MakeNode = Callable[[Ports], Node]
+
+
+class SimWire(Wire):
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def write(self, conn: int, data: bytes) -> None:
+        self.host.network.send(conn, bytes(data))
+
+    def close(self, conn: int, why: str) -> None:
+        self.host.network.close(conn, why)
+
+
+class SimTimers(Timers):
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.due: dict[str, int] = {}
+
+    def set(self, key: str, at_ns: int) -> None:
+        self.due[key] = at_ns
+        life = self.host.life
+        self.host.world.at_time(at_ns, lambda: self._fire(key, at_ns, life))
+
+    def cancel(self, key: str) -> None:
+        self.due.pop(key, None)
+
+    def _fire(self, key: str, at_ns: int, life: int) -> None:
+        if self.host.life == life and self.due.get(key) == at_ns:
+            del self.due[key]
+            self.host.timer(key)
+
+
+class SimLinks(Links):
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def dial(self, key: str, host: str, port: int) -> None:
+        self.host.network.dial(self.host, key, host, port)
+
+    def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
+        self.host.network.join(self.host, f"{address}:{port}")
+        self.host.groups[f"{address}:{port}"] = group
+        self.host.group_addresses[group] = f"{address}:{port}"
+
+    def multicast(self, group: str, data: bytes) -> None:
+        self.host.network.multicast(self.host, self.host.group_addresses[group], data)
+
+    def leave(self, group: str) -> None:
+        return None
+
+
+class SimIds(Ids):
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def uuid(self) -> bytes:
+        return self.host.world.random(f"ids/{self.host.name}").randbytes(16)
+
+    def secret(self, size: int) -> bytes:
+        return self.host.world.random(f"ids/{self.host.name}").randbytes(size)
+
+
+class SimTrace(Trace):
+    """Counters, and every event into the world's digest and story."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.on = False
+        self.counters: dict[str, int] = {}
+
+    def count(self, name: str, n: int = 1) -> None:
+        self.counters[name] = self.counters.get(name, 0) + n
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        told = " ".join(f"{key}={value}" for key, value in fields.items())
+        self.host.world.note(f"{self.host.name} {name} {told}")
+
+
+class Host(Machine):
+    """`life` counts starts: what belongs to an earlier life is void. The disk outlives crashes."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        address: str,
+        port: int,
+        make_node: MakeNode,
+    ) -> None:
+        self.world = world
+        self.network = network
+        self.name = name
+        self.address = address
+        self.port = port
+        self.make_node = make_node
+        self.up = False
+        self.life = 0
+        self.groups: dict[str, str] = {}
+        self.group_addresses: dict[str, str] = {}
+        self.disk = SimDisk(self._disk_later, world.random(f"disk/{name}"))
+        self.trace = SimTrace(self)
+        self.node: Node | None = None
+        self._flush_due = False
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self) -> None:
+        self.life += 1
+        self.up = True
+        ports = Ports(
+            SimWire(self), self.disk, SimTimers(self), SimLinks(self), SimIds(self), self.trace
+        )
+        self.node = self.make_node(ports)
+        self.disk.attach(self._committed, self._disk_failed)
+        self.node.recover(self.world.now)
+        self.network.listen(self, self.address, self.port)
+        self.world.note(f"{self.name} starts, life {self.life}")
+        self.node.start(self.world.now)
+
+    def crash(self) -> None:
+        """Power is gone: connections end, the unsynced part of the disk is lost."""
+        self.world.note(f"{self.name} crashes")
+        self.up = False
+        self.life += 1
+        self.node = None
+        self.network.drop_machine(self)
+        self.disk.crash()
+
+    def stop(self) -> None:
+        """A graceful stop: good-byes go out, the disk keeps what was committed."""
+        if self.node is None:
+            return
+        self.node.stop(self.world.now)
+        self.world.note(f"{self.name} stops")
+        self.up = False
+        self.life += 1
+        self.node = None
+        self.network.drop_machine(self)
+        self.disk.crash()
+
+    # -- inputs ---------------------------------------------------------------------------------
+    def on_accepted(self, conn: int, port: int) -> None:
+        if self.node is not None:
+            self.node.on_accept(self.world.now, conn, "netty-acceptor", f"sim:{conn}")
+            self._flush()
+
+    def on_dialed(self, conn: int, key: str) -> None:
+        if self.node is not None:
+            self.node.on_dialed(self.world.now, conn, key)
+            self._flush()
+
+    def on_dial_failed(self, key: str, why: str) -> None:
+        if self.node is not None:
+            self.node.on_dial_failed(self.world.now, key, why)
+            self._flush()
+
+    def on_bytes(self, conn: int, data: bytes) -> None:
+        if self.node is not None:
+            self.node.on_data(self.world.now, conn, data)
+            self._flush()
+
+    def on_closed(self, conn: int, why: str) -> None:
+        if self.node is not None:
+            self.node.on_closed(self.world.now, conn, why)
+            self._flush()
+
+    def on_datagram(self, group: str, data: bytes) -> None:
+        if self.node is not None and group in self.groups:
+            self.node.on_datagram(self.world.now, self.groups[group], data)
+            self._flush()
+
+    def timer(self, key: str) -> None:
+        if self.node is not None:
+            self.node.on_timer(self.world.now, key)
+            self._flush()
+
+    def _flush(self) -> None:
+        """Once per instant, after all inputs of it: as a loop turn would."""
+        if not self._flush_due:
+            self._flush_due = True
+            life = self.life
+            self.world.at(0, lambda: self._flush_now(life))
+
+    def _flush_now(self, life: int) -> None:
+        self._flush_due = False
+        if self.node is not None and self.life == life:
+            self.node.flush(self.world.now)
+            if self.node.failed is not None:
+                self.world.note(f"{self.name} gives up: {self.node.failed}")
+                self.crash()
+
+    # -- disk -----------------------------------------------------------------------------------
+    def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:
+        self.world.at(delay_ns, call)
+
+    def _committed(self, token: int) -> None:
+        if self.node is not None:
+            self.node.on_committed(self.world.now, token)
+            self._flush()
+
+    def _disk_failed(self, why: str) -> None:
+        if self.node is not None:
+            self.node.on_disk_failed(self.world.now, why)
+            self._flush()

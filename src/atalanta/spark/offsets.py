@@ -1,0 +1,125 @@
+"""Offsets as Spark's checkpoint keeps them: one entry per node, with the incarnation of its queue.
+
+    {"queue": "flights::archive",
+     "nodes": {"<node id>": {"incarnation": "…", "sequence": 1234, "server": "host:port"}}}
+
+`server` is for people (and error texts). `from` stands in the entry of a node (or incarnation) at
+its first appearance: the sequence its first range begins after, since the previous offset, which
+usually says that, does not know the node; so a replay after a crash reads the same range.
+Spark compares offsets as JSON texts, so an entry in which nothing happened stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from atalanta.spark.errors import SparkSourceError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Everything up to `sequence` of that incarnation is read."""
+
+    incarnation: str
+    sequence: int
+    server: str
+    begins_after: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "incarnation": self.incarnation,
+            "sequence": self.sequence,
+            "server": self.server,
+        }
+        if self.begins_after is not None:
+            result["from"] = self.begins_after
+        return result
+
+
+@dataclass(frozen=True)
+class Range:
+    """(start, end] of one incarnation of the queue at one node."""
+
+    node_id: str
+    incarnation: str
+    server: str
+    start: int
+    end: int
+
+
+class Offset:
+    """Immutable by convention; entries are kept in the order of the node ids."""
+
+    def __init__(self, queue: str, entries: Mapping[str, Entry]) -> None:
+        self.queue = queue
+        self.entries: dict[str, Entry] = {node: entries[node] for node in sorted(entries)}
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "queue": self.queue,
+            "nodes": {node: entry.to_json() for node, entry in self.entries.items()},
+        }
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any], queue: str) -> Offset:
+        """SparkSourceError if the checkpoint is not one of a query over `queue`."""
+        try:
+            entries = {
+                str(node): Entry(
+                    str(entry["incarnation"]),
+                    int(entry["sequence"]),
+                    str(entry["server"]),
+                    None if entry.get("from") is None else int(entry["from"]),
+                )
+                for node, entry in value["nodes"].items()
+            }
+            stored = str(value["queue"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SparkSourceError(
+                f"the checkpoint holds an offset that is none of this source: {value!r} ({error!r})"
+            ) from error
+        if stored != queue:
+            raise SparkSourceError(
+                f"the checkpoint is that of a query over queue {stored}, but the options say "
+                f"{queue}: use a checkpoint of its own for each query"
+            )
+        return Offset(stored, entries)
+
+
+def ranges(start: Offset, end: Offset) -> list[Range]:
+    """What lies between two offsets, in the order of the node ids; empty ranges are left out."""
+    found = []
+    for node, entry in end.entries.items():
+        before = start.entries.get(node)
+        if before is not None and before.incarnation == entry.incarnation:
+            low = before.sequence
+        else:
+            low = entry.begins_after or 0
+        if entry.sequence > low:
+            found.append(Range(node, entry.incarnation, entry.server, low, entry.sequence))
+    return found
+
+
+def split(whole: Range, parts: int) -> list[Range]:
+    """The range in up to `parts` pieces of about equal length in sequences."""
+    length = whole.end - whole.start
+    parts = max(1, min(parts, length))
+    cuts = [whole.start + length * index // parts for index in range(parts + 1)]
+    return [
+        Range(whole.node_id, whole.incarnation, whole.server, low, high)
+        for low, high in zip(cuts, cuts[1:], strict=False)
+    ]
+
+
+def split_all(wholes: list[Range], min_partitions: int) -> list[Range]:
+    """At least `min_partitions` pieces where there is as much to read; long ranges give more."""
+    if len(wholes) >= min_partitions or not wholes:
+        return wholes
+    total = sum(whole.end - whole.start for whole in wholes)
+    result: list[Range] = []
+    for whole in wholes:
+        share = -(-(whole.end - whole.start) * min_partitions // total)
+        result.extend(split(whole, share))
+    return result

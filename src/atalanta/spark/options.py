@@ -1,0 +1,295 @@
+"""The options of the Spark source and sink, named after those of Spark's Kafka source."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from atalanta.spark.errors import OptionError
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+# In JSON, as in Kafka's: these two stand for earliest and latest.
+EARLIEST_SEQUENCE: Final = -2
+LATEST_SEQUENCE: Final = -1
+
+READ: Final = (
+    "servers", "address", "queue", "group", "user", "password", "passwordFile", "startingOffsets",
+    "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
+    "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
+    "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout",
+)  # fmt: skip
+WRITE: Final = (
+    "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
+    "requestTimeout", "propertyColumns", "durable", "priority", "checkpointLocation", "queryName",
+)  # fmt: skip
+# Kafka's names whose meaning is another option here.
+KAFKA_NAMES: Final = {
+    "kafka.bootstrap.servers": "servers",
+    "subscribe": "queue",
+    "topic": "address",
+    "groupidprefix": "group",
+    "kafka.group.id": "group",
+}
+
+_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20,
+                 "g": 1 << 30, "gb": 1 << 30}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where to begin (or end): `default` for nodes that `sequences` does not name.
+
+    `sequences`: node id or host:port -> sequence, or one of the two above.
+    """
+
+    default: str = EARLIEST
+    sequences: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LoginOptions:
+    """What reading and writing have in common."""
+
+    servers: tuple[str, ...]
+    user: str | None
+    password: str | None = field(repr=False)
+    password_file: str | None
+    node_timeout_s: float
+    request_timeout_s: float
+
+    def secret(self) -> str | None:
+        """The password; a file is read where it is needed, on every machine that runs a task."""
+        if self.password_file is None:
+            return self.password
+        try:
+            return Path(self.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise OptionError(f"option passwordFile: {error}") from error
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Limits None: none. `queue` is "queue" or "address::queue"."""
+
+    login: LoginOptions
+    queue: str
+    group: str
+    starting: Start
+    starting_timestamp_ms: int | None
+    ending: Start
+    max_messages: int | None
+    max_bytes: int | None
+    min_partitions: int
+    selector: str | None
+    fail_on_data_loss: bool
+    wait_unreachable: bool
+    removed_nodes: frozenset[str]
+    include_headers: bool
+    lease_timeout_s: float
+    position_cache_s: float
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """Defaults for rows that say nothing themselves; `property_columns` "*": all others."""
+
+    login: LoginOptions
+    address: str | None
+    routing: str | None
+    durable: bool
+    priority: int
+    property_columns: tuple[str, ...]
+
+
+class Values:
+    """The options as given, found whatever their case; every complaint names the option."""
+
+    def __init__(self, given: Mapping[str, str], known: tuple[str, ...]) -> None:
+        self.given = {str(name).lower(): str(value) for name, value in given.items()}
+        by_lower = {name.lower(): name for name in known}
+        for name in self.given:
+            if name not in by_lower:
+                raise OptionError(unknown(name, by_lower))
+
+    def text(self, name: str) -> str | None:
+        value = self.given.get(name.lower())
+        return None if value is None or value.strip() == "" else value.strip()
+
+    def number(self, name: str, least: int) -> int | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            value = int(text)
+        except ValueError:
+            raise OptionError(f"option {name}: {text!r} is not a whole number") from None
+        if value < least:
+            raise OptionError(f"option {name}: {value} is less than {least}")
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        text = (self.text(name) or str(default)).lower()
+        if text not in {"true", "false"}:
+            raise OptionError(f"option {name}: {text!r} is neither true nor false")
+        return text == "true"
+
+    def choice(self, name: str, default: str | None, choices: tuple[str, ...]) -> str | None:
+        text = self.text(name)
+        if text is None:
+            return default
+        if text.lower() not in choices:
+            raise OptionError(f"option {name}: {text!r} is none of {', '.join(choices)}")
+        return text.lower()
+
+    def duration_s(self, name: str, default_s: float) -> float:
+        """A number of seconds, or one with a unit: 500ms, 120s, 2m, 1h."""
+        text = self.text(name)
+        if text is None:
+            return default_s
+        digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+        unit = text[len(digits) :].strip().lower() or "s"
+        try:
+            value = float(digits) * _UNITS_S[unit]
+        except (ValueError, KeyError):
+            raise OptionError(
+                f"option {name}: {text!r} is not a duration such as 500ms, 120s or 2m"
+            ) from None
+        if not 0 <= value < 1e9:
+            raise OptionError(f"option {name}: {text!r} is out of range")
+        return value
+
+    def size(self, name: str) -> int | None:
+        """A number of bytes, or one with a unit: 64k, 10m, 1g."""
+        text = self.text(name)
+        if text is None:
+            return None
+        digits = text.rstrip("bkmgBKMG ")
+        unit = text[len(digits) :].strip().lower()
+        if not digits.isdigit() or unit not in _SIZES or int(digits) == 0:
+            raise OptionError(f"option {name}: {text!r} is not a size such as 500000, 64k or 10m")
+        return int(digits) * _SIZES[unit]
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """A comma separated list."""
+        return tuple(part.strip() for part in (self.text(name) or "").split(",") if part.strip())
+
+    def start(self, name: str, default: str) -> Start:
+        """earliest, latest, or JSON {"node id or host:port": sequence}."""
+        text = self.text(name)
+        if text is None:
+            return Start(default)
+        if text.lower() in {EARLIEST, LATEST}:
+            return Start(text.lower())
+        try:
+            value = json.loads(text)
+        except ValueError:
+            raise OptionError(
+                f"option {name}: {text!r} is neither earliest nor latest nor JSON"
+            ) from None
+        if isinstance(value, dict) and isinstance(value.get("nodes"), dict):
+            value = {
+                node: entry.get("sequence") if isinstance(entry, dict) else entry
+                for node, entry in value["nodes"].items()
+            }
+        if not isinstance(value, dict) or not all(
+            isinstance(sequence, int) and sequence >= EARLIEST_SEQUENCE
+            for sequence in value.values()
+        ):
+            raise OptionError(
+                f'option {name}: JSON must be {{"node id or host:port": sequence, …}}, '
+                "with -2 for earliest and -1 for latest"
+            )
+        return Start(default, value)
+
+
+def unknown(name: str, by_lower: Mapping[str, str]) -> str:
+    """The sentence for an option nobody knows, with the nearest one that exists."""
+    if name in KAFKA_NAMES:
+        return f"unknown option {name}: here it is called {KAFKA_NAMES[name]}"
+    near = difflib.get_close_matches(name, by_lower, n=1, cutoff=0.5)
+    hint = f": did you mean {by_lower[near[0]]}?" if near else ""
+    return f"unknown option {name}{hint} (known: {', '.join(sorted(by_lower.values()))})"
+
+
+def servers_of(values: Values) -> tuple[str, ...]:
+    """host:port of each node, in the order given, without repeats; a URL may add parameters."""
+    servers = tuple(dict.fromkeys(values.names("servers")))
+    if not servers:
+        raise OptionError(
+            "option servers is missing: host:port of the nodes, comma separated "
+            '(such as "a:61616,b:61616")'
+        )
+    for server in servers:
+        host, _, port = server.split("://")[-1].split("?")[0].rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise OptionError(f"option servers: {server!r} is not host:port")
+    return servers
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """OptionError names the option that is unknown, missing or wrong."""
+    values = Values(given, READ)
+    address, queue = values.text("address"), values.text("queue")
+    if queue is None and address is None:
+        raise OptionError("option queue is missing: the queue to read (or address::queue)")
+    if queue is None:
+        name = str(address)
+    else:
+        name = queue if address is None or "::" in queue else f"{address}::{queue}"
+    timestamp = values.number("startingTimestamp", 0)
+    if timestamp is not None and values.text("startingOffsets") is not None:
+        raise OptionError("options startingOffsets and startingTimestamp exclude each other")
+    return ReadOptions(
+        login=login_options(values),
+        queue=name,
+        group=values.text("group") or "spark",
+        starting=values.start("startingOffsets", EARLIEST),
+        starting_timestamp_ms=timestamp,
+        ending=values.start("endingOffsets", LATEST),
+        max_messages=values.number("maxOffsetsPerTrigger", 1),
+        max_bytes=values.size("maxBytesPerTrigger"),
+        min_partitions=values.number("minPartitions", 1) or 1,
+        selector=values.text("selector"),
+        fail_on_data_loss=values.flag("failOnDataLoss", True),
+        wait_unreachable=values.choice("unreachable", "wait", ("wait", "fail")) == "wait",
+        removed_nodes=frozenset(values.names("removedNodes")),
+        include_headers=values.flag("includeHeaders", True),
+        lease_timeout_s=max(1.0, values.duration_s("leaseTimeout", 300.0)),
+        position_cache_s=values.duration_s("positionCache", 0.05),
+    )
+
+
+def write_options(given: Mapping[str, str]) -> WriteOptions:
+    """OptionError names the option that is unknown, missing or wrong."""
+    values = Values(given, WRITE)
+    priority = values.number("priority", 0)
+    if priority is not None and priority > 9:
+        raise OptionError(f"option priority: {priority} is more than 9")
+    return WriteOptions(
+        login=login_options(values),
+        address=values.text("address"),
+        routing=values.choice("routing", None, ("anycast", "multicast")),
+        durable=values.flag("durable", True),
+        priority=4 if priority is None else priority,
+        property_columns=values.names("propertyColumns"),
+    )
+
+
+def login_options(values: Values) -> LoginOptions:
+    """OptionError as above."""
+    if values.text("password") is not None and values.text("passwordFile") is not None:
+        raise OptionError("options password and passwordFile exclude each other")
+    return LoginOptions(
+        servers=servers_of(values),
+        user=values.text("user"),
+        password=values.given.get("password"),
+        password_file=values.text("passwordFile"),
+        node_timeout_s=values.duration_s("nodeTimeout", 120.0),
+        request_timeout_s=max(0.1, values.duration_s("requestTimeout", 30.0)),
+    )

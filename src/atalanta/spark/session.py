@@ -1,0 +1,58 @@
+"""A Spark session with defaults that suit one machine: for the demo, tests and first steps."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from atalanta.spark.java import find_java
+from atalanta.spark.source import register
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "2g",
+    # What a task writes must be cut the same way when a batch is run again.
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+def prepare_environment() -> None:
+    """JAVA_HOME, SPARK_LOCAL_IP and the workers' Python, where they are not set. JavaMissing."""
+    os.environ["JAVA_HOME"] = str(find_java(os.environ, shim_folder()))
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def shim_folder() -> Path:
+    """In the environment's own folder; where that cannot be written, a new private one."""
+    shared = Path(sys.prefix) / "share"
+    existing = next(folder for folder in (shared, Path(sys.prefix)) if folder.exists())
+    if os.access(existing, os.W_OK):
+        return shared / "atalanta-java"
+    return Path(tempfile.mkdtemp(prefix="atalanta-java-"))
+
+
+def session(
+    master: str = "local[2]",
+    name: str = "atalanta",
+    settings: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """The session, with the source registered. `settings` go before the defaults."""
+    prepare_environment()
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in {**DEFAULTS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    register(spark)
+    return spark

@@ -1,0 +1,67 @@
+"""The data source `atalanta`: batch and streaming, reading and writing."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from atalanta.spark.batch import AtalantaBatchReader
+from atalanta.spark.core_gateway import connect
+from atalanta.spark.errors import OptionError
+from atalanta.spark.gateway import Credentials, Gateway
+from atalanta.spark.options import read_options, write_options
+from atalanta.spark.schema import check_schema, default_schema
+from atalanta.spark.sink import AtalantaBatchWriter, AtalantaStreamWriter
+from atalanta.spark.streaming import AtalantaStreamReader
+
+
+class AtalantaDataSource(DataSource):
+    """Registered once a session, then `format("atalanta")`; see docs/spark.md.
+
+    Options are checked before anything is connected: OptionError.
+    """
+
+    @staticmethod
+    def connect(server: str, credentials: Credentials) -> Gateway:
+        """Tests put a fake in its place."""
+        return connect(server, credentials)
+
+    @classmethod
+    def name(cls) -> str:
+        return "atalanta"
+
+    def schema(self) -> StructType:
+        return default_schema(read_options(self.options).include_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        check_schema(schema)
+        return AtalantaBatchReader(read_options(self.options), schema, self.connect)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        check_schema(schema)
+        return AtalantaStreamReader(read_options(self.options), schema, self.connect)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        refuse_overwrite(overwrite)
+        return AtalantaBatchWriter(write_options(self.options), schema, self.connect)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        refuse_overwrite(overwrite)
+        return AtalantaStreamWriter(write_options(self.options), schema, self.connect)
+
+
+def refuse_overwrite(overwrite: bool) -> None:
+    if overwrite:
+        raise OptionError('messages can only be added: use mode("append")')
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `format("atalanta")` known to a session."""
+    spark.dataSource.register(AtalantaDataSource)

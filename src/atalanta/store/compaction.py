@@ -1,0 +1,212 @@
+"""Cleaning at the tail: the oldest segment is read, what is alive in it is appended again, it goes.
+
+A segment is deleted only when everything that was appended up to the end of its cleaning is
+durable: the relocated records, and the records that made the others dead. Segments go strictly in
+order, so the record of a deletion never vanishes before the record of what it deletes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.ports import Disk
+from atalanta.store.block import (
+    BLOCK_HEAD_SIZE,
+    CRC_SIZE,
+    BlockError,
+    BlockHead,
+    Record,
+    decode_block_head,
+    decode_record,
+    record_size,
+)
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+
+if TYPE_CHECKING:
+    from atalanta.store.journal import Journal
+
+
+# More than compact_percentage can be, so that an honest `live_bytes` never gets there for long.
+NEARLY_ALL_PERCENTAGE: Final = 85
+
+
+class SegmentCursor:
+    """Reads the records of a sealed segment piece by piece."""
+
+    def __init__(self, disk: Disk, segment: Segment, journal_id: bytes) -> None:
+        self.finished = False
+        self._disk = disk
+        self._segment = segment
+        self._journal_id = journal_id
+        self._position = SEGMENT_HEAD_SIZE
+        self._block_end = SEGMENT_HEAD_SIZE
+        self._lsn = 0
+
+    def take(self, step_bytes: int) -> list[Record]:
+        """The records of the next `step_bytes`; at least one, unless `finished` becomes true.
+
+        JournalDamaged, OSError.
+        """
+        wanted = step_bytes
+        while not self.finished:
+            start = self._position
+            data = self._disk.read(self._segment.name, start, wanted)
+            records = self._decode(data, start)
+            if records or self.finished:
+                return records
+            if self._position == start:
+                # Not even one record is whole: it is larger than a step.
+                wanted = self._next_size(data, step_bytes)
+        return []
+
+    def _decode(self, data: bytes, start: int) -> list[Record]:
+        records: list[Record] = []
+        offset = 0
+        while offset < len(data):
+            if self._position == self._block_end:
+                if not self._enter_block(data, offset):
+                    return records
+                offset += BLOCK_HEAD_SIZE
+                continue
+            if len(data) - offset < CRC_SIZE or len(data) - offset < record_size(data, offset):
+                return records
+            try:
+                record = decode_record(data, offset, self._lsn)
+            except BlockError as error:
+                raise JournalDamaged(self._segment.name, self._position, error.why) from error
+            records.append(record)
+            offset = record.end
+            self._position = start + offset
+            self._lsn += 1
+        if start + len(data) >= self._segment.size and self._position == self._block_end:
+            self.finished = True
+        return records
+
+    def _enter_block(self, data: bytes, offset: int) -> bool:
+        """Whether a block begins here; False at the end, or where more must be read to tell."""
+        piece = data[offset : offset + BLOCK_HEAD_SIZE]
+        head: BlockHead | None = decode_block_head(self._journal_id, piece)
+        if head is None:
+            at_end = self._position + len(piece) >= self._segment.size
+            if len(piece) < BLOCK_HEAD_SIZE and not at_end:
+                return False
+            if piece.strip(b"\0"):
+                raise JournalDamaged(self._segment.name, self._position, "no block begins here")
+            self.finished = True
+            return False
+        self._position += BLOCK_HEAD_SIZE
+        self._block_end = self._position + head.length
+        self._lsn = head.first
+        if self._block_end > self._segment.size:
+            raise JournalDamaged(self._segment.name, self._position, "a block exceeds its file")
+        return True
+
+    def _next_size(self, data: bytes, step_bytes: int) -> int:
+        """How much must be read for the next piece to be whole."""
+        if self._position == self._block_end:
+            return BLOCK_HEAD_SIZE + step_bytes
+        size = record_size(data, 0) if len(data) >= CRC_SIZE else step_bytes
+        if self._position + size > self._block_end:
+            why = f"record {self._lsn} exceeds its block"
+            raise JournalDamaged(self._segment.name, self._position, why)
+        return max(size, step_bytes)
+
+
+class Compaction:
+    """Decides when to clean, and does it step by step."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._cursor: SegmentCursor | None = None
+        # The segment under the cursor, or cleaned, goes when this lsn is durable; 0 = none.
+        self._barrier = 0
+        # A pass goes once over all that was there when it began; see `_end_of_pass`.
+        self._pass_end = 0
+        self._cleaned_bytes = 0
+        self._relocated_bytes = 0
+        # Bytes committed for others than us, when the last step was made.
+        self._seen_bytes = 0
+        self._resume_above_bytes = 0
+
+    def wanted(self) -> bool:
+        """Whether `step` has something to do: a segment half cleaned, or too much that is dead."""
+        journal = self._journal
+        if self._cursor is not None:
+            return True
+        keeper = journal.keeper
+        if self._barrier != 0 or keeper is None or len(journal.segments) < 2:
+            return False
+        config = journal.config
+        total = journal.total_bytes
+        if total <= config.compact_min_segments * config.segment_size_bytes:
+            return False
+        if total <= self._resume_above_bytes:
+            return False
+        return keeper.live_bytes() * 100 < total * config.compact_percentage
+
+    def step(self, now: int) -> bool:
+        """Relocate what is alive in the next piece; whether more of this segment is left."""
+        journal = self._journal
+        keeper = journal.keeper
+        if keeper is None:
+            return False
+        cursor = self._cursor
+        if cursor is None:
+            cursor = self._begin()
+            keeper.before_compaction(now)
+        waiting = journal.waiting()
+        for record in cursor.take(self._step_bytes()):
+            keeper.relocate(record.lsn, record.kind, record.payload)
+        self._relocated_bytes += journal.waiting_bytes(waiting)
+        if not cursor.finished:
+            return True
+        self._cursor = None
+        self._barrier = journal.last
+        self.on_durable()
+        return self.wanted()
+
+    def on_durable(self) -> None:
+        """Delete the cleaned segment once all it gave up is safe elsewhere."""
+        journal = self._journal
+        if self._barrier != 0 and journal.durable >= self._barrier:
+            self._barrier = 0
+            self._cleaned_bytes += journal.segments[0].size
+            journal.drop_oldest()
+            if journal.segments[0].number >= self._pass_end:
+                self._end_of_pass()
+
+    def _begin(self) -> SegmentCursor:
+        journal = self._journal
+        if self._pass_end == 0:
+            self._pass_end = journal.segments[len(journal.segments) - 1].number
+            self._cleaned_bytes = 0
+            self._relocated_bytes = 0
+            self._seen_bytes = journal.written_bytes
+        cursor = SegmentCursor(journal.disk, journal.segments[0], journal.config.journal_id)
+        self._cursor = cursor
+        return cursor
+
+    def _step_bytes(self) -> int:
+        """What to read now: enough to keep up with those who append, however slow the turns are.
+
+        At the threshold `compact_percentage` of what is read is alive; to free twice what others
+        append, 200 / (100 - percentage) times as much must be read.
+        """
+        journal = self._journal
+        config = journal.config
+        written = journal.written_bytes - self._relocated_bytes
+        keep_up = (written - self._seen_bytes) * 200 // (100 - config.compact_percentage)
+        self._seen_bytes = max(written, self._seen_bytes)
+        return max(config.compact_step_bytes, min(keep_up, config.segment_size_bytes))
+
+    def _end_of_pass(self) -> None:
+        """A pass that had to relocate nearly all found more alive than `live_bytes` says.
+
+        Then the files must grow before the next: a keeper that guesses too low would otherwise have
+        the journal rewritten for ever.
+        """
+        self._pass_end = 0
+        self._resume_above_bytes = 0
+        if self._relocated_bytes * 100 > self._cleaned_bytes * NEARLY_ALL_PERCENTAGE:
+            self._resume_above_bytes = self._journal.total_bytes * 3 // 2

@@ -1,0 +1,247 @@
+"""The journal: append, group commit, durable.
+
+One commit is in flight at a time and writes one block. Records appended meanwhile go with the next
+one, which starts by itself when the first completes; so under load a commit carries many records,
+and a single one never waits for company. A write or sync that fails ends the journal for good:
+after a failed fsync nobody knows what the disk holds (facts/users-reliability-ecosystem.md §1B).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import google_crc32c
+
+from atalanta.kernel import ports
+from atalanta.kernel.ports import Disk, Trace
+from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head, encode_record
+from atalanta.store.compaction import Compaction
+from atalanta.store.config import JournalConfig
+from atalanta.store.errors import JournalDamaged, JournalFailed
+from atalanta.store.ports import JournalKeeper, JournalOwner, Replay
+from atalanta.store.recovery import read_back
+from atalanta.store.report import RecoveryReport
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, encode_segment_head
+
+# Sizes of segments for one large record are rounded up to this, in bytes.
+SIZE_STEP: Final = 4096
+
+
+class Journal(ports.Journal):
+    """Call `recover` first, once. `keeper` may be set later; without one nothing is compacted."""
+
+    def __init__(
+        self, disk: Disk, config: JournalConfig, owner: JournalOwner, trace: Trace
+    ) -> None:
+        self.disk = disk
+        self.config = config
+        self.owner = owner
+        self.trace = trace
+        self.keeper: JournalKeeper | None = None
+        self.failed: str | None = None
+        self.last = 0
+        self.durable = 0
+        # Those with blocks, oldest first; then at most one that is prepared and still empty.
+        self.segments: list[Segment] = []
+        self.spares: list[Segment] = []
+        self.total_bytes = 0
+        # Bytes of records that were handed to the disk in this life.
+        self.written_bytes = 0
+        self._journal_id = config.journal_id
+        self._block_size_bytes_max = config.block_size_bytes_max
+        self._position = 0
+        self._recovered = False
+        self._records: list[bytes] = []
+        # Last lsn of the block in flight, which is also its token; 0 = none.
+        self._in_flight = 0
+        # Last lsn handed to the disk.
+        self._started = 0
+        self._compaction = Compaction(self)
+        if google_crc32c.implementation != "c":
+            trace.event(
+                "journal_checksum_slow", {"why": "google-crc32c runs without its C extension"}
+            )
+
+    # --- life -------------------------------------------------------------------------------------
+
+    def recover(self, replay: Replay) -> RecoveryReport:
+        """Read everything back, repair the tail, and be ready to append.
+
+        JournalDamaged, JournalForeign or OSError when the folder cannot be trusted or read; what
+        `replay` raises passes through. Nothing is changed on the disk in these cases.
+        """
+        if self._recovered:
+            raise RuntimeError("a journal recovers once")
+        state = read_back(self.disk, self.config, replay)
+        self._recovered = True
+        self.segments = state.segments
+        self.spares = state.spares
+        self._position = state.position
+        self.last = self.durable = self._started = state.report.last
+        for segment in self.segments:
+            self.total_bytes += segment.size
+        if not self.segments:
+            if not self.spares:
+                self._create(self.config.segment_size_bytes, 1)
+            self._advance()
+        return state.report
+
+    def idle(self) -> bool:
+        """Whether every appended record is durable."""
+        return self.last == self.durable
+
+    # --- appending --------------------------------------------------------------------------------
+
+    def append(self, kind: int, payload: bytes) -> int:
+        """See kernel.ports.Journal.append; the record waits for `flush` or the end of a commit."""
+        if self.failed is not None:
+            raise JournalFailed(self.failed)
+        lsn = self.last + 1
+        self._records.append(encode_record(lsn, kind, payload))
+        self.last = lsn
+        return lsn
+
+    def flush(self, now: int) -> None:
+        """Start a commit of what was appended, if none is in flight; once a turn of the loop."""
+        if self._in_flight == 0 and self._records:
+            self._commit()
+
+    def _commit(self) -> None:
+        """Write as many waiting records as go into one block of the current segment."""
+        if not self._recovered:
+            raise RuntimeError("recover before the first commit")
+        records = self._records
+        first_size = len(records[0])
+        if first_size > self._room():
+            self._next_segment(first_size)
+        count, size = self._fitting(min(self._room(), self._block_size_bytes_max))
+        segment = self.segments[len(self.segments) - 1]
+        head = encode_block_head(self._journal_id, size, self._started + 1, count)
+        if count == len(records):
+            block = head + b"".join(records)
+            self._records = []
+        else:
+            block = head + b"".join(records[:count])
+            del records[:count]
+        self._started += count
+        self._in_flight = self._started
+        position = self._position
+        self._position += len(block)
+        self.written_bytes += size
+        self.disk.commit(segment.name, position, block, self._in_flight)
+        if not self.spares and self._position * 2 > segment.size:
+            self._create(self.config.segment_size_bytes, segment.number + 1)
+
+    def _fitting(self, room: int) -> tuple[int, int]:
+        """How many waiting records go into `room` bytes, and their size; one always does."""
+        records = self._records
+        count = 1
+        size = len(records[0])
+        while count < len(records):
+            with_next = size + len(records[count])
+            if with_next > room:
+                break
+            size = with_next
+            count += 1
+        return count, size
+
+    def waiting(self) -> int:
+        """How many records wait for the next commit."""
+        return len(self._records)
+
+    def waiting_bytes(self, after: int) -> int:
+        """Bytes of the waiting records but the first `after`."""
+        size = 0
+        for index in range(after, len(self._records)):
+            size += len(self._records[index])
+        return size
+
+    # --- segments ---------------------------------------------------------------------------------
+
+    def _room(self) -> int:
+        """Bytes for records of one more block in the current segment; may be negative."""
+        segment = self.segments[len(self.segments) - 1]
+        return segment.size - self._position - BLOCK_HEAD_SIZE
+
+    def _next_segment(self, record_size: int) -> None:
+        """Go on in a new segment that holds a record of this size."""
+        needed = SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + record_size
+        if self._position == SEGMENT_HEAD_SIZE:
+            # The current one is empty and too small: it is replaced, so that none is skipped.
+            self.spares.insert(0, self.segments.pop())
+            self.total_bytes -= self.spares[0].size
+        if not self.spares or self.spares[0].size < needed:
+            size = self.config.segment_size_bytes
+            if size < needed:
+                size = -(-needed // SIZE_STEP) * SIZE_STEP
+            number = self._next_number()
+            self.spares.clear()
+            self._create(size, number)
+        self._advance()
+
+    def _next_number(self) -> int:
+        if self.spares:
+            return self.spares[0].number
+        return self.segments[len(self.segments) - 1].number + 1
+
+    def _create(self, size: int, number: int) -> None:
+        segment = Segment(number, size)
+        head = encode_segment_head(self._journal_id, number, size)
+        self.disk.create(segment.name, size, head)
+        self.spares.append(segment)
+
+    def _advance(self) -> None:
+        segment = self.spares.pop(0)
+        self.segments.append(segment)
+        self.total_bytes += segment.size
+        self._position = SEGMENT_HEAD_SIZE
+
+    def drop_oldest(self) -> None:
+        """For compaction: nothing that is alive has its only durable copy in the oldest segment."""
+        segment = self.segments.pop(0)
+        self.total_bytes -= segment.size
+        self.disk.delete(segment.name)
+
+    # --- answers of the disk ----------------------------------------------------------------------
+
+    def on_committed(self, now: int, token: int) -> None:
+        """The block in flight is durable: start the next one, then tell the owner."""
+        if self.failed is not None:
+            return
+        if token != self._in_flight:
+            raise ValueError(f"commit {token} completed while {self._in_flight} was in flight")
+        self._in_flight = 0
+        self.durable = token
+        if self._records:
+            self._commit()
+        self._compaction.on_durable()
+        self.owner.on_durable(now, token)
+
+    def on_failed(self, now: int, why: str) -> None:
+        """A job of the disk failed: no lsn is reported durable any more."""
+        if self.failed is not None:
+            return
+        self.failed = why
+        self._records = []
+        self._in_flight = 0
+        self.owner.on_journal_failed(now, why)
+
+    # --- compaction -------------------------------------------------------------------------------
+
+    def wants_compaction(self) -> bool:
+        """Whether `compact_step` has something to do now."""
+        return self.failed is None and self._compaction.wanted()
+
+    def compact_step(self, now: int) -> bool:
+        """Clean a bounded piece of the oldest segment; whether to call again.
+
+        After False ask `wants_compaction` whenever something became durable. A damaged segment
+        fails the journal: it could not be recovered from, and must not be deleted either.
+        """
+        if not self.wants_compaction():
+            return False
+        try:
+            return self._compaction.step(now)
+        except (JournalDamaged, OSError) as error:
+            self.on_failed(now, f"compaction: {error}")
+            return False

@@ -1,0 +1,232 @@
+"""Reading the journal back: what is whole is replayed, a torn tail is cut, damage is reported.
+
+Only one commit is in flight at a time. So a block that is not whole can be the work of a crash only
+if nothing was committed after it: then it is the torn tail, was never confirmed, and is overwritten
+with zeros so that its leftovers can never be misread. If a later block exists, the bad one had been
+durable, and JournalDamaged names the place instead of skipping it. A flipped bit in the very last
+block cannot be told from a torn write; the bytes cut are in the report.
+
+What was accepted is written and synced once more: after the kill of a process, or a failed sync,
+the last block may be readable and yet not on the disk.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.ports import Disk
+from atalanta.store.block import (
+    BLOCK_HEAD_SIZE,
+    BLOCK_MAGIC,
+    BlockError,
+    BlockHead,
+    decode_block_head,
+    decode_records,
+)
+from atalanta.store.config import JournalConfig
+from atalanta.store.errors import JournalDamaged
+from atalanta.store.ports import Replay
+from atalanta.store.report import RecoveredState, Stretch
+from atalanta.store.segment import (
+    SEGMENT_HEAD_SIZE,
+    Segment,
+    check_segment_head,
+    encode_segment_head,
+    segment_name,
+    segment_number,
+)
+from atalanta.store.window import FileWindow
+
+ZERO: Final = b"\0"
+
+
+def read_back(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredState:
+    """Replay all records, then repair the tail. JournalDamaged, JournalForeign, OSError.
+
+    Memory is bounded by one block. The first two leave the disk unchanged.
+    """
+    recovery = JournalRecovery(disk, config, replay)
+    recovery.read()
+    recovery.repair()
+    return recovery.state
+
+
+class JournalRecovery:
+    """One reading of a journal folder."""
+
+    def __init__(self, disk: Disk, config: JournalConfig, replay: Replay) -> None:
+        self.state = RecoveredState()
+        self._disk = disk
+        self._config = config
+        self._replay = replay
+        self._report = self.state.report
+        # Lsn that the next block must begin with; 0 = any, if the oldest segments are gone.
+        self._expected = 0
+        self._last_block: Stretch | None = None
+        # The first place that is not whole, and what lies there as far as it must be zeroed.
+        self._torn: Stretch | None = None
+        self._leftovers: Stretch | None = None
+        # A segment whose creation was cut off.
+        self._unborn = ""
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        """All segments in order; changes nothing."""
+        names = self._segment_names()
+        if names and segment_number(names[0]) == 1:
+            self._expected = 1
+        for name in names:
+            if self._unborn:
+                raise JournalDamaged(self._unborn, 0, f"incomplete, but {name} follows")
+            self._read_segment(FileWindow(self._disk, name, self._config.read_size_bytes))
+        report = self._report
+        if report.blocks == 0 and names and segment_number(names[0]) != 1:
+            why = "no whole block is left, and all earlier segments are gone"
+            raise JournalDamaged(names[0], SEGMENT_HEAD_SIZE, why)
+        report.segments = len(names)
+        report.last = max(0, self._expected - 1)
+
+    def _segment_names(self) -> list[str]:
+        names: list[str] = []
+        for name in self._disk.names():
+            number = segment_number(name)
+            if number == 0:
+                continue
+            if names and segment_number(names[len(names) - 1]) + 1 != number:
+                missing = segment_name(segment_number(names[len(names) - 1]) + 1)
+                raise JournalDamaged(missing, 0, f"the file is missing, but {name} is there")
+            names.append(name)
+        return names
+
+    def _read_segment(self, window: FileWindow) -> None:
+        head = window.get(0, SEGMENT_HEAD_SIZE)
+        self._report.bytes += window.size
+        if not check_segment_head(head, window.name, window.size, self._config.journal_id):
+            # Either a crash cut off its creation, or it is damaged: then something is in it.
+            self._unborn = window.name
+            begin = min(SEGMENT_HEAD_SIZE, window.size)
+            if self._find_leftovers(window, begin, "the header is not whole") is not None:
+                why = "the header is not whole, but the file was written to"
+                raise JournalDamaged(window.name, 0, why)
+            return
+        blocks = self._report.blocks
+        position = self._read_blocks(window)
+        why = f"the block of record {self._expected} is not whole"
+        leftovers = self._find_leftovers(window, position, why)
+        if leftovers is not None:
+            self._found_torn(leftovers)
+            self._leftovers = leftovers
+        state = self.state
+        state.spares.append(Segment(segment_number(window.name), window.size))
+        if self._report.blocks > blocks:
+            state.segments += state.spares
+            state.spares = []
+            state.position = position
+
+    def _read_blocks(self, window: FileWindow) -> int:
+        """Replay block after block; returns the offset of the first that is not there or whole."""
+        position = SEGMENT_HEAD_SIZE
+        while True:
+            data = window.get(position, BLOCK_HEAD_SIZE)
+            head = decode_block_head(self._config.journal_id, data)
+            if head is None:
+                return position
+            self._check_order(window, position, head)
+            start = position + BLOCK_HEAD_SIZE
+            end = start + head.length
+            try:
+                records = decode_records(head, window.get(start, head.length))
+            except BlockError as error:
+                self._found_torn(Stretch(window.name, start + error.offset, end, error.why))
+                return position
+            for record in records:
+                self._replay.on_record(record.lsn, record.kind, record.payload)
+            self._expected = head.first + head.count
+            self._last_block = Stretch(window.name, position, end, "")
+            self._report.blocks += 1
+            self._report.records += head.count
+            position = end
+
+    def _check_order(self, window: FileWindow, position: int, head: BlockHead) -> None:
+        """A block must go on where the one before ended, and nothing torn may lie before it."""
+        torn = self._torn
+        if torn is not None:
+            where = f"{window.name}, offset {position}"
+            raise _damaged(torn, f"record {head.first} follows in {where}")
+        if self._expected == 0:
+            self._expected = head.first
+        if head.first != self._expected:
+            why = f"record {head.first} where {self._expected} belongs"
+            raise JournalDamaged(window.name, position, why)
+        if position + BLOCK_HEAD_SIZE + head.length > window.size:
+            why = f"the block of record {head.first} exceeds its file"
+            raise JournalDamaged(window.name, position, why)
+        if self._report.first == 0:
+            self._report.first = head.first
+
+    def _found_torn(self, found: Stretch) -> None:
+        """Only the last commit can be torn: a second torn file means that the first was durable."""
+        torn = self._torn
+        if torn is None:
+            self._torn = found
+        elif torn.name != found.name:
+            raise _damaged(torn, f"{found.name} was written to after it")
+
+    def _find_leftovers(self, window: FileWindow, begin: int, why: str) -> Stretch | None:
+        """From `begin` to the last byte that is not zero. JournalDamaged by a later block there."""
+        end = 0
+        offset = begin
+        size = self._config.read_size_bytes
+        while offset < window.size:
+            # A header may lie across two pieces.
+            data = window.get(offset, size + BLOCK_HEAD_SIZE)
+            used = len(data[:size].rstrip(ZERO))
+            if used > 0:
+                end = offset + used
+                self._look_for_block(window, data, offset, begin, why)
+            offset += size
+        return None if end == 0 else Stretch(window.name, begin, end, why)
+
+    def _look_for_block(
+        self, window: FileWindow, data: bytes, offset: int, begin: int, why: str
+    ) -> None:
+        index = data.find(BLOCK_MAGIC)
+        while index >= 0:
+            # Not later ones are the torn block itself, or old blocks inside a message's body.
+            head = decode_block_head(self._config.journal_id, data, index)
+            if head is not None and head.first > self._expected and offset + index > begin:
+                torn = self._torn
+                if torn is None:
+                    torn = Stretch(window.name, begin, begin, why)
+                where = f"{window.name}, offset {offset + index}"
+                raise _damaged(torn, f"record {head.first} follows in {where}")
+            index = data.find(BLOCK_MAGIC, index + 1)
+
+    # --- repair -----------------------------------------------------------------------------------
+
+    def repair(self) -> None:
+        """Make what was accepted durable, and the tail clean, before anything is appended."""
+        leftovers = self._leftovers
+        if leftovers is not None:
+            self._report.torn_bytes = leftovers.end - leftovers.offset
+            self._report.torn_at = f"{leftovers.name}, offset {leftovers.offset}"
+            self._zero(leftovers)
+        last = self._last_block
+        if last is not None:
+            block = self._disk.read(last.name, last.offset, last.end - last.offset)
+            self._disk.repair(last.name, last.offset, block)
+        for spare in self.state.spares:
+            head = encode_segment_head(self._config.journal_id, spare.number, spare.size)
+            self._disk.repair(spare.name, 0, head)
+        if self._unborn:
+            self._disk.delete(self._unborn)
+
+    def _zero(self, stretch: Stretch) -> None:
+        size = self._config.read_size_bytes
+        for begin in range(stretch.offset, stretch.end, size):
+            self._disk.repair(stretch.name, begin, bytes(min(size, stretch.end - begin)))
+
+
+def _damaged(torn: Stretch, follows: str) -> JournalDamaged:
+    return JournalDamaged(torn.name, torn.offset, f"{torn.why}, but {follows}")

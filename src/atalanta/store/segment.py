@@ -1,0 +1,88 @@
+"""A segment file: its name, its header, and what the journal remembers of it.
+
+    journal-<number, 20 digits>.log
+    0   magic "ATLJ" · u16 version · u16 header size · 16 bytes journal id · u64 number ·
+        u64 file size · u32 crc32c
+    64  blocks, then zeros up to the end of the file
+
+Numbers are consecutive, so that a missing file is noticed. The next segment is prepared before the
+lsn of its first record is known: that stands in its first block.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from google_crc32c import value as crc32c
+
+from atalanta.store.errors import JournalDamaged, JournalForeign
+
+SEGMENT_MAGIC: Final = b"ATLJ"
+SEGMENT_VERSION: Final = 1
+SEGMENT_HEAD_SIZE: Final = 64
+SEGMENT_HEAD: Final = struct.Struct(">4sHH16sQQ")
+SEGMENT_CRC: Final = struct.Struct(">I")
+
+NAME_PREFIX: Final = "journal-"
+NAME_SUFFIX: Final = ".log"
+NAME_DIGITS: Final = 20
+
+
+class Segment:
+    """One file of the journal: `number` orders them, `size` is the file's length in bytes."""
+
+    def __init__(self, number: int, size: int) -> None:
+        self.number = number
+        self.size = size
+        self.name = segment_name(number)
+
+
+def segment_name(number: int) -> str:
+    """The file's name; names sort as numbers do."""
+    return f"{NAME_PREFIX}{number:0{NAME_DIGITS}d}{NAME_SUFFIX}"
+
+
+def segment_number(name: str) -> int:
+    """The number in a file name; 0 when it is no name of a segment."""
+    digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
+    if len(digits) == NAME_DIGITS and digits.isascii() and digits.isdigit():
+        number = int(digits)
+        if name == segment_name(number):
+            return number
+    return 0
+
+
+def encode_segment_head(journal_id: bytes, number: int, size: int) -> bytes:
+    """The first 64 bytes of a segment of `size` bytes."""
+    head = SEGMENT_HEAD.pack(
+        SEGMENT_MAGIC, SEGMENT_VERSION, SEGMENT_HEAD_SIZE, journal_id, number, size
+    )
+    checksum: int = crc32c(head)
+    return (head + SEGMENT_CRC.pack(checksum)).ljust(SEGMENT_HEAD_SIZE, b"\0")
+
+
+def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> bool:
+    """Whether a file of `size` bytes is complete; False when its creation was cut off (or damage).
+
+    A whole header of another node or version raises JournalForeign, of another file JournalDamaged.
+    """
+    if len(head) < SEGMENT_HEAD_SIZE:
+        return False
+    magic, version, head_size, found_id, number, full_size = SEGMENT_HEAD.unpack_from(head)
+    checksum: int = crc32c(head[: SEGMENT_HEAD.size])
+    if magic != SEGMENT_MAGIC or SEGMENT_CRC.unpack_from(head, SEGMENT_HEAD.size)[0] != checksum:
+        return False
+    if version != SEGMENT_VERSION or head_size != SEGMENT_HEAD_SIZE:
+        raise JournalForeign(
+            f"journal file {name} has format version {version}, this program reads "
+            f"{SEGMENT_VERSION}: use the program that wrote it"
+        )
+    if found_id != journal_id:
+        raise JournalForeign(
+            f"journal file {name} belongs to node {found_id.hex()}, this is node "
+            f"{journal_id.hex()}: the journal and the node id beside it must stay together"
+        )
+    if segment_name(number) != name:
+        raise JournalDamaged(name, 0, f"the header says {segment_name(number)}: a renamed file")
+    return size == int(full_size)

@@ -1,0 +1,1 @@
+"""Wire protocols, one folder each; `detect` tells them apart by their first bytes."""

@@ -1,0 +1,34 @@
+"""What every protocol's connection offers to the node that owns it."""
+
+from __future__ import annotations
+
+from mypy_extensions import mypyc_attr
+
+
+class ProtocolError(Exception):
+    """The peer broke the protocol: its connection is closed with this text, and nothing else happens."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Connection:
+    """One transport connection, accepted or dialled. Bytes in through `feed`, bytes out through the Wire port."""
+
+    def feed(self, now: int, data: bytes) -> None:
+        """Bytes in order, in any pieces. ProtocolError: the node closes the connection."""
+        raise NotImplementedError
+
+    def flush(self, now: int) -> None:
+        """Give to the Wire port what this turn produced."""
+        raise NotImplementedError
+
+    def closed(self, now: int, why: str) -> None:
+        """The transport is gone; everything that lived on it must go or be given back."""
+        raise NotImplementedError
+
+    def check_alive(self, now: int) -> bool:
+        """False when the peer was silent for longer than allowed: the node closes the connection."""
+        return True
+
+    def stop(self, now: int) -> None:
+        """The node stops: say good-bye in the protocol's own way."""
+        return None

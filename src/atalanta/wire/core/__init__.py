@@ -1,0 +1,1 @@
+"""The CORE protocol of Artemis: codec, sessions and configuration."""

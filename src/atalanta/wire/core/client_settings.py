@@ -1,0 +1,46 @@
+"""What the client's engine must know. Times in ns, sizes in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+NO_WINDOW: Final = -1
+
+
+@dataclass
+class ConnectionSettings:
+    """Of one connection. `ttl_ns`, `ping_period_ns`: -1 is never.
+
+    `resume`: sessions outlive a lost connection, are made again on the next one, and what was not
+    confirmed is sent again. Without it everything fails at a loss (node-to-node links).
+    """
+
+    ttl_ns: int = 60_000_000_000
+    ping_period_ns: int = 30_000_000_000
+    call_timeout_ns: int = 30_000_000_000
+    resume: bool = False
+    subscribe_topology: bool = True
+    cluster_connection: bool = False  # the flag in SUBSCRIBE_TOPOLOGY_V2
+
+
+@dataclass
+class SessionSettings:
+    """Of one session, as CREATESESSION has them.
+
+    `producer_window`: credits asked for at most, -1 for none at all. `confirmation_window`: -1
+    switches PACKETS_CONFIRMED off. `large_message_max`: longer bodies are not kept.
+    """
+
+    name: str
+    user: str | None = None
+    password: str | None = None
+    auto_commit_sends: bool = True
+    auto_commit_acks: bool = True
+    pre_acknowledge: bool = False
+    confirmation_window: int = NO_WINDOW
+    min_large_message_size: int = 100 * 1024
+    large_message_max: int = 256 << 20
+    producer_window: int = 1 << 20
+    client_id: str | None = None
+    default_address: str | None = None

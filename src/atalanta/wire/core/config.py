@@ -1,0 +1,326 @@
+"""Acceptors and connectors, as `broker.xml` writes them: `<acceptor
+name="x">tcp://host:port?k=v;k=v</acceptor>`.
+
+Every parameter of Artemis (fact sheet C2, TransportConstants) is known by name. Those without
+effect here are collected in `unused`, to be listed at start; those whose absence would be
+dangerous or misleading (TLS, HTTP, SOCKS) are refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+from atalanta.kernel.option import option
+from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
+
+CONNECTOR_FACTORY: Final = (
+    "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
+)
+ACCEPTOR_FACTORY: Final = (
+    "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
+)
+SCHEMES: Final = ("tcp",)
+PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
+SERVED_PROTOCOLS: Final = ("CORE",)
+
+_THREADS: Final = "this broker has one loop and no worker threads"
+_NETTY: Final = "concerns Netty"
+_OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
+_TLS: Final = "TLS is not supported yet"
+
+# Known to Artemis, without effect here. Name -> why.
+UNUSED: Final[dict[str, str]] = {
+    "localAddress": "the operating system chooses",
+    "localPort": "the operating system chooses",
+    "writeBufferLowWaterMark": _NETTY,
+    "writeBufferHighWaterMark": _NETTY,
+    "batchDelay": "writes are joined per turn of the loop",
+    "useNio": _NETTY,
+    "useEpoll": _NETTY,
+    "useKQueue": _NETTY,
+    "useInvm": "there are no connections within the process",
+    "useGlobalWorkerPool": _THREADS,
+    "useNioGlobalWorkerPool": _THREADS,
+    "nioRemotingThreads": _THREADS,
+    "remotingThreads": _THREADS,
+    "directDeliver": _THREADS,
+    "activemqServerName": "set by Artemis itself",
+    "protocol": "old form of protocols",
+    "securityDomain": "there is one security domain",
+    "router": "connection routers are not supported yet",
+    "quietPeriod": _NETTY,
+    "shutdownTimeout": _NETTY,
+    "heartBeatToConnectionTtlModifier": _OTHER_PROTOCOL,
+    "disableStompServerHeader": _OTHER_PROTOCOL,
+    "stompMaxFramePayloadLength": _OTHER_PROTOCOL,
+    "stompConsumerWindowSize": _OTHER_PROTOCOL,
+    "stompConsumerCredits": _OTHER_PROTOCOL,
+    "stompMinLargeMessageSize": _OTHER_PROTOCOL,
+    "stomp-min-large-message-size": _OTHER_PROTOCOL,
+    "stompEnableMessageId": _OTHER_PROTOCOL,
+    "stomp-enable-message-id": _OTHER_PROTOCOL,
+    "webSocketMaxFramePayloadLength": _OTHER_PROTOCOL,
+    "webSocketEncoderType": _OTHER_PROTOCOL,
+    "webSocketCompressionSupported": _OTHER_PROTOCOL,
+    "amqpCredits": _OTHER_PROTOCOL,
+    "amqpLowCredits": _OTHER_PROTOCOL,
+    "amqpMinLargeMessageSize": _OTHER_PROTOCOL,
+    "amqpMinCredits": _OTHER_PROTOCOL,
+    "amqpIdleTimeout": _OTHER_PROTOCOL,
+    "amqpDuplicateDetection": _OTHER_PROTOCOL,
+    "amqpUseModifiedForTransientDeliveryErrors": _OTHER_PROTOCOL,
+    "amqpTreatRejectAsUnmodifiedDeliveryFailed": _OTHER_PROTOCOL,
+    "saslMechanisms": _OTHER_PROTOCOL,
+    "saslLoginConfigScope": _OTHER_PROTOCOL,
+    "maxFrameSize": _OTHER_PROTOCOL,
+    "supportAdvisory": _OTHER_PROTOCOL,
+    "suppressInternalManagementObjects": _OTHER_PROTOCOL,
+    "maxInactivityDuration": _OTHER_PROTOCOL,
+    "maxInactivityDurationInitalDelay": _OTHER_PROTOCOL,
+    "useKeepAlive": _OTHER_PROTOCOL,
+    "openwireMaxPacketSize": _OTHER_PROTOCOL,
+    "openwireDestinationCacheSize": _OTHER_PROTOCOL,
+    "virtualTopicConsumerWildcards": _OTHER_PROTOCOL,
+    "updateClusterClients": _OTHER_PROTOCOL,
+    "rebalanceClusterClients": _OTHER_PROTOCOL,
+    "maximumPacketSize": _OTHER_PROTOCOL,
+    "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
+    "topicAliasMaximum": _OTHER_PROTOCOL,
+    "receiveMaximum": _OTHER_PROTOCOL,
+    "serverKeepAlive": _OTHER_PROTOCOL,
+    "allowLinkStealing": _OTHER_PROTOCOL,
+    "httpClientIdleTime": "HTTP is not supported",
+    "httpClientIdleScanPeriod": "HTTP is not supported",
+    "httpResponseTime": "HTTP is not supported",
+    "httpServerScanPeriod": "HTTP is not supported",
+    "httpRequiresSessionId": "HTTP is not supported",
+    "httpUpgradeEndpoint": "HTTP is not supported",
+    "servletPath": "HTTP is not supported",
+    "socksHost": "SOCKS is not supported",
+    "socksPort": "SOCKS is not supported",
+    "socksVersion": "SOCKS is not supported",
+    "socksUsername": "SOCKS is not supported",
+    "socksPassword": "SOCKS is not supported",
+    "socksRemoteDNS": "SOCKS is not supported",
+    "keyStoreType": _TLS,
+    "keyStorePath": _TLS,
+    "keyStorePassword": _TLS,
+    "keyStoreAlias": _TLS,
+    "keyStoreProvider": _TLS,
+    "trustStoreType": _TLS,
+    "trustStorePath": _TLS,
+    "trustStorePassword": _TLS,
+    "trustStoreProvider": _TLS,
+    "crlPath": _TLS,
+    "enabledCipherSuites": _TLS,
+    "enabledProtocols": _TLS,
+    "needClientAuth": _TLS,
+    "wantClientAuth": _TLS,
+    "verifyHost": _TLS,
+    "trustAll": _TLS,
+    "sniHost": _TLS,
+    "sslProvider": _TLS,
+    "sslAutoReload": _TLS,
+    "useDefaultSslContext": _TLS,
+    "forceSSLParameters": _TLS,
+    "sslContext": _TLS,
+    "trustManagerFactoryPlugin": _TLS,
+    "kerb5Config": _TLS,
+    "passwordCodec": _TLS,
+}
+
+# True for one of these changes what travels on the wire: refused rather than ignored.
+REFUSED: Final[dict[str, str]] = {
+    "sslEnabled": "TLS is not supported yet; it would be served in plain text",
+    "httpEnabled": "CORE over HTTP is not supported",
+    "httpUpgradeEnabled": "the HTTP upgrade handshake is not supported",
+    "useServlet": "CORE over HTTP is not supported",
+    "socksEnabled": "connections through SOCKS are not supported",
+    "proxyProtocolEnabled": "the PROXY protocol is not supported",
+}
+
+
+@dataclass
+class AcceptorConfig:
+    """A door for clients and nodes; `host`:`port` as written (0.0.0.0 is all interfaces)."""
+
+    name: str
+    host: str
+    port: int
+    protocols: tuple[str, ...] = option((), "protocols", "empty: all that are served")
+    cluster_connection: str | None = option(
+        None, "clusterConnection", "the cluster connection whose topology is told here"
+    )
+    connections_allowed: int = option(
+        -1, "connectionsAllowed", "connections at once, -1 any", unit="count", minimum=-1
+    )
+    connection_ttl_ms: int = option(
+        -1, "connectionTtl", "replaces the clients' own time to live, -1 not", unit="ms", minimum=-1
+    )
+    connection_ttl_min_ms: int = option(
+        1000, "connectionTtlMin", "shortest time to live a client may ask for", unit="ms", minimum=0
+    )
+    connection_ttl_max_ms: int | None = option(
+        None, "connectionTtlMax", "longest time to live a client may ask for", unit="ms", minimum=0
+    )
+    handshake_timeout_s: int = option(
+        10,
+        "handshake-timeout",
+        "silence after connecting before the door is shut, 0 for ever",
+        unit="s",
+        minimum=0,
+    )
+    backlog: int | None = option(
+        None, "backlog", "connections the kernel holds ready", unit="count", minimum=1
+    )
+    tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
+    tcp_send_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpSendBufferSize",
+        "the socket's send buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    tcp_receive_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpReceiveBufferSize",
+        "the socket's receive buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    auto_start: bool = option(True, "autoStart", "false: not opened at start")
+    anycast_prefix: str = option("", "anycastPrefix", "address prefixes that mean anycast")
+    multicast_prefix: str = option("", "multicastPrefix", "address prefixes that mean multicast")
+    params: dict[str, str] = field(default_factory=dict)  # everything as written
+    unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
+
+    def serves(self, protocol: str) -> bool:
+        return not self.protocols or protocol in self.protocols
+
+
+@dataclass
+class ConnectorConfig:
+    """How to reach a node; announced to clients and peers under `name`."""
+
+    name: str
+    host: str
+    port: int
+    connect_timeout_ms: int = option(
+        -1,
+        "connect-timeout-millis",
+        "longest wait for a connection, -1 the shell's",
+        unit="ms",
+        minimum=-1,
+    )
+    tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
+    tcp_send_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpSendBufferSize",
+        "the socket's send buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    tcp_receive_buffer_bytes: int = option(
+        1024 * 1024,
+        "tcpReceiveBufferSize",
+        "the socket's receive buffer, -1 the system's",
+        unit="bytes",
+        minimum=-1,
+    )
+    params: dict[str, str] = field(default_factory=dict)  # as written, without host and port
+    unused: list[tuple[str, str]] = field(default_factory=list)
+
+    def transport_params(self) -> dict[str, str]:
+        """The parameters of the TransportConfiguration on the wire: all strings, `port` too."""
+        return {"port": str(self.port), "host": self.host, **self.params}
+
+
+def parse_acceptor(name: str, text: str) -> AcceptorConfig:
+    """UriError names the part of `text` that is wrong."""
+    uri = parse_uri(text, SCHEMES)
+    return make_acceptor(name, uri)
+
+
+def make_acceptor(name: str, uri: Uri) -> AcceptorConfig:
+    config = AcceptorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
+    _fill(config, uri.params)
+    return config
+
+
+def parse_connector(name: str, text: str) -> ConnectorConfig:
+    """UriError names the part of `text` that is wrong."""
+    uri = parse_uri(text, SCHEMES)
+    return make_connector(name, uri)
+
+
+def make_connector(name: str, uri: Uri) -> ConnectorConfig:
+    config = ConnectorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
+    _fill(config, uri.params)
+    return config
+
+
+def _port_of(uri: Uri) -> int:
+    return uri.port if uri.port is not None else DEFAULT_PORT
+
+
+def _fill(config: AcceptorConfig | ConnectorConfig, params: dict[str, str]) -> None:
+    known = {entry.metadata["xml"]: entry for entry in fields(config) if entry.metadata}
+    for name, text in params.items():
+        if name in known:
+            entry = known[name]
+            value = _convert(name, text, entry.default, entry.metadata)
+            setattr(config, entry.name, value)
+        elif name in REFUSED:
+            if _boolean(name, text):
+                raise UriError(f"{name}: {REFUSED[name]}")
+        elif name in UNUSED:
+            config.unused.append((name, UNUSED[name]))
+        else:
+            config.unused.append((name, _unknown(name, [*known, *UNUSED, *REFUSED])))
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    """Artemis hands unknown parameters to its protocols, so they are no error; a near name is
+    told.
+    """
+    near = difflib.get_close_matches(name, names, 1)
+    return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
+
+
+def _convert(
+    name: str, text: str, default: Any, metadata: Any
+) -> bool | int | str | tuple[str, ...]:
+    if name == "protocols":
+        return _protocols(text)
+    if isinstance(default, bool):
+        return _boolean(name, text)
+    if not metadata["unit"]:
+        return text
+    try:
+        value = int(text.strip())
+    except ValueError:
+        raise UriError(f"{name}: '{text}' is no whole number") from None
+    minimum = metadata["minimum"]
+    if minimum is not None and value < minimum:
+        raise UriError(f"{name}: {value} is less than {minimum}")
+    return value
+
+
+def _boolean(name: str, text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise UriError(f"{name}: '{text}' is neither true nor false")
+    return lowered == "true"
+
+
+def _protocols(text: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for part in text.split(","):
+        name = part.strip().upper()
+        if name and name not in PROTOCOLS:
+            raise UriError(f"protocols: '{part.strip()}' is none of {', '.join(PROTOCOLS)}")
+        if name:
+            found.append(name)
+    return tuple(found)

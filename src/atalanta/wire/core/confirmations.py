@@ -1,0 +1,36 @@
+"""PACKETS_CONFIRMED: telling the sender how far its frames on a channel were taken up (fact sheet A1.c)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PACKETS_CONFIRMED: Final = 22
+SESS_ADD_METADATA2: Final = 105
+SESS_UNIQUE_ADD_METADATA: Final = 106
+
+
+class Confirmations:
+    """Counts frames that want confirmation from 0; `due` once a window of bytes came since the last answer."""
+
+    def __init__(self, window_bytes: int) -> None:
+        self.window_bytes = window_bytes
+        self.last_command: int = -1
+        self.confirmed: int = -1
+        self.unconfirmed_bytes: int = 0
+
+    def received(self, packet_type: int, frame_bytes: int, wants: bool) -> bool:
+        """True when a confirmation should go out now."""
+        if self.window_bytes == -1 or packet_type == PACKETS_CONFIRMED or not wants:
+            return False
+        self.last_command += 1
+        self.unconfirmed_bytes += frame_bytes
+        return self.unconfirmed_bytes >= self.window_bytes
+
+    def pending(self) -> bool:
+        return self.last_command > self.confirmed
+
+    def take(self) -> int:
+        """The command id to confirm; everything up to it counts as confirmed."""
+        self.confirmed = self.last_command
+        self.unconfirmed_bytes = 0
+        return self.last_command

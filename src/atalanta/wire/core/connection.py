@@ -1,0 +1,341 @@
+"""The server's side of one CORE connection: handshake, login, topology, and frames to their sessions.
+
+Before login only PING, SUBSCRIBE_TOPOLOGY(_V2), CREATESESSION(_V2), REATTACH_SESSION, CHECK_FOR_FAILOVER and CLUSTER_CONNECT
+are looked at; anything else closes the connection and changes nothing. Until then the topology is the node's own entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import i64
+
+from atalanta.kernel.client import Client
+from atalanta.kernel.errors import (
+    CLUSTER_SECURITY,
+    INCOMPATIBLE,
+    SECURITY,
+    SESSION_CREATION_REJECTED,
+    BrokerError,
+)
+from atalanta.kernel.session import Session
+from atalanta.wire.base import Connection, ProtocolError
+from atalanta.wire.core import codec, types
+from atalanta.wire.core.frames import FRAME_BYTES_MAX, Frame, Framer, write_frame_header
+from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import (
+    CheckForFailover,
+    CheckForFailoverReply,
+    DisconnectV3,
+    ExceptionResponse,
+    Ping,
+)
+from atalanta.wire.core.packets_session import (
+    CreateSession,
+    CreateSessionResponse,
+    ReattachSessionResponse,
+)
+from atalanta.wire.core.packets_topology import (
+    ClusterTopology,
+    ClusterTopologyV2,
+    ClusterTopologyV3,
+    ClusterTopologyV4,
+    SubscribeTopology,
+    SubscribeTopologyV2,
+)
+from atalanta.wire.core.session import CoreSession
+from atalanta.wire.detect import CORE, NEED_MORE, detect
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.host import CoreHost
+    from atalanta.wire.core.transport import TransportConfiguration
+
+SERVER_VERSION: Final = 136
+OLDEST_VERSION: Final = 129
+HANDSHAKE_TIMEOUT_NS: Final = 10_000_000_000
+DEFAULT_TTL_NS: Final = 60_000_000_000
+SESSIONS_MAX: Final = 10_000  # of one connection
+UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
+FIRST_SESSION_CHANNEL: Final = 10
+CLUSTER_CHANNEL: Final = 3
+
+
+class CoreConnection(Connection):
+    """`version` is 0 until the peer told it; `authenticated` once a session or a cluster login succeeded."""
+
+    def __init__(self, host: CoreHost, conn: int, remote: str, now: int) -> None:
+        self.host = host
+        self.conn = conn
+        self.client = Client(conn, remote)
+        self.out: BytesWriter = BytesWriter()
+        self.dirty: bool = False
+        self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
+        self.first_bytes: bytes = b""
+        self.greeted: bool = False
+        self.version: int = 0
+        self.authenticated: bool = False
+        self.cluster_peer: bool = False
+        self.subscribed: bool = False
+        self.subscribed_as_cluster: bool = False
+        self.sessions: dict[int, CoreSession] = {}
+        self.last_seen: int = now
+        self.opened: int = now
+        self.ttl_ns: int = DEFAULT_TTL_NS
+        self.gone: bool = False
+
+    # -- bytes in -------------------------------------------------------------------------------
+    def feed(self, now: int, data: bytes) -> None:
+        self.last_seen = now
+        if not self.greeted:
+            data = self._greet(data)
+            if not data:
+                return
+        for frame in self.framer.feed(data):
+            if self.gone:
+                return
+            self._frame(now, frame)
+
+    def _greet(self, data: bytes) -> bytes:
+        """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
+        data = self.first_bytes + data
+        protocol = detect(data[:16])
+        if protocol == NEED_MORE:
+            self.first_bytes = data
+            return b""
+        if protocol != CORE:
+            raise ProtocolError(
+                f"the peer speaks {protocol}, which is not supported yet: only CORE is"
+            )
+        self.greeted = True
+        self.first_bytes = b""
+        return data
+
+    def _frame(self, now: int, frame: Frame) -> None:
+        channel = frame.channel
+        if channel >= FIRST_SESSION_CHANNEL:
+            session = self.sessions.get(channel)
+            if session is None:
+                self._unknown_channel(frame.type, channel)
+                return
+            session.receive(now, frame.type, frame.data, frame.start, frame.end)
+        else:
+            self._control(now, frame.type, channel, frame.payload)
+
+    def _unknown_channel(self, packet_type: int, channel: int) -> None:
+        if not self.authenticated:
+            raise ProtocolError(f"{types.packet_name(packet_type)} before login")
+        if packet_type != types.PACKETS_CONFIRMED:
+            self.host.broker.trace.count("frames_for_closed_sessions")
+
+    def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
+        """Channels below the sessions'. What is not named here closes the connection."""
+        if packet_type == types.PACKETS_CONFIRMED:
+            return
+        packet = codec.decode(packet_type, body, self.version)
+        if isinstance(packet, Ping):
+            self._ping(packet)
+        elif isinstance(packet, SubscribeTopologyV2):
+            self._subscribe(now, packet.is_cluster_connection, packet.client_version)
+        elif isinstance(packet, SubscribeTopology):
+            self._subscribe(now, packet.is_cluster_connection, 0)
+        elif isinstance(packet, CreateSession):
+            self._create_session(now, packet)
+        elif packet_type == types.REATTACH_SESSION:
+            self.send(ReattachSessionResponse(-1, False), channel)
+        elif isinstance(packet, CheckForFailover):
+            self.send(CheckForFailoverReply(True), channel)
+        elif isinstance(packet, ClusterConnect):
+            self._cluster_connect(now, packet)
+        elif isinstance(packet, NodeAnnounce) and self.cluster_peer:
+            self.host.cluster.announced(now, self, packet)
+        elif packet_type in (types.DISCONNECT, types.DISCONNECT_V2, types.DISCONNECT_V3):
+            self.host.closing.append((self.conn, "the peer said good-bye"))
+        else:
+            state = "" if self.authenticated else " before login"
+            raise ProtocolError(f"{types.packet_name(packet_type)} on channel {channel}{state}")
+
+    # -- control packets ------------------------------------------------------------------------
+    def _ping(self, packet: Ping) -> None:
+        override_ms = self.host.broker.config.connection_ttl_override_ms
+        ttl_ms = override_ms if override_ms >= 0 else packet.connection_ttl_ms
+        self.ttl_ns = ttl_ms * 1_000_000
+        self.send(packet, 0)
+
+    def _subscribe(self, now: int, is_cluster: bool, version: int) -> None:
+        if version > 0 and self.version == 0:
+            self.version = min(version, SERVER_VERSION)
+        self.subscribed = True
+        self.subscribed_as_cluster = is_cluster
+        self.host.cluster.subscribe(now, self, is_cluster)
+
+    def _create_session(self, now: int, packet: CreateSession) -> None:
+        try:
+            self._open_session(now, packet)
+        except BrokerError as error:
+            self.send_exception(1, error, -1, self.version)
+
+    def _open_session(self, now: int, packet: CreateSession) -> None:
+        broker = self.host.broker
+        if packet.version < OLDEST_VERSION:
+            raise BrokerError(
+                INCOMPATIBLE,
+                f"client version {packet.version} is older than {OLDEST_VERSION}, the oldest served",
+            )
+        self.version = min(packet.version, SERVER_VERSION)
+        identity = broker.security.authenticate(packet.user, packet.password)
+        if identity is None:
+            broker.trace.event(
+                "login_refused", {"user": packet.user or "", "remote": self.client.remote}
+            )
+            code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
+            raise BrokerError(code, f"unable to validate user {packet.user or '(none)'}")
+        channel = packet.session_channel
+        if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in self.sessions:
+            why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
+            raise BrokerError(SESSION_CREATION_REJECTED, why)
+        if len(self.sessions) >= SESSIONS_MAX:
+            raise BrokerError(
+                SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
+            )
+        if packet.xa:
+            raise BrokerError(SESSION_CREATION_REJECTED, "XA sessions are not supported yet")
+        first = not self.authenticated
+        self._authenticated()
+        session = CoreSession(self, channel, self.version, packet.confirmation_window)
+        kernel = Session(
+            broker, self.client, packet.name, session, identity,
+            packet.auto_commit_sends, packet.auto_commit_acks, packet.pre_acknowledge,
+        )  # fmt: skip
+        session.kernel = kernel
+        self.client.sessions[packet.name] = kernel
+        self.sessions[channel] = session
+        self.send(CreateSessionResponse(SERVER_VERSION), 1)
+        if first:
+            self._logged_in(now)
+
+    def _cluster_connect(self, now: int, packet: ClusterConnect) -> None:
+        self.cluster_peer = self.host.broker.security.authenticate_cluster(
+            packet.user, packet.password
+        )
+        self.send(ClusterConnectReply(self.cluster_peer), CLUSTER_CHANNEL)
+        if not self.cluster_peer:
+            self.host.broker.trace.event("cluster_login_refused", {"remote": self.client.remote})
+        elif not self.authenticated:
+            self._authenticated()
+            self._logged_in(now)
+
+    def _authenticated(self) -> None:
+        self.authenticated = True
+        self.framer.frame_bytes_max = FRAME_BYTES_MAX
+
+    def _logged_in(self, now: int) -> None:
+        if self.subscribed:
+            self.host.cluster.logged_in(now, self)
+
+    def send_member(
+        self,
+        node_id: str,
+        event_id: int,
+        primary: TransportConfiguration | None,
+        backup: TransportConfiguration | None,
+        last: bool,
+        backup_group: str | None,
+        scale_down_group: str | None,
+    ) -> None:
+        """One topology entry, in the generation the peer's version reads."""
+        packet: ClusterTopology
+        if self.version >= 131 or self.version == 0:
+            packet = ClusterTopologyV4(False, node_id)
+        else:
+            packet = ClusterTopologyV3(False, node_id)
+        packet.event_id = event_id
+        packet.primary = primary
+        packet.backup = backup
+        packet.last = last
+        packet.backup_group = backup_group
+        packet.scale_down_group = scale_down_group
+        packet.server_version = SERVER_VERSION
+        self.send(packet, 0)
+
+    def send_member_gone(self, node_id: str, event_id: int) -> None:
+        """Still the second generation, as 2.44 does (fact sheet A1.b)."""
+        self.send(ClusterTopologyV2(True, node_id, event_id), 0)
+
+    def send_lone_topology(self) -> None:
+        """A node without a cluster: one entry for itself, without connectors (fact sheet A1.b)."""
+        self.send_member(self.host.broker.node_id, 0, None, None, True, None, None)
+
+    # -- frames out -----------------------------------------------------------------------------
+    def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
+        """Header of a frame whose body of exactly `body_bytes` the caller writes into the returned writer."""
+        out = self.out
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+        write_frame_header(out, packet_type, channel, body_bytes)
+        return out
+
+    def send_frame(self, packet_type: int, channel: i64, body: bytes) -> None:
+        self.start_frame(packet_type, channel, len(body)).write(body)
+
+    def send(self, packet: Packet, channel: int) -> None:
+        self._send_bytes(codec.encode(packet, channel, self.version))
+
+    def _send_bytes(self, frame: bytes) -> None:
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+        self.out.write(frame)
+
+    def send_exception(
+        self, channel: i64, error: BrokerError, correlation: int, version: int
+    ) -> None:
+        """Channel 1 has a short form without the correlation (the codec knows)."""
+        self._send_bytes(
+            codec.encode(
+                ExceptionResponse(error.code, error.text, correlation), int(channel), version
+            )
+        )
+
+    def flush(self, now: int) -> None:
+        self.dirty = False
+        if len(self.out):
+            data = self.out.getvalue()
+            self.out.truncate(0)
+            self.host.wire.write(self.conn, data)
+
+    # -- life -----------------------------------------------------------------------------------
+    def remove_session(self, channel: int) -> None:
+        self.sessions.pop(channel, None)
+
+    def check_alive(self, now: int) -> bool:
+        """Silent for longer than its time to live, or slow with its login: the connection goes."""
+        for session in self.sessions.values():
+            session.confirm()
+        if (
+            not self.authenticated
+            and not self.subscribed
+            and now - self.opened > HANDSHAKE_TIMEOUT_NS
+        ):
+            return False
+        return self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns
+
+    def stop(self, now: int) -> None:
+        """The node shuts down in good order (reason 4, fact sheet A1.b)."""
+        if self.greeted:
+            self.send(DisconnectV3(self.host.broker.node_id), 0)
+            self.host.closing.append((self.conn, "the node stops"))
+
+    def closed(self, now: int, why: str) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        self.host.cluster.unsubscribe(self)
+        for session in list(self.sessions.values()):
+            session.closed(now, True)
+        self.sessions.clear()
+        self.client.close(now, self.host.broker, True)
+        if self.client.client_id is not None:
+            self.host.client_ids.pop(self.client.client_id, None)

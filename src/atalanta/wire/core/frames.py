@@ -1,0 +1,124 @@
+"""Frames of CORE (fact sheet A1.0): int32 length · int8 type · int64 channel · payload.
+
+The length counts what follows it. A client sends the seven bytes `ARTEMIS` before its first frame.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64, u8
+
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.types import HANDSHAKE
+
+# What the length of a frame counts besides the payload, and what a frame has besides it.
+LENGTH_OVERHEAD_BYTES: Final = 9
+FRAME_OVERHEAD_BYTES: Final = 13
+# JMS clients cut messages into pieces of 100 KiB unless minLargeMessageSize says otherwise.
+FRAME_BYTES_MAX: Final = 64 << 20
+
+
+class Frame:
+    """One frame, its payload still in the bytes it came with: `data[start:end]`."""
+
+    def __init__(self, code: int, channel: int, data: bytes, start: i64, end: i64) -> None:
+        self.type: int = code
+        self.channel: int = channel
+        self.data: bytes = data
+        self.start: i64 = start
+        self.end: i64 = end
+
+    @property
+    def payload(self) -> bytes:
+        return self.data[self.start : self.end]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole frame, as confirmation windows and credits count them."""
+        return int(self.end - self.start) + FRAME_OVERHEAD_BYTES
+
+    def __repr__(self) -> str:
+        return f"Frame(type={self.type}, channel={self.channel}, {self.size} bytes)"
+
+
+class Framer:
+    """Cuts what a connection brings into frames, in whatever pieces it comes.
+
+    `frame_bytes_max` can be changed at any time (small before login); a longer frame is refused by
+    its length, before any of it is kept.
+    """
+
+    def __init__(self, handshake: bool, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+        self.frame_bytes_max: int = frame_bytes_max
+        self._handshake: bool = handshake
+        self._kept: list[bytes] = []
+        self._kept_bytes: i64 = 0
+        # Joining the pieces makes no sense before there are this many bytes.
+        self._wanted_bytes: i64 = 0
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that wait for the rest of their frame."""
+        return int(self._kept_bytes)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that are complete now. ProtocolError: the connection is of no more use."""
+        if self._kept_bytes:
+            self._kept.append(data)
+            self._kept_bytes += len(data)
+            if self._kept_bytes < self._wanted_bytes:
+                return []
+            data = b"".join(self._kept)
+            self._kept.clear()
+            self._kept_bytes = 0
+        position: i64 = 0
+        if self._handshake:
+            if len(data) < len(HANDSHAKE):
+                if not HANDSHAKE.startswith(data):
+                    raise ProtocolError(f"the connection does not begin with ARTEMIS: {data!r}")
+                self._keep(data, 0, len(HANDSHAKE))
+                return []
+            if not data.startswith(HANDSHAKE):
+                raise ProtocolError(f"the connection does not begin with ARTEMIS: {data[:7]!r}")
+            self._handshake = False
+            position = len(HANDSHAKE)
+        return self._cut(data, position)
+
+    def _cut(self, data: bytes, position: i64) -> list[Frame]:
+        frames: list[Frame] = []
+        size: i64 = len(data)
+        limit: i64 = self.frame_bytes_max
+        while True:
+            left = size - position
+            if left < 4:
+                self._keep(data, position, 4)
+                return frames
+            length = i64(read_i32_be(data, position))
+            if length < LENGTH_OVERHEAD_BYTES:
+                raise ProtocolError(f"frame length {length}: a frame has at least 9 bytes")
+            if length + 4 > limit:
+                raise ProtocolError(f"frame of {length + 4} bytes: at most {limit} are accepted")
+            if left < length + 4:
+                self._keep(data, position, length + 4)
+                return frames
+            code: int = data[position + 4]
+            channel = int(read_i64_be(data, position + 5))
+            start = position + FRAME_OVERHEAD_BYTES
+            position += length + 4
+            frames.append(Frame(code - 256 if code > 127 else code, channel, data, start, position))
+
+    def _keep(self, data: bytes, position: i64, wanted: i64) -> None:
+        if position < len(data):
+            rest = data if position == 0 else data[position:]
+            self._kept.append(rest)
+            self._kept_bytes = len(rest)
+            self._wanted_bytes = wanted
+
+
+def write_frame_header(out: BytesWriter, code: i64, channel: i64, payload_bytes: i64) -> None:
+    """What stands before the payload."""
+    write_i32_be(out, i32(payload_bytes + LENGTH_OVERHEAD_BYTES))
+    out.append(u8(code & 0xFF))
+    write_i64_be(out, channel)

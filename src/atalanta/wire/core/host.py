@@ -1,0 +1,57 @@
+"""What the CORE connections of one node share: the broker, and the hooks of the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.management import Management
+    from atalanta.kernel.ports import Wire
+    from atalanta.wire.core.connection import CoreConnection
+    from atalanta.wire.core.packets_cluster import NodeAnnounce
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ClusterHooks:
+    """What a connection asks the cluster; this base class is a node without one."""
+
+    def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+        """The client wants the topology: the node's own entry before login, everything after it."""
+        connection.send_lone_topology()
+
+    def logged_in(self, now: int, connection: CoreConnection) -> None:
+        """A subscriber has authenticated: it may see the whole topology now."""
+        return None
+
+    def unsubscribe(self, connection: CoreConnection) -> None:
+        return None
+
+    def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
+        """A peer that knows the cluster's credentials told who it is."""
+        return None
+
+
+class CoreHost:
+    """`dirty` are connections with bytes to write, `closing` those that must go after that."""
+
+    def __init__(self, broker: Broker, management: Management, wire: Wire) -> None:
+        self.broker = broker
+        self.management = management
+        self.wire = wire
+        self.cluster: ClusterHooks = ClusterHooks()
+        self.dirty: list[int] = []
+        self.closing: list[tuple[int, str]] = []
+        self.client_ids: dict[str, int] = {}
+
+    def take_dirty(self) -> list[int]:
+        dirty = self.dirty
+        self.dirty = []
+        return dirty
+
+    def take_closing(self) -> list[tuple[int, str]]:
+        closing = self.closing
+        self.closing = []
+        return closing

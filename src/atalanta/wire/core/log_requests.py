@@ -1,0 +1,172 @@
+"""The log view's packets, served (docs/protocols/log-view.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import logview
+from atalanta.kernel.catalogue import find_queue, parse_filter
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_chunk import ChunkWriter, LogReadResponse
+from atalanta.wire.core.packets_logview import (
+    LogAckThrough,
+    LogAckThroughResponse,
+    LogCommit,
+    LogLease,
+    LogLeaseResponse,
+    LogLost,
+    LogLostResponse,
+    LogPlan,
+    LogPlanResponse,
+    LogPosition,
+    LogPositionResponse,
+    LogRead,
+    LogSeek,
+    LogSeekResponse,
+)
+from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.types import (
+    LOG_ACK_THROUGH,
+    LOG_COMMIT,
+    LOG_LEASE,
+    LOG_LOST,
+    LOG_PLAN,
+    LOG_POSITION,
+    LOG_READ,
+    LOG_SEEK,
+)
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.reference import Reference
+    from atalanta.wire.core.session import CoreSession
+
+LOG_REQUESTS: Final = (
+    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_COMMIT,
+)  # fmt: skip
+
+
+class DeferredReply(Endpoint):
+    """Sends its packet when the kernel says that what it reports is durable."""
+
+    def __init__(self, session: CoreSession, packet: Packet) -> None:
+        self.session = session
+        self.packet = packet
+
+    def done(self, token: int) -> None:
+        self.session.reply(self.packet)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self.session.failed(token, error)
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        raise ProtocolError("a log-view reply has no consumers")
+
+
+def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
+    """One request; refusals carry its correlation."""
+    correlation = 0
+    try:
+        if isinstance(packet, LogCommit):
+            correlation = packet.correlation
+            session.session.commit_sink(
+                now, correlation, packet.query, packet.batch, packet.partition
+            )
+            return
+        if isinstance(
+            packet, LogPosition | LogPlan | LogRead | LogAckThrough | LogLease | LogLost | LogSeek
+        ):
+            correlation = packet.correlation
+            queue = find_queue(session.broker, packet.queue)
+            session.session.check("consume", queue.spec.address)
+        if isinstance(packet, LogRead):
+            _read(session, packet)
+        elif isinstance(packet, LogPosition):
+            _position(session, packet)
+        elif isinstance(packet, LogPlan):
+            end, messages, size = logview.plan(
+                session.broker,
+                packet.queue,
+                packet.incarnation,
+                packet.start,
+                packet.max_messages,
+                packet.max_bytes,
+            )
+            session.reply(LogPlanResponse(correlation, end, messages, size))
+        elif isinstance(packet, LogAckThrough):
+            _ack_through(session, packet)
+        elif isinstance(packet, LogLease):
+            _lease(session, now, packet)
+        elif isinstance(packet, LogLost):
+            _lost(session, packet)
+        elif isinstance(packet, LogSeek):
+            sequence = logview.seek(session.broker, packet.queue, packet.timestamp_ms)
+            session.reply(LogSeekResponse(correlation, sequence))
+    except BrokerError as error:
+        session.failed(correlation, error)
+
+
+def _position(session: CoreSession, packet: LogPosition) -> None:
+    found = logview.position(session.broker, packet.queue)
+    session.reply(
+        LogPositionResponse(
+            packet.correlation,
+            session.broker.node_id,
+            found.incarnation,
+            found.first,
+            found.last,
+            found.messages,
+            found.bytes,
+            found.acked_through,
+            found.first_timestamp_ms,
+            found.last_timestamp_ms,
+        )  # fmt: skip
+    )
+
+
+def _read(session: CoreSession, packet: LogRead) -> None:
+    chunk = logview.read(
+        session.broker, packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
+        parse_filter(packet.selector),
+    )  # fmt: skip
+    writer = ChunkWriter()
+    for reference in chunk.references:
+        writer.add(reference.sequence, reference.delivery_count, reference.message)
+    session.reply(
+        LogReadResponse(packet.correlation, chunk.next, chunk.last, writer.count, writer.getvalue())
+    )
+
+
+def _ack_through(session: CoreSession, packet: LogAckThrough) -> None:
+    reply = LogAckThroughResponse(packet.correlation, 0)
+    reply.acked_messages = logview.ack_through(
+        session.broker, packet.queue, packet.incarnation, packet.group, packet.epoch, packet.end,
+        DeferredReply(session, reply), packet.correlation,
+    )  # fmt: skip
+
+
+def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
+    reply = LogLeaseResponse(packet.correlation, packet.epoch, "", 0)
+    queue = logview.queue_for(session.broker, packet.queue, "")
+    reply.incarnation = queue.incarnation
+    reply.acked_through = queue.acked_through
+    deferred = DeferredReply(session, reply)
+    held = logview.lease(
+        session.broker, now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,
+        deferred, packet.correlation,
+    )  # fmt: skip
+    reply.epoch = held.epoch
+
+
+def _lost(session: CoreSession, packet: LogLost) -> None:
+    ranges = logview.lost_ranges(
+        session.broker, packet.queue, packet.incarnation, packet.start, packet.end
+    )
+    session.reply(
+        LogLostResponse(
+            packet.correlation, [LostRange(start, end, why) for start, end, why in ranges]
+        )
+    )

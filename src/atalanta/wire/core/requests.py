@@ -1,0 +1,249 @@
+"""Requests on a session's channel that are not about single messages (fact sheet A1.a).
+
+Each is carried out on the kernel session and answered; what the broker refuses is answered as EXCEPTION. A packet type
+that no client may send here closes the connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import catalogue
+from atalanta.kernel.errors import (
+    DUPLICATE_METADATA,
+    ILLEGAL_STATE,
+    QUEUE_EXISTS,
+    BrokerError,
+)
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core import codec
+from atalanta.wire.core.log_requests import LOG_REQUESTS, answer_log
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_consumer import (
+    ConsumerClose,
+    CreateConsumer,
+    Expired,
+    ForceConsumerDelivery,
+)
+from atalanta.wire.core.packets_producer import (
+    CreateProducer,
+    RemoveProducer,
+    RequestProducerCredits,
+)
+from atalanta.wire.core.packets_query import BindingQuery, QueueQuery
+from atalanta.wire.core.packets_queue import (
+    CreateAddress,
+    CreateQueue,
+    CreateQueueV2,
+    CreateSharedQueue,
+    CreateSharedQueueV2,
+    DeleteQueue,
+)
+from atalanta.wire.core.packets_session import (
+    AddMetadata,
+    AddMetadataV2,
+    SessionClose,
+    SessionStart,
+    SessionStop,
+    UniqueAddMetadata,
+)
+from atalanta.wire.core.packets_transaction import Commit, Rollback
+from atalanta.wire.core.queries import binding_response, queue_response
+from atalanta.wire.core.types import packet_name
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.session import CoreSession
+
+NO_CORRELATION: Final = -1
+SILENT: Final = -(1 << 62)
+METADATA_MAX: Final = 100
+CLIENT_ID_KEY: Final = "jms-client-id"
+CREDITS_BYTES_MAX: Final = 256 << 20
+XA_FIRST: Final = 51
+XA_LAST: Final = 66
+
+
+def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
+    """Decode, carry out, answer. ProtocolError for what does not belong here."""
+    if packet_type in LOG_REQUESTS:
+        answer_log(session, now, codec.decode(packet_type, body, session.version))
+        return
+    if XA_FIRST <= packet_type <= XA_LAST or packet_type == 39:
+        session.failed(NO_CORRELATION, BrokerError(ILLEGAL_STATE, "XA is not supported yet"))
+        return
+    packet = codec.decode(packet_type, body, session.version)
+    correlation = packet.correlation if isinstance(packet, Commit) else NO_CORRELATION
+    try:
+        if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
+            raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
+    except BrokerError as error:
+        session.failed(correlation, error)
+
+
+def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
+    """Consumers, transactions, life of the session; False if it is none of these."""
+    kernel = session.session
+    if isinstance(packet, CreateConsumer):
+        queue = kernel.create_consumer(
+            now,
+            packet.consumer_id,
+            packet.queue,
+            packet.filter,
+            packet.browse_only,
+            packet.priority,
+        )
+        if packet.requires_response:
+            session.reply(queue_response(session, queue.name))
+    elif isinstance(packet, ForceConsumerDelivery):
+        if packet.consumer_id in kernel.consumers:
+            kernel.force_delivery(now, packet.consumer_id, packet.sequence)
+    elif isinstance(packet, ConsumerClose):
+        if packet.consumer_id in kernel.consumers:
+            kernel.close_consumer(now, packet.consumer_id)
+        session.done(NO_CORRELATION)
+    elif isinstance(packet, Expired):
+        if packet.consumer_id in kernel.consumers:
+            kernel.expire(now, packet.consumer_id, packet.message_id)
+    elif isinstance(packet, Commit):
+        kernel.commit(now, packet.correlation)
+    elif isinstance(packet, Rollback):
+        kernel.rollback(now, packet.consider_last_message_as_delivered, NO_CORRELATION)
+    elif isinstance(packet, SessionStart):
+        kernel.start()
+    elif isinstance(packet, SessionStop):
+        kernel.stop()
+        session.done(NO_CORRELATION)
+    elif isinstance(packet, SessionClose):
+        session.close(now)
+    elif isinstance(packet, RequestProducerCredits):
+        if packet.credits < 0 or packet.credits > CREDITS_BYTES_MAX:
+            raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
+        kernel.request_credits(packet.address, packet.credits)
+    elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
+        _metadata(session, packet)
+    elif not isinstance(packet, CreateProducer | RemoveProducer):
+        return False
+    return True
+
+
+def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
+    kernel = session.session
+    if isinstance(packet, QueueQuery):
+        session.reply(queue_response(session, packet.queue))
+    elif isinstance(packet, BindingQuery):
+        session.reply(binding_response(session, packet.address))
+    elif isinstance(packet, CreateAddress):
+        kernel.check("createAddress", packet.address)
+        catalogue.create_address(
+            session.broker, packet.address, ANYCAST in packet.routing_types, MULTICAST in packet.routing_types,
+            packet.auto_created,
+        )  # fmt: skip
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+    elif isinstance(packet, CreateQueue):
+        kernel.create_queue(now, _spec(session, packet))
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+    elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
+        _create_shared(session, now, packet)
+    elif isinstance(packet, DeleteQueue):
+        kernel.delete_queue(now, packet.queue)
+        session.done_when_durable(NO_CORRELATION)
+    else:
+        return False
+    return True
+
+
+def _metadata(
+    session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
+) -> None:
+    kernel = session.session
+    host = session.connection.host
+    client = kernel.client
+    if len(kernel.metadata) >= METADATA_MAX:
+        raise BrokerError(
+            ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
+        )
+    if isinstance(packet, UniqueAddMetadata):
+        owner = host.client_ids.get(packet.value)
+        if packet.key == CLIENT_ID_KEY and owner is not None and owner != client.connection:
+            raise BrokerError(DUPLICATE_METADATA, f"client id {packet.value} is already in use")
+    if packet.key == CLIENT_ID_KEY:
+        host.client_ids[packet.value] = client.connection
+        client.client_id = packet.value
+    kernel.metadata[packet.key] = packet.value
+    if isinstance(packet, AddMetadata) or packet.requires_confirmation:
+        session.done(NO_CORRELATION)
+
+
+UNSUPPORTED: Final[tuple[tuple[str, str], ...]] = (
+    ("exclusive", "exclusive queues"),
+    ("last_value", "last-value queues"),
+    ("non_destructive", "non-destructive queues"),
+    ("group_rebalance", "rebalancing of message groups"),
+)
+
+
+def _refuse_unsupported(packet: CreateQueueV2 | CreateSharedQueueV2) -> None:
+    """What would behave otherwise than asked for is refused, not ignored."""
+    for attribute, name in UNSUPPORTED:
+        if getattr(packet, attribute):
+            raise BrokerError(ILLEGAL_STATE, f"{name} are not supported yet (queue {packet.queue})")
+    if packet.ring_size is not None and packet.ring_size >= 0:
+        raise BrokerError(
+            ILLEGAL_STATE, f"ring queues are not supported yet (queue {packet.queue})"
+        )
+    if packet.consumers_before_dispatch is not None and packet.consumers_before_dispatch > 0:
+        raise BrokerError(
+            ILLEGAL_STATE, f"consumers-before-dispatch is not supported yet (queue {packet.queue})"
+        )
+
+
+def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
+    settings = session.broker.settings_of(packet.address)
+    spec = QueueSpec(packet.queue, packet.address, MULTICAST)
+    spec.filter_text = packet.filter
+    spec.durable = packet.durable and not packet.temporary
+    spec.temporary = packet.temporary
+    spec.max_consumers = settings.default_max_consumers
+    spec.purge_on_no_consumers = settings.default_purge_on_no_consumers
+    if isinstance(packet, CreateQueueV2):
+        _refuse_unsupported(packet)
+        if packet.routing_type in (ANYCAST, MULTICAST):
+            spec.routing_type = packet.routing_type
+        spec.auto_created = packet.auto_created
+        spec.max_consumers = packet.max_consumers
+        spec.purge_on_no_consumers = packet.purge_on_no_consumers
+        if packet.auto_delete is not None:
+            spec.auto_delete = packet.auto_delete
+        elif packet.auto_created:
+            spec.auto_delete = settings.auto_delete_queues
+    return spec
+
+
+def _create_shared(
+    session: CoreSession, now: int, packet: CreateSharedQueue | CreateSharedQueueV2
+) -> None:
+    """A subscription that several consumers share: it may exist already if it is alike."""
+    spec = QueueSpec(packet.queue, packet.address, MULTICAST)
+    spec.filter_text = packet.filter
+    spec.durable = packet.durable
+    spec.transient = not packet.durable
+    if isinstance(packet, CreateSharedQueueV2):
+        _refuse_unsupported(packet)
+        if packet.routing_type in (ANYCAST, MULTICAST):
+            spec.routing_type = packet.routing_type
+    known = session.broker.queues.get(packet.queue)
+    if known is None:
+        session.session.create_queue(now, spec)
+    elif (
+        known.spec.address != spec.address
+        or (known.spec.filter_text or "") != (spec.filter_text or "")
+        or known.durable != spec.durable
+    ):
+        raise BrokerError(
+            QUEUE_EXISTS, f"queue {packet.queue} exists with another address, filter or durability"
+        )
+    if packet.requires_response:
+        session.done_when_durable(NO_CORRELATION)

@@ -1,0 +1,256 @@
+"""The server's side of one CORE session: frames become kernel calls, deliveries become frames.
+
+Hot packets (send, acknowledge, credits) are read in place; the others go through the codec. What a packet means follows
+fact sheet A1.a; errors of the broker are answered as EXCEPTION where the client waits for an answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
+
+from atalanta.kernel.buffer import Reader
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.message import Message, decode_message, write_message
+from atalanta.kernel.session import Session
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core import types
+from atalanta.wire.core.confirmations import Confirmations
+from atalanta.wire.core.large import LargeReceiver, large_frames
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.requests import answer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.reference import Reference
+    from atalanta.wire.core.connection import CoreConnection
+
+NO_CORRELATION: Final = -1
+# A token that wants no answer: the client did not ask for one.
+SILENT: Final = -(1 << 62)
+FRAME_HEADER_BYTES: Final = 13
+FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
+LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+ROUTE_TO: Final = "_AMQ_ROUTE_TO"
+
+
+class CoreSession(Endpoint):
+    """`channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
+
+    def __init__(
+        self, connection: CoreConnection, channel: int, version: int, window_bytes: int
+    ) -> None:
+        self.connection = connection
+        self.channel: i64 = channel
+        self.version = version
+        self.confirmations = Confirmations(window_bytes)
+        self.large: LargeReceiver | None = None
+        self.kernel: Session | None = None  # set by the connection before the first frame
+
+    @property
+    def broker(self) -> Broker:
+        return self.connection.host.broker
+
+    @property
+    def session(self) -> Session:
+        assert self.kernel is not None
+        return self.kernel
+
+    # -- frames in ------------------------------------------------------------------------------
+    def receive(self, now: int, packet_type: int, data: bytes, start: int, end: int) -> None:
+        """One frame's body data[start:end]. ProtocolError for what no session may send."""
+        if packet_type == types.SESS_SEND:
+            self._send(now, data, start, end)
+        elif packet_type == types.SESS_ACKNOWLEDGE:
+            self._acknowledge(now, Reader(data, start, end), False)
+        elif packet_type == types.SESS_INDIVIDUAL_ACKNOWLEDGE:
+            self._acknowledge(now, Reader(data, start, end), True)
+        elif packet_type == types.SESS_FLOWTOKEN:
+            self._credits(Reader(data, start, end))
+        elif packet_type == types.PACKETS_CONFIRMED:
+            return
+        elif packet_type == types.SESS_SEND_LARGE:
+            self.large = LargeReceiver(Reader(data, start, end))
+        elif packet_type == types.SESS_SEND_CONTINUATION:
+            self._send_continuation(now, Reader(data, start, end))
+        else:
+            answer(self, now, packet_type, data[start:end])
+        frame_bytes = end - start + FRAME_HEADER_BYTES
+        if self.confirmations.received(
+            packet_type, frame_bytes, self._counts(packet_type, data, end)
+        ):
+            self.confirm()
+
+    def _counts(self, packet_type: int, data: bytes, end: int) -> bool:
+        """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
+        if packet_type == types.SESS_ADD_METADATA2 or packet_type == types.SESS_UNIQUE_ADD_METADATA:
+            return data[end - 1] != 0
+        return True
+
+    def confirm(self) -> None:
+        """Tell the client how far its frames were taken up."""
+        if self.confirmations.pending():
+            out = self.connection.start_frame(types.PACKETS_CONFIRMED, self.channel, 4)
+            write_i32_be(out, self.confirmations.take())
+
+    # -- sending --------------------------------------------------------------------------------
+    def _send(self, now: int, data: bytes, start: int, end: int) -> None:
+        reader = Reader(data, start, end)
+        message = decode_message(reader)
+        self.publish(now, message, *self._tail(reader))
+
+    def _tail(self, reader: Reader) -> tuple[bool, int]:
+        """(requires response, correlation id): the last fields of a send, by version."""
+        requires_response = reader.boolean("requires_response")
+        correlation = NO_CORRELATION
+        if self.version >= 130 and reader.left() >= 8:
+            correlation = reader.int64("correlation_id")
+        return requires_response, correlation
+
+    def _send_continuation(self, now: int, reader: Reader) -> None:
+        large = self.large
+        if large is None:
+            raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
+        more = large.add(reader)
+        requires_response, correlation = self._tail(reader)
+        if more:
+            if requires_response:
+                self.done(correlation)
+            return
+        self.large = None
+        self.publish(now, large.message(), requires_response, correlation)
+
+    def publish(
+        self, now: int, message: Message, requires_response: bool, correlation: int
+    ) -> None:
+        """Into the broker, or to management; a refusal is answered if the client waits for an answer."""
+        token = correlation if requires_response else SILENT
+        host = self.connection.host
+        session = self.session
+        try:
+            if message.address == host.broker.config.management_address:
+                session.check("manage", message.address)
+                host.management.handle(now, message)
+                self.done(token)
+                return
+            if not session.identity.cluster:
+                message.remove_property(ROUTE_TO)
+            session.send(now, message, token)
+        except BrokerError as error:
+            self.failed(token, error)
+
+    # -- consuming ------------------------------------------------------------------------------
+    def _acknowledge(self, now: int, reader: Reader, individual: bool) -> None:
+        consumer_id = reader.int64("consumer_id")
+        message_id = reader.int64("message_id")
+        token = NO_CORRELATION if reader.boolean("requires_response") else SILENT
+        try:
+            self.session.acknowledge(now, consumer_id, message_id, individual, token)
+        except BrokerError as error:
+            self.failed(token, error)
+
+    def _credits(self, reader: Reader) -> None:
+        consumer_id = reader.int64("consumer_id")
+        amount = reader.int32("credits")
+        if consumer_id in self.session.consumers:
+            self.session.add_credits(consumer_id, amount)
+
+    # -- Endpoint: frames out -------------------------------------------------------------------
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        message = reference.message
+        if message.has_property(LARGE_SIZE):
+            return self._deliver_large(consumer, reference)
+        connection = self.connection
+        body_bytes = len(message.body) + len(message.head) + 24
+        out = connection.start_frame(types.SESS_RECEIVE_MSG, self.channel, body_bytes)
+        write_message(out, message, message.id)
+        write_i64_be(out, consumer.id)
+        count: i32 = 1 if consumer.browse_only else reference.delivery_count
+        write_i32_be(out, count)
+        if consumer.pre_acknowledge:
+            self._pre_acknowledge(consumer, reference)
+        return body_bytes + FRAME_HEADER_BYTES
+
+    def _deliver_large(self, consumer: Consumer, reference: Reference) -> int:
+        cost = 0
+        for packet_type, body in large_frames(
+            reference.message, consumer.id, reference.delivery_count
+        ):
+            self.connection.send_frame(packet_type, self.channel, body)
+            cost += len(body) + FRAME_HEADER_BYTES
+        if consumer.pre_acknowledge:
+            self._pre_acknowledge(consumer, reference)
+        return cost
+
+    def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
+        consumer.unacknowledged.pop(reference.message.id, None)
+        broker = self.connection.host.broker
+        broker.acknowledge(broker.now, [reference], None, 0)
+
+    def forced(self, consumer: Consumer, sequence: int) -> None:
+        """The marker message that ends a receive without wait (fact sheet, SESS_FORCE_CONSUMER_DELIVERY)."""
+        message = Message.create(consumer.queue.spec.address, b"", 0, False, 0, 0)
+        message.properties.put(FORCED_DELIVERY, sequence)
+        writer = BytesWriter()
+        write_message(writer, message, 0)
+        write_i64_be(writer, consumer.id)
+        write_i32_be(writer, 0)
+        self.connection.send_frame(types.SESS_RECEIVE_MSG, self.channel, writer.getvalue())
+
+    def done(self, token: int) -> None:
+        if token == SILENT:
+            return
+        if self.version < 130:
+            self.connection.start_frame(types.NULL_RESPONSE, self.channel, 0)
+            return
+        out = self.connection.start_frame(types.NULL_RESPONSE, self.channel, 8)
+        correlation: i64 = token
+        write_i64_be(out, correlation)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        """Answered if the client waits; else it can only be told here, in the trace."""
+        if token == SILENT:
+            self.connection.host.broker.trace.event(
+                "request_refused",
+                {"session": self.session.name, "code": error.code, "why": error.text},
+            )
+            return
+        self.connection.send_exception(self.channel, error, token, self.version)
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        self.session.consumers.pop(consumer.id, None)
+        out = self.connection.start_frame(types.DISCONNECT_CONSUMER, self.channel, 8)
+        consumer_id: i64 = consumer.id
+        write_i64_be(out, consumer_id)
+
+    def credits(self, address: str, amount: int) -> None:
+        encoded = address.encode("utf-16-le", "surrogatepass")
+        out = self.connection.start_frame(
+            types.SESS_PRODUCER_CREDITS, self.channel, 8 + len(encoded)
+        )
+        write_i32_be(out, amount)
+        write_i32_be(out, len(encoded))
+        out.write(encoded)
+
+    def reply(self, packet: Packet) -> None:
+        self.connection.send(packet, int(self.channel))
+
+    def done_when_durable(self, token: int) -> None:
+        """NULL_RESPONSE once everything appended so far is on disk."""
+        broker = self.broker
+        broker.reply_when_durable(broker.journal.last, self, token)
+
+    # -- the end --------------------------------------------------------------------------------
+    def close(self, now: int) -> None:
+        """SESS_CLOSE: in good order, answered."""
+        self.session.close(now, False)
+        self.done(NO_CORRELATION)
+        self.connection.remove_session(int(self.channel))
+
+    def closed(self, now: int, failed: bool) -> None:
+        if self.kernel is not None:
+            self.kernel.close(now, failed)

@@ -1,0 +1,205 @@
+"""Addresses of brokers as text: `tcp://host:port?key=value;key=value`, and lists of them.
+
+One strict parser for acceptors, connectors, cluster-connection URIs and client URLs (fact sheet
+C2). The forms are Artemis': `(tcp://a:1,tcp://b:2)?options`, `tcp://a:1,b:2?options`,
+`udp://group:port?options`. Parameters are parted by `;` or `&` and percent-decoded as Artemis
+does (`+` is a blank).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote_plus
+
+LENGTH_MAX: Final = 64 * 1024  # characters of one address text
+MEMBERS_MAX: Final = 1_000  # addresses of one list
+DEFAULT_PORT: Final = 61616
+HEX_DIGITS: Final = "0123456789abcdefABCDEF"
+
+
+class UriError(ValueError):
+    """An address text that cannot be used; the message names the part."""
+
+
+@dataclass
+class Uri:
+    """One address. `port` is None when none was written; `params` keeps the order of the text."""
+
+    scheme: str
+    host: str
+    port: int | None
+    params: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class UriList:
+    """One or more addresses, and the options written behind all of them."""
+
+    members: list[Uri]
+    params: dict[str, str] = field(default_factory=dict)
+
+
+def parse_uri(text: str, schemes: tuple[str, ...]) -> Uri:
+    """One `scheme://host[:port][?params]`. UriError if it is none, or its scheme not in
+    `schemes`.
+    """
+    text = _limited(text)
+    scheme, rest = _scheme(text, schemes)
+    body, params = _split_params(rest)
+    host, port = parse_authority(body)
+    return Uri(scheme, host, port, params)
+
+
+def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
+    """A single address or any of the list forms. Options of a single address count as the
+    list's.
+    """
+    text = _limited(text)
+    if text.startswith("("):
+        return _parenthesised(text, schemes)
+    scheme, rest = _scheme(text, schemes)
+    body, params = _split_params(rest)
+    if body.startswith("("):
+        return _with_params(_parenthesised(f"{body}", schemes, scheme), params)
+    parts = _split_top(body)
+    members: list[Uri] = []
+    for i in range(len(parts)):
+        part = parts[i].strip()
+        if i > 0 and "://" in part:
+            members.append(parse_uri(part, schemes))
+            continue
+        host, port = parse_authority(part)
+        members.append(Uri(scheme, host, port, {}))
+    return UriList(members, params)
+
+
+def parse_authority(text: str) -> tuple[str, int | None]:
+    """`host`, `host:port`, `[ipv6]` or `[ipv6]:port`; one `/` at the end is allowed."""
+    if text.endswith("/"):
+        text = text[:-1]
+    if not text:
+        raise UriError("a host is missing")
+    if "/" in text or "@" in text or "?" in text or "#" in text:
+        raise UriError(f"'{text}' is no host:port")
+    if text.startswith("["):
+        end = text.find("]")
+        if end < 0:
+            raise UriError(f"'{text}' has no closing ']'")
+        return text[1:end], _port(text[end + 1 :], text)
+    colons = text.count(":")
+    if colons > 1:
+        raise UriError(f"'{text}': an IPv6 address is written in brackets")
+    host, colon, port = text.partition(":")
+    if not host or any(character.isspace() for character in host):
+        raise UriError(f"'{text}' has no host")
+    return host, _port(colon + port, text)
+
+
+def parse_params(text: str) -> dict[str, str]:
+    """`k=v;k=v` or `k=v&k=v`; a part without `=` is a key without value, as Artemis takes it.
+    UriError for an empty or a repeated key."""
+    params: dict[str, str] = {}
+    for part in text.replace("&", ";").split(";"):
+        if not part:
+            continue
+        key, _, value = part.partition("=")
+        if not key.strip():
+            raise UriError(f"'{part}' is no key=value")
+        name = _decode(key.strip())
+        if name in params:
+            raise UriError(f"parameter '{name}' is given twice")
+        params[name] = _decode(value)
+    return params
+
+
+def _limited(text: str) -> str:
+    text = text.strip()
+    if len(text) > LENGTH_MAX:
+        raise UriError(f"an address has more than {LENGTH_MAX} characters")
+    return text
+
+
+def _scheme(text: str, schemes: tuple[str, ...]) -> tuple[str, str]:
+    scheme, separator, rest = text.partition("://")
+    wanted = " or ".join(f"{name}://" for name in schemes)
+    if not separator or not scheme:
+        raise UriError(f"'{text}' does not begin with {wanted}")
+    if scheme not in schemes:
+        raise UriError(f"scheme '{scheme}' is not supported here: {wanted}")
+    return scheme, rest
+
+
+def _split_params(text: str) -> tuple[str, dict[str, str]]:
+    """What stands before the `?` that lies outside parentheses, and the parameters behind it."""
+    depth = 0
+    for i in range(len(text)):
+        character = text[i]
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        elif character == "?" and depth == 0:
+            return text[:i], parse_params(text[i + 1 :])
+    return text, {}
+
+
+def _split_top(text: str) -> list[str]:
+    parts = text.split(",")
+    if len(parts) > MEMBERS_MAX:
+        raise UriError(f"more than {MEMBERS_MAX} addresses in one list")
+    return parts
+
+
+def _parenthesised(text: str, schemes: tuple[str, ...], default: str | None = None) -> UriList:
+    """`(uri,uri)?options`; members without a scheme take `default`."""
+    end = text.find(")")
+    if end < 0:
+        raise UriError(f"'{text}' has no closing ')'")
+    rest = text[end + 1 :]
+    if rest and not rest.startswith("?"):
+        raise UriError(f"unexpected '{rest}' after ')'")
+    members: list[Uri] = []
+    for part in _split_top(text[1:end]):
+        part = part.strip()
+        if not part:
+            raise UriError("an address in the list is empty")
+        if default is not None and "://" not in part:
+            host, port = parse_authority(part)
+            members.append(Uri(default, host, port, {}))
+        else:
+            members.append(parse_uri(part, schemes))
+    return UriList(members, parse_params(rest[1:]))
+
+
+def _with_params(found: UriList, params: dict[str, str]) -> UriList:
+    for key, value in params.items():
+        if key in found.params:
+            raise UriError(f"parameter '{key}' is given twice")
+        found.params[key] = value
+    return found
+
+
+def _port(text: str, whole: str) -> int | None:
+    """`:port` or nothing."""
+    if not text:
+        return None
+    digits = text[1:]
+    if text[0] != ":" or not digits.isascii() or not digits.isdigit() or len(digits) > 5:
+        raise UriError(f"'{whole}': '{digits}' is no port")
+    port = int(digits)
+    if port > 65535:
+        raise UriError(f"'{whole}': port {port} is above 65535")
+    return port
+
+
+def _decode(text: str) -> str:
+    at = text.find("%")
+    while at >= 0:
+        if len(text) < at + 3 or text[at + 1] not in HEX_DIGITS or text[at + 2] not in HEX_DIGITS:
+            raise UriError(f"'{text}': a '%' is written %25")
+        at = text.find("%", at + 3)
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise UriError(f"'{text}' is not UTF-8") from None

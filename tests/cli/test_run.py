@@ -1,0 +1,109 @@
+"""`atalanta run` as a real process: start, stop, kill, and every way a start is refused."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from atalanta.runtime import exit_codes
+from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
+
+pytestmark = pytest.mark.process
+
+# The handshake, then a PING: length, type 10, channel 0, time to live in ms. Needs no login.
+PING = b"ARTEMIS" + bytes.fromhex("000000110a0000000000000000000000000000ea60")
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def broker_xml(tmp_path: Path, port: int) -> Path:
+    return write_broker_xml(tmp_path, port)
+
+
+def test_start_answer_stop(broker_xml: Path, port: int) -> None:
+    with BrokerProcess(broker_xml) as broker:
+        assert broker.ready_line == f"ready artemis=127.0.0.1:{port}"
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
+            peer.sendall(PING)
+            assert peer.recv(4096), "a PING is answered before any login"
+            assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+            peer.settimeout(20)
+            while peer.recv(4096):
+                pass  # a graceful stop may say goodbye before it closes
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=20)
+    assert (broker_xml.parent.parent / "data").is_dir(), "data lie under the instance folder"
+
+
+def test_garbage_ends_its_connection_and_nothing_else(broker_xml: Path, port: int) -> None:
+    with BrokerProcess(broker_xml) as broker:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=20) as bad,
+            socket.create_connection(("127.0.0.1", port), timeout=20) as good,
+        ):
+            bad.sendall(b"\xff" * 64)
+            while bad.recv(4096):
+                pass
+            good.sendall(PING)
+            assert good.recv(4096)
+        assert broker.end(signal.SIGINT) == exit_codes.STOPPED
+
+
+def test_a_second_node_on_the_same_data_is_refused(broker_xml: Path, tmp_path: Path) -> None:
+    other = tmp_path / "etc" / "other.xml"
+    text = broker_xml.read_text(encoding="utf-8")
+    with BrokerProcess(broker_xml):
+        other.write_text(text.replace("tcp://127.0.0.1:", "tcp://127.0.0.2:"), encoding="utf-8")
+        with refused(other) as second:
+            assert second.wait() == exit_codes.FOLDER_TAKEN
+            assert str(tmp_path / "data") in second.log()
+
+
+def test_a_killed_node_comes_back_on_its_data_and_port(broker_xml: Path, port: int) -> None:
+    with BrokerProcess(broker_xml) as first:
+        assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    with BrokerProcess(broker_xml) as second:
+        assert second.ready_line == f"ready artemis=127.0.0.1:{port}"
+        assert second.end(signal.SIGTERM) == exit_codes.STOPPED
+
+
+def test_a_taken_port_is_named(broker_xml: Path, port: int) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        with refused(broker_xml) as broker:
+            assert broker.wait() == exit_codes.UNAVAILABLE
+            assert f"127.0.0.1:{port}" in broker.log()
+            assert "Traceback" not in broker.log()
+
+
+def test_a_mistake_in_the_file_is_named_with_its_line(tmp_path: Path) -> None:
+    mistake = "<message-expiry-scan-period>soon</message-expiry-scan-period>"
+    path = write_broker_xml(tmp_path, free_port(), more=mistake)
+    line = 1 + path.read_text(encoding="utf-8").split(mistake)[0].count("\n")
+    with refused(path) as broker:
+        assert broker.wait() == exit_codes.BAD_CONFIGURATION
+        assert f"broker.xml:{line}" in broker.log()
+        assert "Traceback" not in broker.log()
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with refused(tmp_path / "broker.xml") as broker:
+        assert broker.wait() == exit_codes.BAD_CONFIGURATION
+        assert "broker.xml" in broker.log()
+        assert "Traceback" not in broker.log()
+
+
+def test_what_is_not_supported_is_listed_once_at_start(tmp_path: Path, port: int) -> None:
+    more = "<journal-type>NIO</journal-type>"
+    path = write_broker_xml(tmp_path, port, more=more)
+    with BrokerProcess(path) as broker:
+        broker.end(signal.SIGTERM)
+        assert broker.log().count("journal-type") == 1

@@ -1,0 +1,359 @@
+"""broker.xml as a whole: what is read, refused, listed; where data folders lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError, grouped
+
+DATA = Path(__file__).parent / "data"
+
+
+def write(folder: Path, core: str, name: str = "broker.xml") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        '<configuration xmlns="urn:activemq">\n<core xmlns="urn:activemq:core">\n'
+        f"{core}\n</core>\n</configuration>\n"
+    )
+    return path
+
+
+def read(folder: Path, core: str, values: dict[str, str] | None = None) -> Configuration:
+    return read_broker_xml(write(folder, core), values)
+
+
+def problems(folder: Path, core: str) -> list[tuple[int, str, str]]:
+    """(line within `core`, text, hint)"""
+    with pytest.raises(ConfigError) as caught:
+        read(folder, core)
+    return [(found.line - 2, found.text, found.hint) for found in caught.value.problems]
+
+
+def test_what_artemis_create_writes() -> None:
+    configuration = read_broker_xml(DATA / "artemis-create.xml")
+    broker = configuration.broker
+    assert broker.name == "node-a"
+    assert broker.security_enabled
+    assert (broker.cluster_user, broker.cluster_password) == ("peer", "peer-secret")
+    assert [each.name for each in configuration.acceptors] == ["artemis"]
+    assert (configuration.acceptors[0].host, configuration.acceptors[0].port) == ("0.0.0.0", 61616)
+    assert configuration.connectors["artemis"].port == 61616
+    assert configuration.broadcast_groups[0].broadcast_period_ms == 5000
+    assert configuration.broadcast_groups[0].connectors == ["artemis"]
+    assert configuration.discovery_groups["dg-group1"].group_port == 9876
+    [connection] = configuration.cluster_connections
+    assert connection.discovery_group == "dg-group1"
+    assert connection.confirmation_window_bytes == 10 * 1024 * 1024
+    assert [address.name for address in broker.addresses] == ["DLQ", "ExpiryQueue", "prices"]
+    spec = broker.addresses[0].queues[0].spec()
+    assert (spec.name, spec.address, spec.routing_type, spec.durable) == ("DLQ", "DLQ", 1, True)
+    settings = configuration.address_settings()
+    assert settings.match("orders").dead_letter_address == "DLQ"
+    assert not settings.match("orders").auto_delete_queues
+    assert settings.match("activemq.management.x").auto_delete_queues is False
+    assert configuration.warnings == []
+
+
+def test_what_is_without_effect_is_listed_with_its_place() -> None:
+    configuration = read_broker_xml(DATA / "artemis-create.xml")
+    names = [entry.name for entry in configuration.unsupported]
+    assert "critical-analyzer" in names
+    assert "journal-type" in names
+    assert "acceptor mqtt" in names
+    assert "persistence-enabled" not in names
+    assert "journal-datasync" not in names  # as we do anyway
+    found = [line for line in grouped(configuration.unsupported) if "day-limit" in line]
+    assert len(found) == 1
+    assert "artemis-create.xml:84,93: message-counter-history-day-limit" in found[0]
+
+
+def test_an_empty_core_has_the_defaults(tmp_path: Path) -> None:
+    configuration = read(tmp_path, "")
+    assert configuration.broker.name == "localhost"
+    assert configuration.broker.management_address == "activemq.management"
+    assert configuration.broker.id_cache_size == 20_000
+    assert configuration.journal.file_size_bytes == 10 * 1024 * 1024
+    assert configuration.cluster_settings() is None
+    assert configuration.warnings == ["there is no acceptor for CORE: nobody can connect"]
+
+
+def test_core_may_be_the_root(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text('<core xmlns="urn:activemq:core"><name>bare</name></core>')
+    assert read_broker_xml(path).broker.name == "bare"
+
+
+def test_instance_folder(tmp_path: Path) -> None:
+    in_etc = read_broker_xml(write(tmp_path / "etc", ""))
+    assert in_etc.instance == tmp_path
+    assert in_etc.journal_folder == tmp_path / "data/journal"
+    assert in_etc.users_folder == tmp_path / "etc"
+    plain = read_broker_xml(write(tmp_path, "<journal-directory>j</journal-directory>"))
+    assert plain.journal_folder == tmp_path / "j"
+    absolute = read_broker_xml(write(tmp_path, "<journal-directory>/var/j</journal-directory>"))
+    assert absolute.journal_folder == Path("/var/j")
+
+
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path,
+        "<nmae>x</nmae>\n"
+        '<name colour="red">y</name>\n'
+        "<id-cache-size>many</id-cache-size>\n"
+        "<security-enabled>maybe</security-enabled>\n"
+        "<journal-file-size>10 apples</journal-file-size>\n"
+        "<acceptors>\n<acceptor>tcp://a:1</acceptor>\n"
+        '<acceptor name="b">http://a:1</acceptor>\n'
+        '<acceptor name="c">tcp://a:99999</acceptor>\n</acceptors>',
+    )
+    assert [line for line, _, _ in found] == [1, 2, 3, 4, 5, 7, 8, 9]
+    assert found[0][1:] == ("unknown element <nmae> in <core>", "did you mean 'name'?")
+    assert "unknown attribute 'colour'" in found[1][1]
+    assert "'many' is no number" in found[2][1]
+    assert "neither true nor false" in found[3][1]
+    assert "no size" in found[4][1]
+
+
+def test_the_error_names_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, "<name>x</name>\n<nonsense/>")
+    assert str(caught.value) == f"{tmp_path}/broker.xml:4: unknown element <nonsense> in <core>"
+
+
+@pytest.mark.parametrize(
+    ("core", "text"),
+    [
+        ("<name>a</name><name>b</name>", "given twice"),
+        ("<name>a<b/></name>", "unknown element <b>"),
+        ("some text", "unexpected text"),
+        ("<connection-ttl-check-interval>0</connection-ttl-check-interval>", "less than 1"),
+        ('<addresses><address name="a"/></addresses>', "no routing type"),
+        ("<addresses><address><anycast/></address></addresses>", "needs a name"),
+        (
+            '<addresses><address name="a"><anycast><queue name="q"/><queue name="q"/></anycast>'
+            "</address></addresses>",
+            "queue 'q' is given twice",
+        ),
+        (
+            '<addresses><address name="a"><anycast><queue name="q"><filter string="a = "/></queue>'
+            "</anycast></address></addresses>",
+            "filter: unexpected the end",
+        ),
+        ('<address-settings><address-setting match="#.a"/></address-settings>', "at the end"),
+        ("<address-settings><address-setting/></address-settings>", "needs a match"),
+        (
+            '<address-settings><address-setting match="a"><address-full-policy>BLOK'
+            "</address-full-policy></address-setting></address-settings>",
+            "'BLOK' is none of PAGE, BLOCK, DROP, FAIL",
+        ),
+        (
+            '<security-settings><security-setting match="a"><permission type="snd" roles="x"/>'
+            "</security-setting></security-settings>",
+            "unknown permission 'snd'",
+        ),
+        (
+            '<acceptors><acceptor name="a">tcp://h:1?sslEnabled=true</acceptor></acceptors>',
+            "TLS is not supported",
+        ),
+        (
+            '<acceptors><acceptor name="a">tcp://h:1?clusterConnection=c</acceptor></acceptors>',
+            "no cluster-connection 'c'",
+        ),
+        (
+            '<cluster-connections><cluster-connection name="c"><connector-ref>x</connector-ref>'
+            "</cluster-connection></cluster-connections>",
+            "no connector 'x'",
+        ),
+        (
+            '<cluster-connections><cluster-connection name="c"/></cluster-connections>',
+            "needs a connector-ref",
+        ),
+        (
+            '<broadcast-groups><broadcast-group name="b"><group-port>1</group-port>'
+            "</broadcast-group></broadcast-groups>",
+            "needs group-address",
+        ),
+        ("<cluster-password>ENC(abc)</cluster-password>", "masked"),
+        ("<ha-policy><shared-store><backup/></shared-store></ha-policy>", "describes a backup"),
+        (
+            "<wildcard-addresses><any-words>##</any-words></wildcard-addresses>",
+            "not one character",
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, core: str, text: str) -> None:
+    assert any(text in found[1] for found in problems(tmp_path, core))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1048576", 1024**2),
+        ("100K", 100 * 1024),
+        ("100KB", 100 * 1024),
+        ("100KiB", 100 * 1024),
+        ("1 M", 1024**2),
+        ("1MiB", 1024**2),
+        ("2g", 2 * 1024**3),
+    ],
+)
+def test_sizes(tmp_path: Path, text: str, size: int) -> None:
+    core = f"<global-max-size>{text}</global-max-size>"
+    assert read(tmp_path, core).broker.global_max_size_bytes == size
+
+
+def test_global_max_size_of_minus_one_is_the_default(tmp_path: Path) -> None:
+    core = "<global-max-size>-1</global-max-size>"
+    assert read(tmp_path, core).broker.global_max_size_bytes == 512 * 1024 * 1024
+
+
+def test_placeholders(tmp_path: Path) -> None:
+    core = (
+        "<name>${who:nobody}-${where}</name>\n"
+        '<acceptors><acceptor name="${who}">tcp://${host:127.0.0.1}:${port:1234}</acceptor>'
+        "</acceptors>\n<journal-directory>${artemis.instance}/j</journal-directory>"
+    )
+    configuration = read(tmp_path, core, {"who": "me", "where": "here"})
+    assert configuration.broker.name == "me-here"
+    acceptor = configuration.acceptors[0]
+    assert (acceptor.name, acceptor.host, acceptor.port) == ("me", "127.0.0.1", 1234)
+    assert configuration.journal_folder == tmp_path / "j"
+
+
+def test_a_placeholder_without_value_is_an_error(tmp_path: Path) -> None:
+    [(line, text, hint)] = problems(tmp_path, "\n<name>${who}</name>")
+    assert (line, text) == (2, "'${who}' has no value in <name>")
+    assert "${who:default}" in hint
+
+
+def test_queues_of_an_address(tmp_path: Path) -> None:
+    core = """<addresses><address name="a">
+        <anycast><queue name="q" max-consumers="3" purge-on-no-consumers="true">
+            <filter string="dep_delay > 60"/><durable>false</durable><user>u</user></queue>
+        </anycast>
+        <multicast><queue name="m" exclusive="true"/></multicast></address></addresses>"""
+    configuration = read(tmp_path, core)
+    [address] = configuration.broker.addresses
+    assert address.anycast and address.multicast
+    spec = address.queues[0].spec()
+    assert (spec.filter_text, spec.durable, spec.user) == ("dep_delay > 60", False, "u")
+    assert (spec.max_consumers, spec.purge_on_no_consumers, spec.routing_type) == (3, True, 1)
+    assert address.queues[1].spec().routing_type == 0
+    assert [entry.name for entry in configuration.unsupported] == ["exclusive"]
+
+
+def test_queues_of_artemis_1(tmp_path: Path) -> None:
+    core = """<queues><queue name="q"><address>a</address><filter string="x = 1"/>
+        <durable>true</durable></queue><queue name="r"><address>a</address></queue></queues>"""
+    [address] = read(tmp_path, core).broker.addresses
+    assert address.name == "a"
+    assert [queue.spec().filter_text for queue in address.queues] == ["x = 1", None]
+
+
+def test_an_empty_dead_letter_address_takes_back_a_wider_one(tmp_path: Path) -> None:
+    core = """<address-settings>
+        <address-setting match="#"><dead-letter-address>DLQ</dead-letter-address></address-setting>
+        <address-setting match="a"><dead-letter-address/></address-setting></address-settings>"""
+    settings = read(tmp_path, core).address_settings()
+    assert settings.match("b").dead_letter_address == "DLQ"
+    assert settings.match("a").dead_letter_address is None
+
+
+def test_role_mappings_and_old_permissions(tmp_path: Path) -> None:
+    core = """<security-settings><role-mapping from="admins" to="amq, ops"/>
+        <security-setting match="a"><permission type="createTempQueue" roles="admins,x"/>
+        </security-setting></security-settings>"""
+    [rule] = read(tmp_path, core).broker.security_rules
+    assert rule.permissions == {"createNonDurableQueue": ("amq", "ops", "x")}
+
+
+def test_acceptors_of_the_old_form(tmp_path: Path) -> None:
+    core = """<acceptors><acceptor name="a"><factory-class>x.NettyAcceptorFactory</factory-class>
+        <param key="host" value="h"/><param key="port" value="5"/>
+        <param key="tcpNoDelay" value="false"/></acceptor></acceptors>"""
+    [acceptor] = read(tmp_path, core).acceptors
+    assert (acceptor.host, acceptor.port, acceptor.tcp_no_delay) == ("h", 5, False)
+
+
+def test_harmless_ha_policies_pass(tmp_path: Path) -> None:
+    for policy in ("primary-only", "live-only"):
+        assert read(tmp_path, f"<ha-policy><{policy}/></ha-policy>").unsupported == []
+    configuration = read(tmp_path, "<ha-policy><replication><primary/></replication></ha-policy>")
+    assert [entry.name for entry in configuration.unsupported] == ["ha-policy"]
+
+
+def test_warnings(tmp_path: Path) -> None:
+    core = """<security-enabled>false</security-enabled>
+        <connectors><connector name="c">tcp://h:1</connector></connectors>
+        <acceptors><acceptor name="a">tcp://h:1</acceptor></acceptors>
+        <cluster-connections><cluster-connection name="x"><connector-ref>c</connector-ref>
+        </cluster-connection></cluster-connections>"""
+    warnings = read(tmp_path, core).warnings
+    assert len(warnings) == 2
+    assert "security-enabled" in warnings[0] and "cluster-password" in warnings[1]
+
+
+def test_includes(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/settings.xml").write_text(
+        '<address-settings xmlns="urn:activemq:core">\n'
+        '<address-setting match="#"><max-delivery-attempts>7</max-delivery-attempts>\n'
+        "<bogus/></address-setting></address-settings>"
+    )
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="parts/settings.xml"/>'
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, include)
+    [problem] = caught.value.problems
+    assert (problem.file, problem.line) == (str(tmp_path / "parts/settings.xml"), 3)
+
+
+@pytest.mark.parametrize(
+    "href", ["/etc/passwd", "../x.xml", "file:///etc/passwd", "http://a/b", ""]
+)
+def test_includes_stay_in_the_folder(tmp_path: Path, href: str) -> None:
+    include = f'<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="{href}"/>'
+    folder = tmp_path / "inner"
+    [(line, text, _)] = problems_below(folder, include)
+    assert line == 1
+    assert "outside the folder" in text or "local file" in text
+
+
+def problems_below(folder: Path, core: str) -> list[tuple[int, str, str]]:
+    folder.mkdir()
+    return problems(folder, core)
+
+
+def test_includes_of_themselves_end(tmp_path: Path) -> None:
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="broker.xml"/>'
+    assert any("too many includes" in found[1] for found in problems(tmp_path, include))
+
+
+def test_entities_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text(
+        '<!DOCTYPE c [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
+        "<configuration><core><name>&x;</name></core></configuration>"
+    )
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(path)
+    assert "DOCTYPE" in str(caught.value)
+
+
+def test_broken_and_missing_files(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(path)
+    assert "cannot be read" in str(caught.value)
+    path.write_text("<configuration>\n<core>\n</configuration>")
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(path)
+    assert caught.value.problems[0].line == 3
+    path.write_text("<beans/>")
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(path)
+    assert "root element is <beans>" in str(caught.value)

@@ -1,0 +1,30 @@
+"""An Atalanta node in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from .node import BrokerProcess
+from .tools import CHECKOUT
+
+
+class AtalantaNode(BrokerProcess):
+    """`atalanta run` on the harness's broker.xml."""
+
+    kind = "atalanta"
+
+    def _create(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "atalanta", "run", str(self.folder / "etc" / "broker.xml")]
+
+    def _environment(self) -> dict[str, str]:
+        path = str(CHECKOUT / "src")
+        if os.environ.get("PYTHONPATH"):
+            path += os.pathsep + os.environ["PYTHONPATH"]
+        return {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+
+    def _ready(self) -> bool:
+        return any(line.startswith("ready") for line in self.log.read_text().splitlines())

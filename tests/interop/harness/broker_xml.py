@@ -1,0 +1,167 @@
+"""One broker.xml for both kinds of node: what an Artemis reads, an Atalanta node must read too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+PERMISSIONS = (
+    "createNonDurableQueue",
+    "deleteNonDurableQueue",
+    "createDurableQueue",
+    "deleteDurableQueue",
+    "createAddress",
+    "deleteAddress",
+    "consume",
+    "browse",
+    "send",
+    "manage",
+)
+USERS = {"admin": ("admin", "amq"), "guest": ("guest", "guests")}  # user -> (password, role)
+CLUSTER_USER = "interop-cluster"
+CLUSTER_PASSWORD = "interop-cluster-secret"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster-connection: static connectors to `peers` (ports), or a UDP `group` to find them."""
+
+    peers: tuple[int, ...] = ()
+    group: tuple[str, int] | None = None
+    load_balancing: str = "ON_DEMAND"
+
+
+def broker_xml(
+    name: str, port: int, cluster: Cluster | None = None, redistribution_delay_ms: int = 0
+) -> str:
+    """The text of a broker.xml for a node that accepts CORE on 127.0.0.1:`port`."""
+    return f"""<?xml version='1.0'?>
+<configuration xmlns="urn:activemq">
+   <core xmlns="urn:activemq:core">
+      <name>{escape(name)}</name>
+      <persistence-enabled>true</persistence-enabled>
+      <journal-type>NIO</journal-type>
+      <paging-directory>data/paging</paging-directory>
+      <bindings-directory>data/bindings</bindings-directory>
+      <journal-directory>data/journal</journal-directory>
+      <large-messages-directory>data/large-messages</large-messages-directory>
+      <message-expiry-scan-period>200</message-expiry-scan-period>
+      <address-queue-scan-period>200</address-queue-scan-period>
+      <cluster-user>{CLUSTER_USER}</cluster-user>
+      <cluster-password>{CLUSTER_PASSWORD}</cluster-password>
+{_connectors(port, cluster)}
+      <acceptors>
+         <acceptor name="artemis">tcp://127.0.0.1:{port}?protocols=CORE</acceptor>
+      </acceptors>
+{_cluster(cluster)}
+      <security-settings>
+{_permissions("#", "amq", "amq")}
+{_permissions("guest.#", "amq,guests", "amq,guests")}
+{_permissions("readonly.#", "amq", "amq,guests")}
+      </security-settings>
+      <address-settings>
+         <address-setting match="#">
+            <dead-letter-address>DLQ</dead-letter-address>
+            <expiry-address>ExpiryQueue</expiry-address>
+            <max-delivery-attempts>10</max-delivery-attempts>
+            <redistribution-delay>{redistribution_delay_ms}</redistribution-delay>
+            <auto-create-queues>true</auto-create-queues>
+            <auto-create-addresses>true</auto-create-addresses>
+            <auto-delete-queues>false</auto-delete-queues>
+            <auto-delete-addresses>false</auto-delete-addresses>
+         </address-setting>
+         <address-setting match="redeliver.#">
+            <max-delivery-attempts>3</max-delivery-attempts>
+         </address-setting>
+{_no_auto_create()}
+         <address-setting match="autodel.#">
+            <auto-delete-queues>true</auto-delete-queues>
+            <auto-delete-addresses>true</auto-delete-addresses>
+         </address-setting>
+      </address-settings>
+      <addresses>
+         <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+         <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
+      </addresses>
+   </core>
+</configuration>
+"""
+
+
+def users_properties() -> str:
+    """artemis-users.properties, passwords in clear."""
+    return "".join(f"{user} = {password}\n" for user, (password, _) in USERS.items())
+
+
+def roles_properties() -> str:
+    """artemis-roles.properties."""
+    return "".join(f"{role} = {user}\n" for user, (_, role) in USERS.items())
+
+
+def _no_auto_create() -> str:
+    # The JMS client asks for the name with the prefix of old versions when a queue is not there.
+    return "\n".join(
+        f"""         <address-setting match="{prefix}nocreate.#">
+            <auto-create-queues>false</auto-create-queues>
+            <auto-create-addresses>false</auto-create-addresses>
+         </address-setting>"""
+        for prefix in ("", "jms.queue.", "jms.topic.")
+    )
+
+
+def _permissions(match: str, writers: str, readers: str) -> str:
+    lines = [f'         <security-setting match="{match}">']
+    for permission in PERMISSIONS:
+        roles = readers if permission in ("consume", "browse") else writers
+        lines.append(f'            <permission type="{permission}" roles="{roles}"/>')
+    return "\n".join([*lines, "         </security-setting>"])
+
+
+def _connectors(port: int, cluster: Cluster | None) -> str:
+    if cluster is None:
+        return ""
+    lines = ["      <connectors>"]
+    lines.append(f'         <connector name="self">tcp://127.0.0.1:{port}</connector>')
+    for peer in cluster.peers:
+        lines.append(f'         <connector name="peer-{peer}">tcp://127.0.0.1:{peer}</connector>')
+    return "\n".join([*lines, "      </connectors>"])
+
+
+def _cluster(cluster: Cluster | None) -> str:
+    if cluster is None:
+        return ""
+    groups = ""
+    members = "            <static-connectors>\n"
+    for peer in cluster.peers:
+        members += f"               <connector-ref>peer-{peer}</connector-ref>\n"
+    members += "            </static-connectors>"
+    if cluster.group is not None:
+        address, port = cluster.group
+        where = f"""            <local-bind-address>127.0.0.1</local-bind-address>
+            <group-address>{address}</group-address>
+            <group-port>{port}</group-port>"""
+        groups = f"""      <broadcast-groups>
+         <broadcast-group name="announce">
+{where}
+            <broadcast-period>500</broadcast-period>
+            <connector-ref>self</connector-ref>
+         </broadcast-group>
+      </broadcast-groups>
+      <discovery-groups>
+         <discovery-group name="discover">
+{where}
+            <refresh-timeout>5000</refresh-timeout>
+         </discovery-group>
+      </discovery-groups>
+"""
+        members = '            <discovery-group-ref discovery-group-name="discover"/>'
+    return f"""{groups}      <cluster-connections>
+         <cluster-connection name="interop">
+            <connector-ref>self</connector-ref>
+            <retry-interval>200</retry-interval>
+            <use-duplicate-detection>true</use-duplicate-detection>
+            <message-load-balancing>{cluster.load_balancing}</message-load-balancing>
+            <max-hops>1</max-hops>
+{members}
+         </cluster-connection>
+      </cluster-connections>"""

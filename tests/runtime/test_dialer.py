@@ -1,0 +1,73 @@
+"""Outgoing connections: success, refusal, no answer in time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from atalanta.runtime.limits import Limits
+from atalanta.runtime.loop import run
+from tests.runtime.echo import Running, with_echo
+
+both_loops = pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
+
+
+@both_loops
+def test_dialed_connections_carry_data_both_ways(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        received = bytearray()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"welcome")
+            received.extend(await reader.readexactly(7))
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        running.shell.links.dial("peer-a", "127.0.0.1", port)
+        await running.until(lambda: running.node.words("closed"))
+        server.close()
+        assert running.node.words("dialed") == [("dialed", 1, "peer-a")]
+        assert bytes(received) == b"welcome", "the echo node answers what it was sent"
+
+    run(with_echo(use), plain)
+
+
+@both_loops
+def test_a_refused_dial_says_where_and_why(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            port = unused.getsockname()[1]
+            running.shell.links.dial("peer-b", "127.0.0.1", port)
+            await running.until(lambda: running.node.words("dial_failed"))
+        ((_, key, why),) = running.node.words("dial_failed")
+        assert key == "peer-b"
+        assert f"127.0.0.1:{port}" in str(why)
+
+    run(with_echo(use), plain)
+
+
+@both_loops
+def test_a_dial_without_answer_ends_in_time(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        with socket.socket() as silent:
+            # A full backlog: the system drops further connection requests without a word.
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(0)
+            port = silent.getsockname()[1]
+            fillers = [socket.socket() for _ in range(4)]
+            for filler in fillers:
+                filler.setblocking(False)
+                filler.connect_ex(("127.0.0.1", port))
+            running.shell.links.dial("peer-c", "127.0.0.1", port)
+            await running.until(lambda: running.node.words("dial_failed"))
+            for filler in fillers:
+                filler.close()
+        ((_, key, why),) = running.node.words("dial_failed")
+        assert key == "peer-c"
+        assert "within 0.2 s" in str(why)
+
+    run(with_echo(use, Limits(dial_timeout_s=0.2)), plain)

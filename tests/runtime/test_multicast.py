@@ -1,0 +1,62 @@
+"""UDP groups on the loopback interface (facts A1.d)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+import pytest
+
+from atalanta.runtime.limits import Limits
+from atalanta.runtime.loop import run
+from tests.runtime.echo import Running, with_echo
+
+GROUP = "231.7.7.77"
+LOCAL = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A UDP port nobody uses at this moment."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((LOCAL, 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
+def test_datagrams_reach_every_member_until_it_leaves(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        port = free_port()
+        links = running.shell.links
+        node = running.node
+        links.join("first", GROUP, port, LOCAL, -1)
+        links.join("second", GROUP, port, LOCAL, -1)
+
+        async def until_received(group: str, data: bytes) -> None:
+            # UDP may lose a datagram even here; broadcast groups repeat themselves too.
+            async with asyncio.timeout(10):
+                while ("datagram", group, data) not in node.log:
+                    links.multicast("first", data)
+                    await asyncio.sleep(0.02)
+
+        await until_received("second", b"node id and connectors")
+        assert ("datagram", "first", b"node id and connectors") in node.log
+        links.leave("second")
+        await until_received("first", b"after it left")
+        assert ("datagram", "second", b"after it left") not in node.log
+
+    run(with_echo(use), plain)
+
+
+def test_a_group_that_cannot_be_joined_is_told_and_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def use(running: Running) -> None:
+        running.shell.links.join("discovery", LOCAL, free_port(), LOCAL, -1)
+        running.shell.links.multicast("discovery", b"lost")
+        await running.until(lambda: running.shell.trace.counters["multicast.failed"] >= 3)
+
+    with caplog.at_level(logging.WARNING):
+        run(with_echo(use, Limits(join_retry_s=0.01)))
+    assert "multicast_join_failed group=discovery" in caplog.text
+    assert f"cannot join the group {LOCAL}" in caplog.text

@@ -1,0 +1,164 @@
+"""The shell around an echo node: turns, order of writing and closing, limits, ends, bugs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from atalanta.runtime import exit_codes
+from atalanta.runtime.limits import Limits
+from atalanta.runtime.loop import run
+from tests.runtime.echo import Running, with_echo
+
+both_loops = pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
+
+
+@both_loops
+def test_data_is_answered_and_an_accept_names_acceptor_and_peer(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        host, port = writer.get_extra_info("sockname")[:2]
+        assert running.node.words("accept") == [("accept", 1, "artemis", f"{host}:{port}")]
+        writer.close()
+        await running.until(lambda: running.node.words("closed"))
+
+    status, node = run(with_echo(use), plain)
+    assert status == exit_codes.STOPPED
+    assert node.words("closed") == [("closed", 1, "closed by the peer")]
+    assert [entry[0] for entry in node.log[:2]] == ["recover", "start"]
+
+
+@both_loops
+def test_close_comes_after_what_was_written_and_is_told_once(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"bye")
+        assert await reader.read() == b"bye"
+        writer.close()
+        await running.until(lambda: running.node.words("closed"))
+
+    _, node = run(with_echo(use), plain)
+    assert node.words("closed") == [("closed", 1, "said bye")]
+
+
+@both_loops
+def test_everything_of_one_turn_shares_a_flush(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        before = running.node.flushes
+        for key in range(100):
+            running.shell.timers.set(f"key-{key}", 0)
+        await running.until(lambda: len(running.node.words("timer")) == 100)
+        await asyncio.sleep(0)
+        await running.until(lambda: running.node.flushes > before)
+        assert running.node.flushes - before <= 2
+
+    run(with_echo(use), plain)
+
+
+@both_loops
+def test_graceful_stop_says_goodbye_to_every_peer(plain: bool) -> None:
+    writers: list[asyncio.StreamWriter] = []
+    answers: list[asyncio.Task[bytes]] = []
+
+    async def use(running: Running) -> None:
+        for _ in range(3):
+            reader, writer = await running.connect()
+            writer.write(b"x")
+            assert await reader.readexactly(1) == b"x"
+            writers.append(writer)
+            answers.append(asyncio.ensure_future(reader.read()))
+
+    async def whole() -> None:
+        await with_echo(use)
+        assert [await answer for answer in answers] == [b"goodbye"] * 3
+        for writer in writers:
+            writer.close()
+
+    run(whole(), plain)
+
+
+@both_loops
+def test_a_peer_that_does_not_read_is_not_read_from(plain: bool) -> None:
+    limits = Limits(write_high_bytes=64 * 1024, write_low_bytes=16 * 1024, close_linger_s=0.2)
+    chunk = bytes(64 * 1024)
+
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        sent = 0
+        # The peer sends without reading: echoes fill its receive buffers, then ours, then we stop.
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(30):
+                while True:
+                    writer.write(chunk)
+                    sent += len(chunk)
+                    async with asyncio.timeout(0.5):
+                        await writer.drain()
+        taken = running.node.bytes_taken
+        assert taken < sent
+        # It reads again: everything flows again, to the last byte.
+        read = 0
+        while read < sent:
+            read += len(await reader.read(1 << 20))
+        assert read == sent
+        writer.close()
+
+    # asyncio's stream reader would take bytes in the background up to its limit; that is fine.
+    run(with_echo(use, limits), plain)
+
+
+@both_loops
+def test_connections_above_the_limit_are_cut_off_and_make_room(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        first, first_writer = await running.connect()
+        first_writer.write(b"a")
+        assert await first.readexactly(1) == b"a"
+        second, second_writer = await running.connect()
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await second.readexactly(1)
+        second_writer.close()
+        first_writer.close()
+        await running.until(lambda: not running.node.open)
+        third, third_writer = await running.connect()
+        third_writer.write(b"c")
+        assert await third.readexactly(1) == b"c"
+        third_writer.close()
+
+    _, node = run(with_echo(use, connections_max=1), plain)
+    assert len(node.words("accept")) == 2
+
+
+@both_loops
+def test_a_bug_in_the_node_ends_it_with_a_traceback(
+    plain: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"boom")
+        await running.task
+        with pytest.raises(ConnectionResetError):
+            assert await reader.read() == b""
+            raise ConnectionResetError
+        writer.close()
+
+    with caplog.at_level(logging.CRITICAL):
+        status, node = run(with_echo(use), plain)
+    assert status == exit_codes.BUG
+    assert node.log[-1][0] == "data", "no input after the bug"
+    assert "a bug of the node" in caplog.text and "Traceback" in caplog.text
+
+
+@both_loops
+def test_a_failed_journal_ends_the_node(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        _, writer = await running.connect()
+        writer.write(b"fail")
+        await running.task
+        writer.close()
+
+    status, node = run(with_echo(use), plain)
+    assert status == exit_codes.DISK_FAILED
+    assert node.log[-1][0] == "data"

@@ -1,0 +1,79 @@
+"""The project's own source files, parsed: what test_imports.py and test_tidy.py look at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "atalanta"
+# Written by tools, or by whoever works in the checkout; never part of the project.
+GENERATED = {".git", ".venv", ".cache", "__pycache__", "build", "dist", "demo-out", "target"} | {
+    ".ruff_cache", ".pytest_cache", ".mypy_cache", ".hypothesis", "spark-warehouse",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One parsed Python file; `name` is its path below the root, for messages."""
+
+    path: Path
+    name: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def module(self) -> str:
+        """The dotted name below atalanta: "kernel.queue", "app", "" for the package itself."""
+        parts = list(self.path.relative_to(SOURCE).with_suffix("").parts)
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+    @property
+    def part(self) -> str:
+        """The first word of `module`: the package, or the top-level module, it belongs to."""
+        return self.module.split(".", 1)[0]
+
+
+def parse(path: Path) -> SourceFile:
+    """One file; a syntax error in it fails the caller's test with its place."""
+    text = path.read_text(encoding="utf-8")
+    name = path.relative_to(ROOT).as_posix()
+    return SourceFile(path, name, text, ast.parse(text, filename=name))
+
+
+def below(folder: Path, pattern: str) -> Iterator[Path]:
+    """Files of the project under `folder`, sorted, without anything generated."""
+    for path in sorted(folder.rglob(pattern)):
+        if path.is_file() and not GENERATED.intersection(path.relative_to(ROOT).parts):
+            yield path
+
+
+@cache
+def product() -> tuple[SourceFile, ...]:
+    """Every module of the package."""
+    return tuple(parse(path) for path in below(SOURCE, "*.py"))
+
+
+@cache
+def everything() -> tuple[SourceFile, ...]:
+    """Every Python file of the project: package, tests, tools, examples."""
+    return tuple(parse(path) for path in below(ROOT, "*.py"))
+
+
+def imports(source: SourceFile) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of every import; `from a import b` gives "a.b", also relative."""
+    package = ["atalanta", *source.path.relative_to(SOURCE).parts[:-1]]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package[: len(package) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"

@@ -1,0 +1,86 @@
+"""Options: what is wrong is said with the option's name, and the nearest known one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.spark.errors import OptionError
+from atalanta.spark.options import Start, read_options, write_options
+
+READ = {"servers": "a:61616,b:61617", "queue": "archive"}
+
+
+def test_defaults() -> None:
+    options = read_options(READ)
+    assert options.login.servers == ("a:61616", "b:61617")
+    assert options.queue == "archive"
+    assert options.starting == Start("earliest")
+    assert options.max_messages is None
+    assert options.fail_on_data_loss and options.wait_unreachable
+    assert options.login.node_timeout_s == 120.0
+
+
+def test_names_are_found_in_any_case() -> None:
+    options = read_options(READ | {"maxoffsetspertrigger": "10", "NODETIMEOUT": "2m"})
+    assert (options.max_messages, options.login.node_timeout_s) == (10, 120.0)
+
+
+def test_address_and_queue_become_a_qualified_name() -> None:
+    assert read_options(READ | {"address": "flights"}).queue == "flights::archive"
+    assert read_options({"servers": "a:1", "address": "orders"}).queue == "orders"
+    assert read_options(READ | {"queue": "x::y", "address": "z"}).queue == "x::y"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"startingOffset": "latest"}, "unknown option startingoffset: did you mean startingOff"),
+        ({"kafka.bootstrap.servers": "a:1"}, "here it is called servers"),
+        ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger: 0 is less than 1"),
+        ({"maxOffsetsPerTrigger": "many"}, "option maxOffsetsPerTrigger: 'many' is not a whole"),
+        ({"maxBytesPerTrigger": "5x"}, "option maxBytesPerTrigger: '5x' is not a size"),
+        ({"nodeTimeout": "soon"}, "option nodeTimeout: 'soon' is not a duration"),
+        ({"unreachable": "skip"}, "option unreachable: 'skip' is none of wait, fail"),
+        ({"failOnDataLoss": "yes"}, "option failOnDataLoss: 'yes' is neither true nor false"),
+        ({"servers": "a"}, "option servers: 'a' is not host:port"),
+        ({"servers": ""}, "option servers is missing"),
+        ({"queue": ""}, "option queue is missing"),
+        ({"startingOffsets": "now"}, "option startingOffsets: 'now' is neither"),
+        ({"startingOffsets": '{"a": -3}'}, "option startingOffsets: JSON must be"),
+        ({"password": "x", "passwordFile": "y"}, "exclude each other"),
+        ({"startingOffsets": "latest", "startingTimestamp": "1"}, "exclude each other"),
+    ],
+)
+def test_complaints_name_the_option(given: dict[str, str], said: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options(READ | given)
+    assert said in str(caught.value)
+
+
+def test_sizes_and_durations_have_units() -> None:
+    options = read_options(READ | {"maxBytesPerTrigger": "10m", "requestTimeout": "500ms"})
+    assert (options.max_bytes, options.login.request_timeout_s) == (10 << 20, 0.5)
+
+
+def test_offsets_in_json_name_nodes_or_a_whole_checkpoint_offset() -> None:
+    assert read_options(READ | {"startingOffsets": '{"n1": 5}'}).starting.sequences == {"n1": 5}
+    whole = '{"queue": "q", "nodes": {"n1": {"incarnation": "i", "sequence": 9, "server": "a"}}}'
+    assert read_options(READ | {"startingOffsets": whole}).starting.sequences == {"n1": 9}
+
+
+def test_the_password_stays_out_of_texts_and_may_come_from_a_file(tmp_path: Path) -> None:
+    assert "geheim" not in repr(read_options(READ | {"password": "geheim"}))
+    secret = tmp_path / "secret"
+    secret.write_text("geheim\n")
+    assert read_options(READ | {"passwordFile": str(secret)}).login.secret() == "geheim"
+    with pytest.raises(OptionError, match="passwordFile"):
+        read_options(READ | {"passwordFile": str(tmp_path / "none")}).login.secret()
+
+
+def test_the_sink_has_options_of_its_own() -> None:
+    options = write_options({"servers": "a:1", "address": "out", "propertyColumns": "x, y"})
+    assert options.property_columns == ("x", "y")
+    with pytest.raises(OptionError, match="unknown option selector"):
+        write_options({"servers": "a:1", "selector": "x"})

@@ -1,0 +1,148 @@
+"""Style that a program can check: sizes, sets, dangerous calls, docstrings, paths, mirror."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+from tests.set_iteration import Finder, annotated_attributes
+from tests.source_tree import ROOT, SOURCE, SourceFile, below, everything, imports, product
+from tests.test_imports import PROGRAMS, PURE
+
+FILE_LINES_WARN = 500
+FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+
+# Put together from pieces, so that this file does not match itself.
+MACHINE_FOLDERS = ["/wo" + "rk/", "/ro" + "ot/", "/fa" + "rm/", "/ho" + r"me/\w"]
+REGISTRIES = [
+    "pypi" + r"\.org",
+    "pythonhosted" + r"\.org",
+    "repo1?" + r"\.maven",
+    "npmjs" + r"\.org",
+]
+UNWANTED = re.compile("|".join(MACHINE_FOLDERS + REGISTRIES))
+TEXT_SUFFIXES = {
+    "", ".py", ".md", ".toml", ".txt", ".xml", ".properties", ".java", ".sh", ".json", ".jsonl",
+    ".yml", ".yaml", ".ini", ".cfg", ".svg", ".html",
+}  # fmt: skip
+
+# Test folders that mirror no package.
+OTHER_TEST_FOLDERS = {"golden", "scenario", "interop", "examples", "node", "app"}
+
+DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
+DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "runpy", "importlib"}
+# Asking about installed files imports nothing.
+HARMLESS_IMPORTLIB = (
+    "importlib.machinery",
+    "importlib.metadata",
+    "importlib.resources",
+    "importlib.util",
+)
+
+
+def functions(source: SourceFile) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method of a file."""
+    wanted = ast.FunctionDef | ast.AsyncFunctionDef
+    return [node for node in ast.walk(source.tree) if isinstance(node, wanted)]
+
+
+def test_files_are_short() -> None:
+    too_long = []
+    for source in everything():
+        lines = source.text.count("\n")
+        if lines > FILE_LINES_MAX:
+            too_long.append(f"{source.name}: {lines} lines, at most {FILE_LINES_MAX}")
+        elif lines > FILE_LINES_WARN:
+            warnings.warn(f"{source.name}: {lines} lines, aim at 50-250", stacklevel=1)
+    assert not too_long, "\n".join(too_long)
+
+
+def test_functions_are_short() -> None:
+    too_long = []
+    for source in everything():
+        for function in functions(source):
+            lines = (function.end_lineno or function.lineno) - function.lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                place = f"{source.name}:{function.lineno}"
+                too_long.append(f"{place}: {function.name} has {lines} lines")
+    assert not too_long, "\n".join(too_long)
+
+
+def test_modules_say_what_they_are() -> None:
+    silent = [
+        source.name
+        for source in everything()
+        if source.text.strip() and not ast.get_docstring(source.tree)
+    ]
+    assert not silent, "no docstring at the top: " + ", ".join(silent)
+
+
+def test_pure_code_iterates_no_set() -> None:
+    pure = [s for s in product() if s.part in PURE and s.module not in PROGRAMS]
+    attributes = annotated_attributes(source.tree for source in pure)
+    wrong = [
+        f"{source.name}:{line}: the order of a set differs between runs"
+        for source in pure
+        for line in Finder(attributes).find(source.tree)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_set_finder_finds() -> None:
+    code = """
+class Box:
+    def __init__(self, given: set[int]) -> None:
+        self.members: set[str] = set()
+        for a in given: pass
+    def run(self, other: "Box") -> None:
+        for b in other.members: pass
+        local = {1, 2}
+        x = [c for c in local]
+        y = list(local | {3})
+        z = self.members.pop()
+        fine = sorted(local), len(self.members), 3 in local, max(local)
+        for d in sorted(self.members): pass
+        for e in [1]: pass
+"""
+    tree = ast.parse(code)
+    assert Finder(annotated_attributes([tree])).find(tree) == [5, 7, 9, 10, 11]
+
+
+def test_nothing_runs_data() -> None:
+    wrong = []
+    for source in product():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                if node.func.id in DANGEROUS_CALLS:
+                    wrong.append(f"{source.name}:{node.lineno}: {node.func.id}()")
+        for line, name in imports(source):
+            if name.startswith(HARMLESS_IMPORTLIB):
+                continue
+            if name.split(".", 1)[0] in DANGEROUS_MODULES:
+                wrong.append(f"{source.name}:{line}: {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_machine_paths_and_no_registry_hosts() -> None:
+    wrong = []
+    for path in below(ROOT, "*"):
+        if path.suffix not in TEXT_SUFFIXES or path.stat().st_size > 1_000_000:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            if UNWANTED.search(line):
+                wrong.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_tests_mirror_the_tree() -> None:
+    tests = ROOT / "tests"
+    packages = {path.parent.name for path in SOURCE.glob("*/*.py")}
+    with_tests = {path.parent.name for path in tests.glob("*/test_*.py")}
+    with_tests |= {path.relative_to(tests).parts[0] for path in tests.glob("*/*/test_*.py")}
+    untested = sorted(packages - with_tests)
+    assert not untested, f"packages without tests/<package>/test_*.py: {untested}"
+    strange = sorted(with_tests - packages - OTHER_TEST_FOLDERS)
+    assert not strange, f"test folders that mirror nothing: {strange}"

@@ -1,0 +1,63 @@
+"""Acceptor and connector URIs."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.wire.core.config import parse_acceptor, parse_connector
+from atalanta.wire.uri import UriError
+
+
+def test_acceptor() -> None:
+    acceptor = parse_acceptor(
+        "artemis",
+        "tcp://0.0.0.0:61616?protocols=core,AMQP;connectionsAllowed=7;tcpNoDelay=FALSE;"
+        "clusterConnection=c;handshake-timeout=0;useEpoll=true;anycastPrefix=jms.queue.",
+    )
+    assert acceptor.protocols == ("CORE", "AMQP")
+    assert acceptor.serves("CORE") and not acceptor.serves("STOMP")
+    assert (acceptor.connections_allowed, acceptor.tcp_no_delay) == (7, False)
+    assert (acceptor.cluster_connection, acceptor.handshake_timeout_s) == ("c", 0)
+    assert acceptor.anycast_prefix == "jms.queue."
+    assert [name for name, _ in acceptor.unused] == ["useEpoll"]
+    assert parse_acceptor("a", "tcp://h").port == 61616
+    assert parse_acceptor("a", "tcp://h").serves("CORE")
+
+
+def test_unknown_parameters_are_listed_with_a_near_name() -> None:
+    acceptor = parse_acceptor("a", "tcp://h:1?conectionsAllowed=3;zzz=1")
+    assert dict(acceptor.unused) == {
+        "conectionsAllowed": "unknown; did you mean 'connectionsAllowed'?",
+        "zzz": "unknown",
+    }
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ("sslEnabled=true", "sslEnabled: TLS"),
+        ("httpUpgradeEnabled=true", "httpUpgradeEnabled"),
+        ("sslEnabled=perhaps", "neither true nor false"),
+        ("connectionsAllowed=many", "no whole number"),
+        ("connectionsAllowed=-2", "less than -1"),
+        ("protocols=CORE,SMTP", "'SMTP' is none of"),
+    ],
+)
+def test_what_is_refused(params: str, words: str) -> None:
+    with pytest.raises(UriError, match=words):
+        parse_acceptor("a", f"tcp://h:1?{params}")
+
+
+def test_switched_off_tls_is_no_trouble() -> None:
+    assert parse_acceptor("a", "tcp://h:1?sslEnabled=false").unused == []
+
+
+def test_connector_travels_as_strings() -> None:
+    connector = parse_connector("netty-connector", "tcp://127.0.0.1:61610?tcpNoDelay=true")
+    assert connector.transport_params() == {
+        "port": "61610",
+        "host": "127.0.0.1",
+        "tcpNoDelay": "true",
+    }
+    with pytest.raises(UriError):
+        parse_connector("c", "tcp://127.0.0.1:61610?socksEnabled=true")
