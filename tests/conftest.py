@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 import atalanta
 from atalanta.build import compiled_modules
+
+# The same examples every time, and no deadline: the machine may be busy.
+settings.register_profile("atalanta", derandomize=True, deadline=None, database=None)
+settings.load_profile("atalanta")
 
 
 def pytest_report_header() -> str:

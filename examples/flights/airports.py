@@ -7,6 +7,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HOST = "127.0.0.1"
+# The name of the cluster connection in the broker.xml files.
+CLUSTER = "new-york"
 
 
 @dataclass(frozen=True)

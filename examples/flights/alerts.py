@@ -35,7 +35,7 @@ class AlertingService:
             consumer = await connection.consumer(queue, ack="cumulative")
             async for message in consumer:
                 self.note(message)
-                if self.deliveries % ACKNOWLEDGE_AT == 0:
+                if self.deliveries % ACKNOWLEDGE_AT == 0 or not consumer.buffered:
                     await message.acknowledge()
 
     def note(self, message: ReceivedMessage) -> None:

@@ -1,62 +1,100 @@
-"""What waits in the queues of the nodes, and what the nodes forwarded to each other."""
+"""What waits in the queues of the nodes, and how much they forwarded to each other."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import json
 
-from atalanta.client import Connection, connect
-from examples.flights.airports import (
-    AIRPORTS,
-    ALERTS_AIRPORT,
-    ALERTS_QUEUE,
-    ARCHIVE_QUEUE,
-    DELAYS_QUEUE,
-    OPERATOR_LOGIN,
-    WINDOWS_QUEUE,
-    Airport,
-)
+from atalanta.client import Connection, Message, connect
+from examples.flights.airports import AIRPORTS, CLUSTER, OPERATOR_LOGIN, Airport
 
 LOOK_S = 0.25
+ANSWER_S = 10.0
+MANAGEMENT = "activemq.management"
+# Store-and-forward queues are called so, followed by the node id of whom the messages are for.
+FORWARDING = f"$.artemis.internal.sf.{CLUSTER}."
 
 
-@dataclass(frozen=True)
-class Depth:
-    """`messages` that wait in `queue` at the node of `airport`."""
+class Operator:
+    """One connection to each node, of the user who may look at everything. Use as a context."""
 
-    airport: str
-    queue: str
-    messages: int
+    def __init__(self) -> None:
+        self._connections: dict[str, Connection] = {}
 
+    async def __aenter__(self) -> Operator:
+        for airport in AIRPORTS:
+            url = f"{airport.server}?stay=true&reconnectAttempts=-1&initialConnectAttempts=20&retryInterval=200"
+            connection = connect(url, user=OPERATOR_LOGIN.user, password=OPERATOR_LOGIN.password)
+            self._connections[airport.code] = await connection.__aenter__()
+        return self
 
-def queues_of(airport: Airport) -> list[str]:
-    """The demo's queues at a node."""
-    shared = [ARCHIVE_QUEUE, DELAYS_QUEUE, WINDOWS_QUEUE]
-    return [*shared, ALERTS_QUEUE] if airport == ALERTS_AIRPORT else shared
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*(connection.close() for connection in self._connections.values()))
 
+    async def until_formed(self) -> None:
+        """Returns when every node knows all the others."""
+        while any(len(connection.topology) < len(AIRPORTS) for connection in self._connections.values()):
+            await asyncio.sleep(LOOK_S)
 
-async def depths(airport: Airport) -> list[Depth]:
-    """Of every queue of the demo at one node."""
-    async with operator(airport) as connection:
-        return [
-            Depth(airport.code, queue, (await connection.query_queue(queue)).message_count)
-            for queue in queues_of(airport)
-        ]
+    async def until_empty(self, *queues: str) -> None:
+        """Returns when the named queues are empty at every node that has them."""
+        while await self._messages(queues):
+            await asyncio.sleep(LOOK_S)
 
+    async def until_forwarded(self) -> None:
+        """Returns when nothing waits at any node for another one."""
+        while True:
+            counts = [
+                (await self._connections[origin.code].query_queue(self._forwarding_queue(target))).message_count
+                for origin in AIRPORTS
+                for target in AIRPORTS
+                if origin != target
+            ]
+            if not any(counts):
+                return
+            await asyncio.sleep(LOOK_S)
 
-def operator(airport: Airport) -> Connection:
-    """A connection of the user who may look at everything."""
-    return connect(
-        f"{airport.server}?stay=true&reconnectAttempts=20&initialConnectAttempts=20&retryInterval=250",
-        user=OPERATOR_LOGIN.user,
-        password=OPERATOR_LOGIN.password,
-    )
+    async def forwarded(self) -> dict[tuple[str, str], int]:
+        """Messages that each node passed to each other one since its start, and were taken there."""
+        found: dict[tuple[str, str], int] = {}
+        for origin in AIRPORTS:
+            for target in AIRPORTS:
+                if origin != target:
+                    resource = f"queue.{self._forwarding_queue(target)}"
+                    count = await self._attribute(origin, resource, "MessagesAcknowledged")
+                    found[origin.code, target.code] = count
+        return found
 
+    async def _messages(self, queues: tuple[str, ...]) -> int:
+        return sum(
+            [
+                (await connection.query_queue(queue)).message_count
+                for connection in self._connections.values()
+                for queue in queues
+            ]
+        )
 
-async def until_empty(queues: list[str]) -> None:
-    """Returns when the named queues are empty at every node."""
-    while True:
-        nodes = await asyncio.gather(*(depths(airport) for airport in AIRPORTS))
-        if not any(depth.messages for node in nodes for depth in node if depth.queue in queues):
-            return
-        await asyncio.sleep(LOOK_S)
+    def _forwarding_queue(self, target: Airport) -> str:
+        """The name of the queue for messages to `target`, the same at every node."""
+        for member in self._connections[target.code].topology:
+            if member.port == target.port:
+                return f"{FORWARDING}{member.node_id}"
+        raise LookupError(f"{target.code} is not in its own topology")
+
+    async def _attribute(self, airport: Airport, resource: str, attribute: str) -> int:
+        """A number from the node's management, asked by message as in Artemis."""
+        connection = self._connections[airport.code]
+        replies = f"operator.{airport.code}"
+        await connection.create_queue(replies, routing="anycast", temporary=True, ignore_existing=True)
+        consumer = await connection.consumer(replies, ack="auto")
+        try:
+            producer = await connection.producer(MANAGEMENT)
+            properties = {"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute}
+            await producer.send(Message(properties=properties, reply_to=replies, durable=False))
+            reply = await consumer.receive(ANSWER_S)
+            if reply is None or reply.properties.get("_AMQ_OperationSucceeded") is False:
+                raise LookupError(f"{airport.code}: {resource} {attribute}: {reply and reply.text}")
+            return int(json.loads(reply.text or "[]")[0])
+        finally:
+            await consumer.close()
+            await connection.delete_queue(replies)

@@ -16,6 +16,7 @@ from examples.flights.processes import Child, start_child
 READY_S = 60.0
 STOP_S = 15.0
 LOG_LINES = 12
+LINE_WIDTH = 300
 
 
 class NodeFailed(Exception):
@@ -129,6 +130,7 @@ async def drain(output: asyncio.StreamReader) -> None:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, with its name."""
+    """The last lines of a log, those about errors first of all, with its name."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    return "\n".join([f"{log}:", *(f"  {line}" for line in lines[-LOG_LINES:])])
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return "\n".join([f"{log}:", *(f"  {line[:LINE_WIDTH]}" for line in (telling or lines)[-LOG_LINES:])])

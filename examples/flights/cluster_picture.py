@@ -103,7 +103,8 @@ def draw_node(axes: Axes, airport: Airport, flows: Flows) -> None:
     axes.text(
         left + NODE_WIDTH - 0.18, NODE_TOP - 0.23, f":{airport.port}", fontsize=9, color=FAINT, ha="right", va="top"
     )
-    queues = [("archive", published, INK), ("delays", published, INK), ("windows", flows.windows.get(airport.code, 0), INK)]
+    sent_back = flows.windows.get(airport.code, 0)
+    queues = [("archive", published, INK), ("delays", published, INK), ("windows", sent_back, INK)]
     if airport == ALERTS_AIRPORT:
         queues.append((ALERTS_QUEUE, flows.alerts, ALERT))
     for line, (queue, count, colour) in enumerate(queues):

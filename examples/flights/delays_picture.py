@@ -9,11 +9,14 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import matplotlib.dates
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib import dates
 from matplotlib.axes import Axes
+
+# Untyped, as matplotlib has it.
+dates: Any = matplotlib.dates
 
 INK = "#22303c"
 FAINT = "#8795a1"
@@ -26,7 +29,7 @@ CARRIERS = {
     "F9": "Frontier", "FL": "AirTran", "HA": "Hawaiian", "MQ": "Envoy", "OO": "SkyWest", "UA": "United",
     "US": "US Airways", "VX": "Virgin", "WN": "Southwest", "YV": "Mesa",
 }  # fmt: skip
-STYLE = {
+STYLE: Any = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
     "axes.edgecolor": FAINT,

@@ -30,6 +30,11 @@ class Recovery:
     seen: str
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def text(self) -> str:
+        """In a few words: what, and how long the last step took."""
+        name, value = list(self.seconds.items())[-1]
+        return f"{self.what}, {value:.1f} s from {name}"
+
     def as_dict(self) -> dict[str, Any]:
         """For report.json."""
         return asdict(self)
@@ -65,14 +70,14 @@ class Faults:
         goal = sum(progress.published[other] for other in others) + wanted
         await progress.until(
             lambda: sum(progress.published[other] for other in others) >= goal
-            or all(self._pace.held(other) for other in others)
+            or self._pace.all_wait_for(code)
         )
         started = time.monotonic()
         recovery.seconds["away until the others had gone on"] = started - killed
         before, alerts = progress.published[code], progress.alerts
         recovery.seconds["start to ready"] = await self._cluster.nodes[code].start()
         await asyncio.gather(
-            self._note(recovery, started, "start to its first confirmed flight", lambda: progress.published[code] > before),
+            self._note(recovery, started, "start to the next flight", lambda: progress.published[code] > before),
             self._note(recovery, started, "start to the next alert", lambda: progress.alerts > alerts),
         )
         self.recoveries.append(recovery)

@@ -32,9 +32,12 @@ class Pace:
         self._running[airport] = False
         self._progress.changed()
 
-    def held(self, airport: str) -> bool:
-        """Is `airport` finished or waiting for others?"""
-        return self._held[airport] or not self._running[airport]
+    def all_wait_for(self, airport: str) -> bool:
+        """Is `airport` the slowest, and are all the others finished or waiting?"""
+        running = {code: self._clocks[code] for code, runs in self._running.items() if runs}
+        if running.get(airport, -1) != min(running.values(), default=0):
+            return False
+        return all(self._held[code] for code in running if code != airport)
 
     def horizon_ms(self) -> int | None:
         """Nobody may publish what departs later; None without a limit."""

@@ -15,6 +15,8 @@ MIN_BATCH_ROWS = 200
 BATCHES = 12
 # The producers are at most this part of all rows ahead of the archive.
 AHEAD_PART = 0.25
+# A run is at least this many leads long, if that is more than a day each.
+LEADS = 12
 # The watermark's delay is this many leads: the skew is one, the rest is margin.
 DELAY_LEADS = 2
 WINDOW = timedelta(hours=1)
@@ -34,7 +36,7 @@ class Plan:
     def lead(self) -> timedelta:
         """How far, in scheduled time, an airport may be ahead of the slowest one: the skew's bound."""
         span = self.last - self.first
-        return min(max(span.to_pytimedelta() / 24, timedelta(days=1)), timedelta(days=8))
+        return min(max(span.to_pytimedelta() / LEADS, timedelta(days=1)), timedelta(days=8))
 
     @property
     def watermark_delay(self) -> timedelta:

@@ -32,7 +32,8 @@ def read_windows(out: Path) -> pd.DataFrame:
 
 def read_parquet(folder: Path) -> pd.DataFrame:
     """All Parquet files below `folder`, partition columns included; integers with gaps stay integers."""
-    table: Any = dataset.dataset(str(folder), format="parquet", partitioning="hive").to_table()
+    open_dataset: Any = dataset.dataset
+    table: Any = open_dataset(str(folder), format="parquet", partitioning="hive").to_table()
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable)
     return frame
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import (
     BooleanType,
     IntegerType,
@@ -203,11 +203,17 @@ class Reporter:
         print(PROGRESS + json.dumps(line), flush=True)
 
 
+def wait_for_word(stop: threading.Event) -> None:
+    """Sets `stop` at a line on stdin or at its end; that comes also when the demo itself was killed."""
+    sys.stdin.readline()
+    stop.set()
+
+
 def main() -> None:
     """Runs the queries until told to stop. A failed query ends the program with its exception."""
     settings = Settings(**json.loads(sys.argv[1]))
     stop = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    threading.Thread(target=wait_for_word, args=(stop,), daemon=True).start()
     spark = atalanta.spark.session(settings.master, "flights", {"spark.sql.streaming.numRecentProgressUpdates": "20"})
     queries = [make(spark, settings) for make in (archive_query, delays_query, windows_query)]
     reporter = Reporter(queries)

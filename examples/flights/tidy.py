@@ -1,8 +1,8 @@
 """What a killed driver leaves in a folder of Parquet files: files that no commit names.
 
-Spark's file sink commits a batch by one file in `_spark_metadata` that names the batch's files; readers that do not know
-that log would read the others, too. Layout: `_spark_metadata/<batch>` holds the batch's entries, `<batch>.compact` those
-of all batches up to it; the first line is the version, then one JSON object a line.
+Spark's file sink commits a batch by one file in `_spark_metadata` that names the batch's files; readers that do not
+know that log would read the others, too. Layout: `_spark_metadata/<batch>` holds the batch's entries,
+`<batch>.compact` those of all batches up to it; the first line is the version, then one JSON object a line.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import pytest
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError, grouped
+from atalanta.config.users import read_security
 
 DATA = Path(__file__).parent / "data"
 
@@ -270,6 +271,18 @@ def test_role_mappings_and_old_permissions(tmp_path: Path) -> None:
         </security-setting></security-settings>"""
     [rule] = read(tmp_path, core).broker.security_rules
     assert rule.permissions == {"createNonDurableQueue": ("amq", "ops", "x")}
+
+
+def test_literal_matches(tmp_path: Path) -> None:
+    core = """<literal-match-markers>()</literal-match-markers>
+        <security-enabled>false</security-enabled>
+        <security-settings><security-setting match="(a.#.b)"><permission type="send" roles="r"/>
+        </security-setting></security-settings><address-settings><address-setting match="(a.#)">
+        <max-delivery-attempts>3</max-delivery-attempts></address-setting></address-settings>"""
+    configuration = read(tmp_path, core)
+    assert configuration.address_settings().match("a.#").max_delivery_attempts == 3
+    assert configuration.address_settings().match("a.b").max_delivery_attempts == 10
+    assert read_security(configuration).rule("a.#.b") is not None
 
 
 def test_acceptors_of_the_old_form(tmp_path: Path) -> None:

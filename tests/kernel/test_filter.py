@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Mapping
 
 import pytest
 
 from atalanta.kernel.filter import Filter, FilterError, parse, parse_optional
 from atalanta.kernel.filter_lexer import LENGTH_MAX
+from atalanta.kernel.filter_like import LikePattern
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte, Float, Int, PropertyValue, Short
 
@@ -284,3 +287,31 @@ def test_no_text_takes_everything() -> None:
     assert parse_optional("  ") is None
     found = parse_optional("a = 1")
     assert isinstance(found, Filter) and found.text == "a = 1"
+
+
+def test_like_agrees_with_a_regular_expression() -> None:
+    draw = random.Random(7)
+    for _ in range(3000):
+        pattern = "".join(draw.choice("ab%_!") for _ in range(draw.randint(0, 8)))
+        value = "".join(draw.choice("ab%_!") for _ in range(draw.randint(0, 9)))
+        parts = {"%": ".*", "_": "."}
+        expression = "".join(parts.get(character, character) for character in pattern)
+        expected = re.fullmatch(expression, value) is not None
+        assert LikePattern(pattern, None).matches(value) is expected, (pattern, value)
+
+
+def test_any_text_is_a_selector_or_a_filter_error() -> None:
+    draw = random.Random(7)
+    words = "a 'x' '' 5 0x1F 1e3 AND OR NOT IN LIKE ESCAPE BETWEEN IS NULL TRUE ( ) , + - * / %"
+    tokens = [*words.split(), "=", "<>", "<=", "--", "/*", '"q"', "'", "#", "AMQPriority"]
+    message = make({"a": 5})
+    selectors = 0
+    for _ in range(5000):
+        text = " ".join(draw.choice(tokens) for _ in range(draw.randint(1, 6)))
+        try:
+            found = parse(text)
+        except FilterError:
+            continue
+        selectors += 1
+        assert found.matches(message) in (True, False)
+    assert selectors > 50

@@ -12,6 +12,7 @@ import pytest
 
 from atalanta.runtime.datafolder import DataFolderError, open_data_folder
 from atalanta.runtime.ids import SystemIds
+from tests.runtime.journal_writer import Writer
 
 OPEN = """
 import sys
@@ -82,6 +83,22 @@ def test_a_journal_elsewhere_is_locked_as_well(tmp_path: Path) -> None:
     first.close()
     # The refused one holds nothing any more.
     open_data_folder(tmp_path / "two", new_id).close()
+
+
+def test_everything_in_one_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        opened = open_data_folder(tmp_path, new_id, tmp_path)
+        writer = Writer(opened.journal)
+        writer.journal.recover(writer.records)
+        writer.append(3)
+        while not writer.journal.idle():
+            writer.calls.get(timeout=20)()
+        writer.disk.close()
+        opened.close()
+    assert writer.journal.last == 6 and writer.records.count == 3
+    (tmp_path / "node-id").unlink()
+    with pytest.raises(DataFolderError, match="node-id is missing"):
+        open_data_folder(tmp_path, new_id, tmp_path)
 
 
 def test_a_bad_id_is_named(tmp_path: Path) -> None:

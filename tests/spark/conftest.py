@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.fake_node import FakeCluster, FakeDataSource
 
 from atalanta.spark import session
+from tests.spark.fake_node import FakeCluster, FakeDataSource
 
 ROOT = Path(__file__).resolve().parents[2]
 

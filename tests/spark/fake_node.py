@@ -200,7 +200,7 @@ class FakeNode:
         found = self.find(queue, incarnation)
         if start < found.acked and end > start:
             raise RangeLost(f"up to {found.acked} is acknowledged", 202)
-        records = []
+        records: list[tuple[int, int, str]] = []
         for at in found.live(start, end):
             if len(records) == 100:
                 return {"next": records[-1][0], "last": False, "records": records}
@@ -210,7 +210,9 @@ class FakeNode:
     def do_ack(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
-            raise Fenced(f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200)
+            raise Fenced(
+                f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
+            )
         taken = found.live(0, end)
         for at in taken:
             del found.messages[at]
@@ -223,7 +225,9 @@ class FakeNode:
             found.epoch += 1
             found.group, found.owner = group, owner
         elif (group, epoch) != (found.group, found.epoch):
-            raise Fenced(f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200)
+            raise Fenced(
+                f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
+            )
         return [found.epoch, found.incarnation, found.acked]
 
     def do_lost(self, queue: str, incarnation: str, start: int, end: int) -> list[Any]:
@@ -324,7 +328,9 @@ class FakeGateway:
             "read", queue=queue, incarnation=incarnation, start=start, end=end, size=max_bytes,
             selector=selector,
         )  # fmt: skip
-        records = [Record(at, count, base64.b64decode(text)) for at, count, text in reply["records"]]
+        records = [
+            Record(at, count, base64.b64decode(text)) for at, count, text in reply["records"]
+        ]
         return Chunk(reply["next"], reply["last"], records)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:

@@ -21,7 +21,6 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
-from tests.spark.fake_node import message
 
 from atalanta.client.raw import Byte, Float, Int, PropertyValue
 from atalanta.kernel.message import MAP, Message, encode_message
@@ -29,6 +28,7 @@ from atalanta.spark.columns import BatchBuilder, canonical, shortest_float
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway import Record
 from atalanta.spark.schema import COLUMNS, check_schema, default_schema
+from tests.spark.fake_node import message
 
 NOON_MS = 1_700_000_000_123
 
@@ -61,10 +61,11 @@ def test_every_column_of_a_bytes_message() -> None:
     made = Message.create("flights", b"\x00\xff", 4, False, NOON_MS, 7)
     made.expiration = NOON_MS + 1000
     made.user_id = bytes(range(16))
-    for name, value in {
+    properties: dict[str, PropertyValue] = {
         "carrier": "UA", "delay": 12.5, "JMSReplyTo": "queue://back", "JMSCorrelationID": "c-1",
         "_AMQ_GROUP_ID": "g", "_AMQ_ROUTING_TYPE": Byte(1), "__AMQ_CID": "x",
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, value in properties.items():
         made.put_property(name, value)
     (row,) = build(COLUMNS, encode_message(made, 4711), deliveries=1)
     noon = datetime.datetime.fromtimestamp(NOON_MS // 1000, datetime.UTC)

@@ -29,6 +29,7 @@ def test_a_checkpoint_of_another_queue_is_refused() -> None:
 def test_a_new_node_begins_where_its_entry_says() -> None:
     start = Offset("q", {"a": entry(5)})
     end = Offset("q", {"a": entry(5), "b": entry(30, begins_after=20)})
+    assert ranges(Offset("q", {}), Offset("q", {"a": entry(5)})) == []
     assert ranges(start, end) == [Range("b", "i", "h:1", 20, 30)]
 
 
@@ -40,8 +41,14 @@ def test_a_new_incarnation_does_not_go_on_at_the_old_sequence() -> None:
 
 def test_a_removed_node_is_kept_without_a_range() -> None:
     start = Offset("q", {"a": entry(5), "gone": entry(7)})
-    end = Offset("q", {"a": entry(6), "gone": entry(7)})
+    end = Offset("q", {"a": entry(6, begins_after=5), "gone": entry(7)})
     assert [part.node_id for part in ranges(start, end)] == ["a"]
+
+
+def test_a_first_batch_that_is_repeated_does_not_depend_on_the_initial_offset() -> None:
+    end = Offset("q", {"a": entry(30, begins_after=20)})
+    for initial in (20, 25, 40):  # `latest` moves on between the two
+        assert ranges(Offset("q", {"a": entry(initial)}), end) == [Range("a", "i", "h:1", 20, 30)]
 
 
 def test_pieces_join_up() -> None:

@@ -13,6 +13,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
 from tests.spark.fake_node import FakeCluster
 
 pytestmark = pytest.mark.spark
@@ -240,9 +241,13 @@ def test_leases_are_renewed_while_a_batch_takes_long(
 ) -> None:
     fill(cluster, 5, 5)
     release = threading.Event()
+
+    def slowly(frame: DataFrame, number: int) -> None:
+        release.wait(20)
+
     query = (
         source(fake, cluster, leaseTimeout="1s")
-        .writeStream.foreachBatch(lambda frame, number: release.wait(20) and None)
+        .writeStream.foreachBatch(slowly)
         .option("checkpointLocation", str(tmp_path))
         .start()
     )

@@ -140,14 +140,15 @@ def test_a_wiped_end_of_a_sealed_segment_is_damage() -> None:
         rig.restart()
 
 
-def test_writing_on_after_damage_of_the_former_segment_is_noticed() -> None:
+@pytest.mark.parametrize("place", [SEGMENT_HEAD_SIZE + 6, 500])
+def test_writing_on_after_damage_of_the_former_segment_is_noticed(place: int) -> None:
     """The first segment ends in a bad block, the second holds a torn one: two commits."""
     rig = Rig(config(4096))
     rig.start()
     rig.commit(b"x" * 3000)
     rig.commit(b"y" * 3000)
     rig.disk.flip_bit(FIRST, 500)
-    rig.disk.flip_bit(SECOND, 500)
+    rig.disk.flip_bit(SECOND, place)
     with pytest.raises(JournalDamaged) as caught:
         rig.restart()
     assert caught.value.name == FIRST

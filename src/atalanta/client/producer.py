@@ -186,7 +186,7 @@ class Producer:
         if message.__class__ is not Message:
             message = outgoing(message)
         confirm = self._confirm_durable if message.durable else self._confirm_others
-        sending = self._producer.send(message.body, self._encoder.head(message), confirm)  # type: ignore[arg-type]
+        sending = self._producer.send(message.body, self._encoder.head(message), confirm)
         return sending, confirm
 
     def _wait_for_room(self) -> Reply:

@@ -35,12 +35,13 @@ class Shell(ClientEvents, ABC):
         self.closed = False
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
+        self.dialled: Server | None = None
         self._redirect: Server | None = None
 
     @property
     def server(self) -> Server | None:
         """Where the current (or last) connection leads."""
-        return self.policy.current
+        return self.dialled
 
     # -- for the classes above ------------------------------------------------------------------
     @abstractmethod

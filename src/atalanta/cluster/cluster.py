@@ -184,10 +184,13 @@ class Cluster:
         if news.node_id == self.node_id:
             self._check_own(news)
             return
+        known = self.topology.members.get(news.node_id)
         taken = self.topology.update(news)
         if taken is None:
             return
-        self.broker.trace.event("member", {"node": news.node_id, "to": str(taken.primary)})
+        if known is None and taken.primary is not None:
+            place = f"{taken.primary.host}:{taken.primary.port}"
+            self.broker.trace.event("member", {"node": news.node_id, "at": place})
         self.subscribers.tell(taken)
         self._bridge_to(now, taken)
 

@@ -74,6 +74,7 @@ class DiscoveryGroupConfig:
         "clients: longest wait for the first node",
         unit="ms",
         minimum=1,
+        supported=False,
     )
 
 
@@ -89,7 +90,11 @@ class ClusterConnectionConfig:
     )
     connector: str = option("", "connector-ref", "the connector that is announced to others")
     check_period_ms: int = option(
-        30_000, "check-period", "how often a silent peer is looked for", unit="ms", minimum=1
+        30_000,
+        "check-period",
+        "how often a silent peer is looked for",
+        unit="ms",
+        minimum=1,
     )
     connection_ttl_ms: int = option(
         60_000, "connection-ttl", "silence after which a peer is gone", unit="ms", minimum=1
@@ -100,6 +105,7 @@ class ClusterConnectionConfig:
         "bodies above it travel in chunks",
         unit="bytes",
         minimum=1,
+        supported=False,
     )
     call_timeout_ms: int = option(
         30_000, "call-timeout", "wait for an answer", unit="ms", minimum=1
@@ -161,6 +167,7 @@ class ClusterConnectionConfig:
         "bytes sent ahead of the peer's credit, -1 any",
         unit="bytes",
         minimum=-1,
+        supported=False,
     )
     notification_interval_ms: int = option(
         1000,

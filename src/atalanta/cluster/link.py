@@ -28,7 +28,7 @@ from atalanta.wire.core.types import (
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
 
-PING_INTERVAL_NS: Final = 15_000_000_000
+PINGS_PER_TTL: Final = 3
 
 
 class ClusterLink(Connection):
@@ -122,10 +122,12 @@ class ClusterLink(Connection):
 
     # -- life -----------------------------------------------------------------------------------
     def check_alive(self, now: int) -> bool:
-        if now - self.last_ping >= PING_INTERVAL_NS:
+        config = self.cluster.config
+        ttl_ns = config.connection_ttl_ms * 1_000_000
+        if now - self.last_ping >= min(config.check_period_ms * 1_000_000, ttl_ns // PINGS_PER_TTL):
             self.last_ping = now
-            self.send(Ping(self.cluster.config.connection_ttl_ms), PING_CHANNEL)
-        return now - self.last_seen <= self.cluster.config.connection_ttl_ms * 1_000_000
+            self.send(Ping(config.connection_ttl_ms), PING_CHANNEL)
+        return now - self.last_seen <= ttl_ns
 
     def stop(self, now: int) -> None:
         """Our own good-bye, also on connections we opened (fact sheet, "Leaving")."""

@@ -29,8 +29,11 @@ def read_security(configuration: Configuration) -> Security:
     security = Security(
         broker.security_enabled, broker.cluster_user, broker.cluster_password, broker.wildcard
     )
+    markers = broker.literal_match_markers
     for rule in broker.security_rules:
-        security.add_rule(rule.match, rule.permissions)
+        match = rule.match
+        literal = markers is not None and match[:1] == markers[0] and match[-1:] == markers[1]
+        security.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
     if broker.security_enabled:
         report = Report()
         _read_users(configuration, security, report)

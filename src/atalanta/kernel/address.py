@@ -22,6 +22,7 @@ class Address:
         self.internal: bool = False
         self.lsn: int = 0
         self.groups: dict[str, BindingGroup] = {}
+        self.local_count: int = 0
         self.bytes: int = 0
         self.routed: int = 0
         self.unrouted: int = 0
@@ -49,11 +50,13 @@ class Address:
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.name).local = queue
+        self.local_count += 1
 
     def remove_queue(self, queue: Queue) -> None:
         group = self.groups.get(queue.name)
         if group is not None and group.local is queue:
             group.local = None
+            self.local_count -= 1
             if group.empty():
                 del self.groups[queue.name]
 

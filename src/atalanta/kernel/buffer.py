@@ -168,7 +168,8 @@ class Reader:
 class Writer:
     """Grows by what is written; the counterpart of Reader, with the same names.
 
-    A number out of its range is a mistake of the caller: OverflowError or ValueError.
+    A number out of its range is a mistake of the caller: OverflowError or ValueError, in the
+    compiled build also TypeError.
     """
 
     def __init__(self) -> None:

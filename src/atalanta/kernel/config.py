@@ -210,7 +210,7 @@ class BrokerConfig:
         "begins the names of store-and-forward queues",
     )
     suppress_session_notifications: bool = option(
-        False, "suppress-session-notifications", "no notification of sessions"
+        False, "suppress-session-notifications", "no notification of sessions", supported=False
     )
     connection_ttl_override_ms: int = option(
         -1, "connection-ttl-override", "replaces the clients' own time to live, -1 not", unit="ms"

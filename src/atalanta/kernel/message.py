@@ -171,7 +171,11 @@ class Message:
         """Decoded at the first call. Changes to them reach the encoding by themselves."""
         properties = self._properties
         if properties is None:
-            properties = TypedProperties.decode(Reader(self._head, int(self._properties_offset)))
+            if self._head:
+                reader = Reader(self._head, int(self._properties_offset))
+                properties = TypedProperties.decode(reader)
+            else:
+                properties = TypedProperties()
             self._properties = properties
         return properties
 

@@ -105,9 +105,12 @@ class Security:
         self.users[name] = User(name, StoredPassword(password), tuple(roles))
         self.version += 1
 
-    def add_rule(self, match: str, permissions: Mapping[str, Sequence[str]]) -> None:
-        """ValueError for a malformed match or an unknown permission."""
-        verify_match(match, self.wildcard)
+    def add_rule(
+        self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False
+    ) -> None:
+        """ValueError for a malformed match or an unknown permission. `literal`: no wildcards in it."""
+        if not literal:
+            verify_match(match, self.wildcard)
         held: dict[str, tuple[str, ...]] = {}
         for name, roles in permissions.items():
             current = OLD_PERMISSIONS.get(name, name)
@@ -116,7 +119,7 @@ class Security:
             held[current] = held.get(current, ()) + tuple(roles)
         rule = SecurityRule(match, held)
         self.version += 1
-        if not self.wildcard.is_wild(match):
+        if literal or not self.wildcard.is_wild(match):
             self.exact[match] = rule
             return
         self.wild = [entry for entry in self.wild if entry[0].text != match]

@@ -75,31 +75,53 @@ class Session:
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
         """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
-        if message.address not in self.may_send:
-            self._first_send(message)
+        address = self.broker.addresses.get(message.address)
+        if address is None or address.local_count == 0 or message.address not in self.may_send:
+            try:
+                self._prepare_address(now, message)
+            except BrokerError as error:
+                if not self.auto_commit_sends:
+                    self.transaction.rollback_only = error
+                raise
         if self.auto_commit_sends:
             self.broker.publish(now, message, self.endpoint, token)
         else:
             self._send_in_transaction(now, message)
             self.endpoint.done(token)
 
-    def _first_send(self, message: Message) -> None:
-        name, _ = split_fqqn(message.address)
-        self.check("send", name)
+    def _prepare_address(self, now: int, message: Message) -> None:
+        """Permission once, and whatever the message needs to arrive: ServerSessionImpl.checkAutoCreate.
+
+        An address without any local queue gets its anycast queue with the message, however often it was deleted.
+        """
+        name, queue_name = split_fqqn(message.address)
+        if message.address not in self.may_send:
+            self.check("send", name)
+            if len(self.may_send) > 1_000:
+                self.may_send.clear()
+            self.may_send[message.address] = True
         broker = self.broker
         routing_type = message.routing_type
         address = broker.addresses.get(name)
+        settings = broker.settings_of(name)
         if address is None:
-            settings = broker.settings_of(name)
             if not settings.auto_create_addresses:
                 raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+            self.check("createAddress", name)
             kind = routing_type if routing_type >= 0 else MULTICAST
-            catalogue.create_address(broker, name, kind == ANYCAST, kind != ANYCAST, True)
+            address = catalogue.create_address(broker, name, kind == ANYCAST, kind != ANYCAST, True)
         else:
             catalogue.check_routing_type(address, routing_type)
-        if len(self.may_send) > 1_000:
-            self.may_send.clear()
-        self.may_send[message.address] = True
+        if address.local_count > 0 or address.internal or routing_type < 0 or self.identity.cluster:
+            return
+        if routing_type == ANYCAST or queue_name:
+            if not settings.auto_create_queues:
+                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} has no queue to take the message")
+            spec = QueueSpec(queue_name or name, name, routing_type)
+            spec.auto_created = True
+            spec.auto_delete = settings.auto_delete_queues
+            if spec.name not in broker.queues:
+                self.create_queue(now, spec)
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction

@@ -45,7 +45,8 @@ def open_data_folder(
 ) -> DataFolder:
     """Creates what is missing, locks, reads the node id. DataFolderError, OSError.
 
-    `new_id` gives 16 bytes for a new node. A journal folder outside of `folder` is locked too.
+    `new_id` gives 16 bytes for a new node. `journal` may be `folder` itself: id, lock and segments
+    then lie side by side. A journal folder outside of `folder` is locked too.
     """
     folder = folder.absolute()
     journal = folder / JOURNAL_NAME if journal is None else journal.absolute()

@@ -1,11 +1,13 @@
 """Offsets as Spark's checkpoint keeps them: one entry per node, with the incarnation of its queue.
 
     {"queue": "flights::archive",
-     "nodes": {"<node id>": {"incarnation": "…", "sequence": 1234, "server": "host:port"}}}
+     "nodes": {"<node id>": {"incarnation": "…", "from": 1200, "sequence": 1234,
+                             "server": "host:port"}}}
 
-`server` is for people (and error texts). `from` stands in the entry of a node (or incarnation) at
-its first appearance: the sequence its first range begins after, since the previous offset, which
-usually says that, does not know the node; so a replay after a crash reads the same range.
+`server` is for people (and error texts). `from` is the sequence the entry's own range begins after.
+Usually the previous offset says the same, but it does not know a node (or incarnation) that is new,
+and before the first batch there is none: Spark asks for the initial offset again when it repeats that
+batch after a crash. So a repetition reads the same range in any case.
 Spark compares offsets as JSON texts, so an entry in which nothing happened stays as it was.
 """
 
@@ -92,13 +94,12 @@ def ranges(start: Offset, end: Offset) -> list[Range]:
     """What lies between two offsets, in the order of the node ids; empty ranges are left out."""
     found = []
     for node, entry in end.entries.items():
-        before = start.entries.get(node)
-        if before is not None and before.incarnation == entry.incarnation:
-            low = before.sequence
-        else:
-            low = entry.begins_after or 0
-        if entry.sequence > low:
-            found.append(Range(node, entry.incarnation, entry.server, low, entry.sequence))
+        if entry == start.entries.get(node) or entry.begins_after is None:
+            continue
+        if entry.sequence > entry.begins_after:
+            found.append(
+                Range(node, entry.incarnation, entry.server, entry.begins_after, entry.sequence)
+            )
     return found
 
 

@@ -49,12 +49,17 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Node -> (incarnation, last sequence) beyond which Trigger.AvailableNow does not read.
         self._target: dict[str, tuple[str, int]] | None = None
         self._latest_calls = 0
-        self._made_initial = False
+        self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
 
     # -- what Spark calls in the driver -----------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
-        """Waits for every server of the options: who is missing now would come too late later."""
+        """Waits for every server of the options: who is missing now would come too late later.
+
+        Spark asks twice and compares nothing: the first answer stands.
+        """
+        if self._initial is not None:
+            return self._initial.to_json()
         found = self.members.wait_for({}, True, self.options.position_cache_s)
         if not found:
             raise SparkSourceError(
@@ -62,13 +67,13 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{self.options.queue}"
             )
         self._take(found)
-        self._made_initial = True
         entries = {}
         for node, located in found.items():
             position = located.position
             sequence = self.members.call(node, partial(initial_sequence, self.options, located))
             entries[node] = Entry(position.incarnation, sequence, located.server)
-        return Offset(self.options.queue, entries).to_json()
+        self._initial = Offset(self.options.queue, entries)
+        return self._initial.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         if self.options.max_messages is not None:
@@ -94,7 +99,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if not first:
             self._acknowledge(before)
         end = self._end(before, found, limit).to_json()
-        if first and end == start and self._target is not None and not self._made_initial:
+        if first and end == start and self._target is not None:
             self._acknowledge(before)
         return end
 
@@ -180,6 +185,8 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             key = (node, entry.incarnation)
             if self._acked.get(node) == reached or key not in self.leases.epochs:
                 continue
+            if self._initial is not None and entry == self._initial.entries.get(node):
+                continue  # nothing was read yet: what `latest` skips is not deleted for that
             epoch = self.leases.epoch(node, entry.incarnation)
             try:
                 self.members.call(node, partial(acknowledge, self.options, entry, epoch))
@@ -200,9 +207,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._check_lost(node, stretch, end)
             elif not fresh:
                 continue
-            entries[node] = Entry(
-                stretch.incarnation, end, found[node].server, stretch.start if fresh else None
-            )
+            entries[node] = Entry(stretch.incarnation, end, found[node].server, stretch.start)
         return Offset(self.options.queue, entries)
 
     def _stretches(self, before: Offset, found: Mapping[str, Located]) -> dict[str, Stretch]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.kernel.option import option
-from atalanta.store.config import JournalConfig
+from atalanta.store.config import COMPACT_PERCENTAGE_MAX, JournalConfig
 
-COMPACT_PERCENTAGE_MAX: Final = 90
 COMPACT_SEGMENTS_MIN: Final = 2
 _PAGING: Final = "there is no paging yet"
 _LARGE: Final = "large messages are kept in the journal"
@@ -46,7 +45,7 @@ class JournalOptions:
     compact_percentage: int = option(
         30,
         "journal-compact-percentage",
-        "share of live data below which compaction begins, 1 to 90",
+        "share of live data below which compaction begins, 1 to 75",
         unit="percent",
         minimum=0,
         maximum=100,

@@ -66,7 +66,7 @@ class JournalRecovery:
         # The first place that is not whole, and what lies there as far as it must be zeroed.
         self._torn: Stretch | None = None
         self._leftovers: Stretch | None = None
-        # A segment whose creation was cut off.
+        # A segment whose creation was cut off; the journal creates it anew when it needs one.
         self._unborn = ""
 
     # --- reading ----------------------------------------------------------------------------------
@@ -219,8 +219,6 @@ class JournalRecovery:
         for spare in self.state.spares:
             head = encode_segment_head(self._config.journal_id, spare.number, spare.size)
             self._disk.repair(spare.name, 0, head)
-        if self._unborn:
-            self._disk.delete(self._unborn)
 
     def _zero(self, stretch: Stretch) -> None:
         size = self._config.read_size_bytes

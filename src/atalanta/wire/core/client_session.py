@@ -73,7 +73,7 @@ HEADER_BYTES = 13
 
 
 class ClientSession:
-    """`opened` is done when the broker made the session the first time; `open`: it exists right now."""
+    """`opened` is done when the broker made the session the first time; `open`: it exists now."""
 
     def __init__(
         self, connection: ClientConnection, channel: int, settings: SessionSettings
@@ -153,7 +153,7 @@ class ClientSession:
             self.connection.write(self._encode(packet))
 
     def request_acknowledge(self, consumer_id: int, message_id: int, individual: bool) -> Reply:
-        """An acknowledgement with an answer; a loss answers it too (the broker has the message back)."""
+        """An acknowledgement with an answer. A loss answers it too: the message is with the broker."""
         if individual:
             return self.request(IndividualAcknowledge(consumer_id, message_id, True), FORGET)
         return self.request(Acknowledge(consumer_id, message_id, True), FORGET)
@@ -162,6 +162,10 @@ class ClientSession:
         """Something happened in the transaction that runs."""
         if self.transacted:
             self._in_transaction = True
+
+    def keep_temporary(self, name: str, packet: Packet) -> None:
+        """Make this queue again whenever the session is made again."""
+        self.temporary[name] = self._encode(packet)
 
     def _encode(self, packet: Packet) -> bytes:
         return codec.encode(packet, self.channel, self.connection.version)
@@ -429,10 +433,11 @@ class ClientSession:
             elif request.at_loss == FORGET:
                 request.reply.resolve(None)
             elif request.at_loss == ROLLED_BACK:
-                request.reply.fail(
-                    _outcome_unknown(error) if request.sent else
-                    TransactionRolledBack("the connection was lost before the commit", 111)
-                )
+                if request.sent:
+                    request.reply.fail(_outcome_unknown(error))
+                else:
+                    text = "the connection was lost before the commit"
+                    request.reply.fail(TransactionRolledBack(text, 111))
             elif request.at_loss == FAIL:
                 request.reply.fail(error)
 
@@ -465,7 +470,8 @@ class ClientSession:
         elif packet_type == types.PACKETS_CONFIRMED:
             return
         else:
-            self._packet(packet_type, codec.decode(packet_type, data[start:end], self.connection.version))
+            version = self.connection.version
+            self._packet(codec.decode_range(packet_type, data, start, end, version))
         if self.settings.confirmation_window != -1:
             self._confirm(packet_type, end - start + HEADER_BYTES)
 
@@ -494,7 +500,7 @@ class ClientSession:
             return
         self._answer(correlation, None)
 
-    def _packet(self, packet_type: int, packet: Packet) -> None:
+    def _packet(self, packet: Packet) -> None:
         if isinstance(packet, ExceptionResponse):
             self._exception(packet)
         elif isinstance(packet, ProducerCredits):

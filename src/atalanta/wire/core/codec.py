@@ -166,7 +166,7 @@ def _decode_other(code: int, reader: Reader, version: int) -> Packet:
 
 
 def encode(packet: Packet, channel: int, version: int = NEWEST_VERSION) -> bytes:
-    """The whole frame. A field out of range is a caller's mistake: OverflowError or ValueError."""
+    """The whole frame. A field out of range is a caller's mistake, with Writer's errors."""
     out = BytesWriter()
     write_packet(out, packet, channel, version)
     return out.getvalue()

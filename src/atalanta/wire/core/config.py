@@ -160,10 +160,20 @@ class AcceptorConfig:
         -1, "connectionTtl", "replaces the clients' own time to live, -1 not", unit="ms", minimum=-1
     )
     connection_ttl_min_ms: int = option(
-        1000, "connectionTtlMin", "shortest time to live a client may ask for", unit="ms", minimum=0
+        1000,
+        "connectionTtlMin",
+        "shortest time to live a client may ask for",
+        unit="ms",
+        minimum=0,
+        supported=False,
     )
     connection_ttl_max_ms: int | None = option(
-        None, "connectionTtlMax", "longest time to live a client may ask for", unit="ms", minimum=0
+        None,
+        "connectionTtlMax",
+        "longest time to live a client may ask for",
+        unit="ms",
+        minimum=0,
+        supported=False,
     )
     handshake_timeout_s: int = option(
         10,
@@ -171,6 +181,7 @@ class AcceptorConfig:
         "silence after connecting before the door is shut, 0 for ever",
         unit="s",
         minimum=0,
+        supported=False,
     )
     backlog: int | None = option(
         None, "backlog", "connections the kernel holds ready", unit="count", minimum=1
@@ -191,8 +202,12 @@ class AcceptorConfig:
         minimum=-1,
     )
     auto_start: bool = option(True, "autoStart", "false: not opened at start")
-    anycast_prefix: str = option("", "anycastPrefix", "address prefixes that mean anycast")
-    multicast_prefix: str = option("", "multicastPrefix", "address prefixes that mean multicast")
+    anycast_prefix: str = option(
+        "", "anycastPrefix", "address prefixes that mean anycast", supported=False
+    )
+    multicast_prefix: str = option(
+        "", "multicastPrefix", "address prefixes that mean multicast", supported=False
+    )
     params: dict[str, str] = field(default_factory=dict)  # everything as written
     unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
 
@@ -213,6 +228,7 @@ class ConnectorConfig:
         "longest wait for a connection, -1 the shell's",
         unit="ms",
         minimum=-1,
+        supported=False,
     )
     tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
     tcp_send_buffer_bytes: int = option(

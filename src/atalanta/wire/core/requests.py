@@ -135,10 +135,11 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
         kernel.check("createAddress", packet.address)
-        catalogue.create_address(
-            session.broker, packet.address, ANYCAST in packet.routing_types, MULTICAST in packet.routing_types,
-            packet.auto_created,
-        )  # fmt: skip
+        # ServerSessionImpl.createAddress: one that exists is extended, never refused (clients race).
+        for routing_type in packet.routing_types:
+            catalogue.ensure_address(
+                session.broker, packet.address, routing_type, packet.auto_created, True
+            )
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateQueue):

@@ -1,5 +1,6 @@
 package atalanta.interop;
 
+import static atalanta.interop.World.check;
 import static atalanta.interop.World.equal;
 
 import jakarta.jms.CompletionListener;
@@ -80,7 +81,9 @@ final class Sending {
     MessageConsumer consumer = world.session().createConsumer(queue);
     int[] next = new int[4];
     for (int i = 0; i < 1200; i++) {
-      String[] parts = World.text(World.arrives(consumer)).split(":");
+      Message message = consumer.receive(World.ARRIVES_MS);
+      check(message != null, i + " of 1200 arrived, errors: " + errors);
+      String[] parts = World.text(message).split(":");
       int producer = Integer.parseInt(parts[0]);
       equal(next[producer]++, Integer.parseInt(parts[1]), "number of producer " + producer);
     }

@@ -1,0 +1,79 @@
+"""`make demo`: environment FLIGHTS (how many, default all), MASTER (Spark's, default local[2]), OUT (demo-out)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from rich.console import Console
+
+from examples.flights import data, oracle
+from examples.flights.cluster import NodeFailed
+from examples.flights.demo import Demo, empty_folder
+from examples.flights.plan import plan_for
+from examples.flights.processes import kill_all
+from examples.flights.report import Report
+from examples.flights.screen import Screen
+from examples.flights.spark_driver import SparkFailed
+from examples.flights.summary import print_summary
+
+FAILED, DIFFERENT, INTERRUPTED = 1, 2, 130
+# Their text says it all.
+EXPECTED = (NodeFailed, SparkFailed, FileNotFoundError, ValueError)
+
+
+def main() -> int:
+    """The exit status: 0 everything agrees, 2 something does not, 1 the run failed."""
+    console = Console()
+    out = Path(os.environ.get("OUT", "demo-out")).absolute()
+    count = os.environ.get("FLIGHTS", "")
+    if count and not count.isdigit():
+        console.print(f"FLIGHTS={count} is no number", style="red")
+        return FAILED
+    master = os.environ.get("MASTER") or "local[2]"
+    try:
+        report = asyncio.run(run(console, out, int(count) if count else None, master))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        kill_all()
+        console.print("interrupted; no process is left", style="red")
+        return INTERRUPTED
+    except Exception as failure:
+        kill_all()
+        for cause in causes(failure):
+            if not isinstance(cause, EXPECTED):
+                traceback.print_exception(cause)
+            console.print(f"the demo failed: {cause}", style="red", markup=False)
+        return FAILED
+    print_summary(console, report, out)
+    return 0 if report.ok else DIFFERENT
+
+
+def causes(failure: BaseException) -> list[BaseException]:
+    """The failures of all tasks that ran side by side."""
+    if isinstance(failure, BaseExceptionGroup):
+        return [cause for part in failure.exceptions for cause in causes(part)]
+    return [failure]
+
+
+async def run(console: Console, out: Path, count: int | None, master: str) -> Report:
+    """One run; SIGTERM and SIGHUP end it like Ctrl-C does."""
+    task = asyncio.current_task()
+    assert task is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    empty_folder(out)
+    with Screen(console) as screen:
+        screen.status("reading the flights")
+        flights = await asyncio.to_thread(data.load, count)
+        plan = plan_for(flights, out, master)
+        demo = Demo(plan, flights, oracle.expected(flights), screen)
+        await demo.run()
+        return await asyncio.to_thread(demo.conclude)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

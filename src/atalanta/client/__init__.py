@@ -1,0 +1,111 @@
+"""The Python client of Atalanta and Artemis (CORE protocol). `atalanta.client.blocking` without asyncio.
+
+    from atalanta.client import Message, connect
+
+    async with connect("tcp://localhost:61616", user="u", password="p") as connection:
+        producer = await connection.producer("orders", routing="anycast")
+        await producer.send(Message(text="one coffee", properties={"sugar": True}))
+        async with await connection.consumer("orders") as consumer:
+            async for message in consumer:
+                await message.acknowledge()
+"""
+
+from atalanta.client.asyncio_client import Connecting, connect, run
+from atalanta.client.connection import Connection
+from atalanta.client.consumer import Consumer
+from atalanta.client.logview import Chunk, Lease, LogView, Plan, Position
+from atalanta.client.message import Message, Property, ReceivedMessage
+from atalanta.client.options import Server
+from atalanta.client.producer import Producer
+from atalanta.client.transaction import Transaction
+from atalanta.kernel.properties import Byte, Char, Float, Int, Short
+from atalanta.wire.core.client_errors import (
+    AddressDoesNotExist,
+    AddressExists,
+    AddressFull,
+    BrokerRefused,
+    CallTimedOut,
+    ClientError,
+    Closed,
+    ConnectFailed,
+    ConnectionLost,
+    DuplicateId,
+    DuplicateMetadata,
+    Fenced,
+    IllegalState,
+    IncarnationChanged,
+    IncompatibleVersion,
+    InternalError,
+    InvalidFilter,
+    LogViewUnsupported,
+    MessageTooLarge,
+    NotAuthorized,
+    QueueDoesNotExist,
+    QueueExists,
+    RangeLost,
+    SendFailed,
+    SessionRejected,
+    TooManyConsumers,
+    TransactionOutcomeUnknown,
+    TransactionRolledBack,
+    WrongRoutingType,
+)
+from atalanta.wire.core.client_topology import Member
+from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.uri import UriError
+
+__all__ = [
+    "AddressDoesNotExist",
+    "AddressExists",
+    "AddressFull",
+    "BrokerRefused",
+    "Byte",
+    "CallTimedOut",
+    "Char",
+    "Chunk",
+    "ClientError",
+    "Closed",
+    "ConnectFailed",
+    "Connecting",
+    "Connection",
+    "ConnectionLost",
+    "Consumer",
+    "DuplicateId",
+    "DuplicateMetadata",
+    "Fenced",
+    "Float",
+    "IllegalState",
+    "IncarnationChanged",
+    "IncompatibleVersion",
+    "Int",
+    "InternalError",
+    "InvalidFilter",
+    "Lease",
+    "LogView",
+    "LogViewUnsupported",
+    "LostRange",
+    "Member",
+    "Message",
+    "MessageTooLarge",
+    "NotAuthorized",
+    "Plan",
+    "Position",
+    "Producer",
+    "Property",
+    "QueueDoesNotExist",
+    "QueueExists",
+    "RangeLost",
+    "ReceivedMessage",
+    "SendFailed",
+    "Server",
+    "SessionRejected",
+    "Short",
+    "TooManyConsumers",
+    "Transaction",
+    "TransactionOutcomeUnknown",
+    "TransactionRolledBack",
+    "UriError",
+    "WrongRoutingType",
+    "connect",
+    "run",
+]

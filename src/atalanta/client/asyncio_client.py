@@ -1,0 +1,109 @@
+"""`connect` for asyncio programs, and `run`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Coroutine, Generator
+from typing import Any, TypeVar
+
+from atalanta.client.asyncio_shell import AsyncioShell
+from atalanta.client.connection import Connection
+from atalanta.client.options import ClientOptions, Server, parse_url
+from atalanta.wire.core.client_errors import ConnectFailed
+
+try:
+    import uvloop
+except ImportError:  # no wheel for this platform: asyncio's own loop serves as well, slower
+    _uvloop_factory = None
+else:
+    _uvloop_factory = uvloop.new_event_loop
+
+Result = TypeVar("Result")
+TOPOLOGY_WAIT_S = 2.0
+
+
+class Connecting:
+    """What `connect` returns: `async with` it, or await it for a Connection to close yourself."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+        self._connection: Connection | None = None
+
+    def __await__(self) -> Generator[Any, None, Connection]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._open()
+        return self._connection
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _open(self) -> Connection:
+        connection = await _login(self._options)
+        if not self._options.use_topology_for_load_balancing:
+            return connection
+        try:
+            chosen = await _choose(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        if chosen is None:
+            return connection
+        self._options.servers = [chosen, *self._options.servers]
+        try:
+            balanced = await _login(self._options)
+        except ConnectFailed:
+            return connection  # the topology names a node that cannot be reached from here
+        await connection.close()
+        return balanced
+
+
+async def _login(options: ClientOptions) -> Connection:
+    shell = AsyncioShell(options)
+    connection = Connection(shell)
+    shell.start()
+    try:
+        await connection.login()
+    except BaseException:
+        shell.engine.close()
+        await shell.shut()
+        raise
+    return connection
+
+
+async def _choose(connection: Connection) -> Server | None:
+    """A member of the topology other than the one we are at, or None to stay."""
+    engine = connection.shell.engine
+    complete = asyncio.Event()
+    connection.on_topology(complete.set)
+    try:
+        async with asyncio.timeout(TOPOLOGY_WAIT_S):
+            while not engine.topology_complete:
+                complete.clear()
+                await complete.wait()
+    except TimeoutError:
+        return None
+    members = connection.shell.members()
+    chosen = random.choice(members) if members else None
+    return None if chosen == connection.server else chosen
+
+
+def connect(url: str, *, user: str | None = None, password: str | None = None) -> Connecting:
+    """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`
+    (options.py has the options).
+
+        async with connect("tcp://localhost:61616", user="u", password="p") as connection:
+            …
+
+    UriError at once for a URL that cannot be used; ConnectFailed, NotAuthorized when connecting.
+    """
+    return Connecting(parse_url(url, user, password))
+
+
+def run(main: Coroutine[Any, Any, Result]) -> Result:
+    """asyncio.run, on uvloop where it is installed."""
+    with asyncio.Runner(loop_factory=_uvloop_factory) as runner:
+        return runner.run(main)

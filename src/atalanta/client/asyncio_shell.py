@@ -1,0 +1,195 @@
+"""The asyncio shell: one task that keeps a transport alive, writes joined per turn of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import cast
+
+from atalanta.client.options import ClientOptions, Server
+from atalanta.client.ready import Acknowledgement, Waiting
+from atalanta.client.shell import Shell
+from atalanta.wire.core.client_reply import Reply
+
+TICK_S = 0.5
+
+
+class _Link(asyncio.Protocol):
+    """One TCP connection of a shell."""
+
+    def __init__(self, shell: AsyncioShell) -> None:
+        self.shell = shell
+        self.transport: asyncio.Transport | None = None
+        self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transport is no subclass of asyncio.Transport.
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        shell = self.shell
+        if shell.link is self:
+            shell.engine.feed(time.monotonic_ns(), data)
+            shell.flush()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.end("closed by the broker" if error is None else str(error) or repr(error))
+
+    def end(self, why: str) -> None:
+        """The first reason counts."""
+        if not self.over.done():
+            self.over.set_result(why)
+
+
+class AsyncioShell(Shell):
+    """Belongs to the event loop that runs when it is made."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._out: list[bytes] = []
+        self._scheduled = False
+        self.loop = asyncio.get_running_loop()
+        self.link: _Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        super().__init__(options)
+
+    def start(self) -> None:
+        """Begin to dial."""
+        self._task = self.loop.create_task(self._keep_connected())
+
+    # -- Shell ----------------------------------------------------------------------------------
+    async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
+        if reply.done:
+            return True
+        future: asyncio.Future[None] = self.loop.create_future()
+        waiter = _Waiter(future, reply.on_done)
+        reply.on_done = waiter.done
+        timer = None
+        if timeout_s is not None:
+            timer = self.loop.call_later(timeout_s, waiter.done, reply)
+        try:
+            await future
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return reply.done
+
+    def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
+        return Waiting(self, ask)
+
+    def after_call(self) -> None:
+        return None
+
+    def write(self, data: bytes) -> None:
+        self._out.append(data)
+        if not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self.flush)
+
+    def want_flush(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self.loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """The end of a turn: one write for everything."""
+        self.engine.flush()
+        self._scheduled = False
+        out = self._out
+        if out:
+            self._out = []
+            link = self.link
+            if link is not None and link.transport is not None:
+                link.transport.write(out[0] if len(out) == 1 else b"".join(out))
+
+    async def shut(self) -> None:
+        self.closed = True
+        self.flush()
+        task = self._task
+        link = self.link
+        if link is not None and link.transport is not None:
+            link.transport.close()
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    # -- ClientEvents ---------------------------------------------------------------------------
+    def ready(self) -> None:
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+
+    def broken(self, why: str) -> None:
+        if self.link is not None:
+            self.link.end(why)
+
+    # -- the task -------------------------------------------------------------------------------
+    async def _keep_connected(self) -> None:
+        policy = self.policy
+        while not self.closed and self.engine.failed is None:
+            dial = policy.next_dial()
+            if dial is None:
+                self.give_up()
+                return
+            server, at_ns = dial
+            pause_s = (at_ns - time.monotonic_ns()) / 1e9
+            if pause_s > 0:
+                await asyncio.sleep(pause_s)
+            try:
+                async with asyncio.timeout(self.options.connection_timeout_ms / 1000):
+                    _, link = await self.loop.create_connection(
+                        lambda: _Link(self), server.host, server.port
+                    )
+            except (OSError, TimeoutError) as error:
+                policy.failed(time.monotonic_ns(), str(error) or "timed out")
+                continue
+            await self._serve(server, link)
+
+    async def _serve(self, server: Server, link: _Link) -> None:
+        """One transport from its first byte to its end."""
+        assert link.transport is not None
+        self._out.clear()
+        self.link = link
+        self.dialled = server
+        ready = self._ready = self.loop.create_future()
+        connected = False
+        try:
+            self.engine.start(time.monotonic_ns())
+            while not link.over.done():
+                waits: list[asyncio.Future[str] | asyncio.Future[None]] = [link.over]
+                if not connected:
+                    waits.append(ready)
+                await asyncio.wait(waits, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
+                now = time.monotonic_ns()
+                if not connected and ready.done() and self.engine.failed is None:
+                    connected = True
+                    self.policy.connected(now, server)
+                    if self.lost_count:
+                        self.tell("reconnected")
+                self.engine.on_timer(now)
+            why = link.over.result()
+        finally:
+            link.transport.abort()
+            self.link = None
+        now = time.monotonic_ns()
+        if connected:
+            self.transport_lost(now, why)
+        else:
+            self.engine.lost(now, why)
+            self.policy.failed(now, why)
+
+
+class _Waiter:
+    """Wakes a coroutine, and whoever waited for the same reply before."""
+
+    def __init__(
+        self, future: asyncio.Future[None], before: Callable[[Reply], None] | None
+    ) -> None:
+        self.future = future
+        self.before = before
+
+    def done(self, reply: Reply) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+        if self.before is not None and reply.done:
+            self.before(reply)

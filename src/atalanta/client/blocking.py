@@ -1,0 +1,342 @@
+"""The client without asyncio: the same names and arguments, no `await`.
+
+    from atalanta.client import Message
+    from atalanta.client.blocking import connect
+
+    with connect("tcp://localhost:61616", user="u", password="p") as connection:
+        connection.producer("orders", routing="anycast").send(Message(text="one coffee"))
+        for message in connection.consumer("orders"):
+            message.acknowledge()
+
+A call returns when it is done; while it waits it also reconnects, if the options say so. Between calls
+nothing happens but pings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from atalanta.client import connection as asynchronous
+from atalanta.client.blocking_shell import BlockingShell
+from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
+from atalanta.client.consumer import Consumer as AsyncConsumer
+from atalanta.client.logview import CHUNK_BYTES, Chunk, Lease, Plan, Position
+from atalanta.client.logview import LogView as AsyncLogView
+from atalanta.client.message import MULTICAST, Message, ReceivedMessage
+from atalanta.client.options import Server, parse_url
+from atalanta.client.producer import Producer as AsyncProducer
+from atalanta.client.ready import READY
+from atalanta.client.shell import drive
+from atalanta.client.transaction import Sink
+from atalanta.client.transaction import Transaction as AsyncTransaction
+from atalanta.wire.core.client_topology import Member
+from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.packets_query import BindingQueryResponseV5, QueueQueryResponseV3
+
+
+class Producer:
+    """See atalanta.client.Producer. `send_soon` waits by itself while the window is full."""
+
+    def __init__(self, producer: AsyncProducer) -> None:
+        self._producer = producer
+        self.address = producer.address
+
+    @property
+    def unconfirmed(self) -> int:
+        return self._producer.unconfirmed
+
+    @property
+    def confirmed(self) -> int:
+        return self._producer.confirmed
+
+    @property
+    def resent(self) -> int:
+        return self._producer.resent
+
+    def send(self, message: Message | ReceivedMessage) -> None:
+        drive(self._producer.send(message))
+
+    def send_soon(self, message: Message | ReceivedMessage) -> None:
+        wait = self._producer.send_soon(message)
+        if wait is not READY:
+            drive(_awaited(wait))
+
+    def drain(self) -> None:
+        drive(self._producer.drain())
+
+    def close(self) -> None:
+        drive(self._producer.close())
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        drive(self._producer.__aexit__(kind, error, trace))
+
+
+class Consumer:
+    """See atalanta.client.Consumer."""
+
+    def __init__(self, consumer: AsyncConsumer) -> None:
+        self._consumer = consumer
+        self.queue = consumer.queue
+
+    @property
+    def received(self) -> int:
+        return self._consumer.received
+
+    @property
+    def buffered(self) -> int:
+        return self._consumer.buffered
+
+    def __iter__(self) -> Iterator[ReceivedMessage]:
+        return self
+
+    def __next__(self) -> ReceivedMessage:
+        try:
+            return drive(self._consumer.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def receive(self, timeout_s: float | None = None) -> ReceivedMessage | None:
+        return drive(self._consumer.receive(timeout_s))
+
+    def close(self) -> None:
+        drive(self._consumer.close())
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        drive(self._consumer.__aexit__(kind, error, trace))
+
+
+class Transaction:
+    """See atalanta.client.Transaction."""
+
+    def __init__(self, transaction: AsyncTransaction) -> None:
+        self._transaction = transaction
+
+    def open(self) -> Transaction:
+        drive(self._transaction.open())
+        return self
+
+    def send(
+        self, address: str, message: Message | ReceivedMessage, routing: str | None = None
+    ) -> None:
+        drive(self._transaction.send(address, message, routing))
+
+    def consumer(self, queue: str, selector: str | None = None, ack: str = CUMULATIVE) -> Consumer:
+        return Consumer(drive(self._transaction.consumer(queue, selector, ack)))
+
+    def commit(self, sink: Sink | None = None) -> None:
+        drive(self._transaction.commit(sink))
+
+    def rollback(self) -> None:
+        drive(self._transaction.rollback())
+
+    def close(self) -> None:
+        drive(self._transaction.close())
+
+    def __enter__(self) -> Transaction:
+        return self.open()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        drive(self._transaction.__aexit__(kind, error, trace))
+
+
+class LogView:
+    """See atalanta.client.LogView."""
+
+    def __init__(self, view: AsyncLogView) -> None:
+        self._view = view
+        self.queue = view.queue
+
+    @property
+    def incarnation(self) -> str:
+        return self._view.incarnation
+
+    @incarnation.setter
+    def incarnation(self, incarnation: str) -> None:
+        self._view.incarnation = incarnation
+
+    def position(self) -> Position:
+        return drive(self._view.position())
+
+    def plan(
+        self, start: int, max_messages: int | None = None, max_bytes: int | None = None
+    ) -> Plan:
+        return drive(self._view.plan(start, max_messages, max_bytes))
+
+    def read(
+        self, start: int, end: int, selector: str | None = None, chunk_bytes: int = CHUNK_BYTES
+    ) -> Iterator[tuple[int, ReceivedMessage]]:
+        for chunk in self.read_raw(start, end, selector, chunk_bytes):
+            yield from chunk.messages()
+
+    def read_raw(
+        self, start: int, end: int, selector: str | None = None, chunk_bytes: int = CHUNK_BYTES
+    ) -> Iterator[Chunk]:
+        view = self._view
+        session = drive(view.session())
+        under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)
+        while True:
+            chunk = drive(view.chunk(under_way))
+            if not chunk.last:
+                under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
+            yield chunk
+            if chunk.last:
+                return
+
+    def ack_through(self, group: str, epoch: int, end: int) -> int:
+        return drive(self._view.ack_through(group, epoch, end))
+
+    def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
+        return drive(self._view.lease(group, owner, ttl_ms, epoch))
+
+    def lost_ranges(self, start: int, end: int) -> list[LostRange]:
+        return drive(self._view.lost_ranges(start, end))
+
+    def seek(self, timestamp_ms: int) -> int:
+        return drive(self._view.seek(timestamp_ms))
+
+
+class Connection:
+    """See atalanta.client.Connection."""
+
+    def __init__(self, connection: asynchronous.Connection) -> None:
+        self._connection = connection
+        self.options = connection.options
+
+    @property
+    def connected(self) -> bool:
+        return self._connection.connected
+
+    @property
+    def server(self) -> Server | None:
+        return self._connection.server
+
+    @property
+    def topology(self) -> tuple[Member, ...]:
+        """As far as it was told by the last call; `refresh` reads what has come since."""
+        return self._connection.topology
+
+    @property
+    def lost_count(self) -> int:
+        return self._connection.lost_count
+
+    def refresh(self) -> None:
+        """Take in what the broker sent since the last call, without waiting."""
+        self._connection.shell.after_call()
+
+    def on_topology(self, listener: Callable[[], None]) -> None:
+        self._connection.on_topology(listener)
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        self._connection.on_lost(listener)
+
+    def on_reconnected(self, listener: Callable[[], None]) -> None:
+        self._connection.on_reconnected(listener)
+
+    def producer(
+        self, address: str, routing: str | None = None, window: int | None = None
+    ) -> Producer:
+        return Producer(drive(self._connection.producer(address, routing, window)))
+
+    def consumer(
+        self,
+        queue: str,
+        selector: str | None = None,
+        browse: bool = False,
+        ack: str = INDIVIDUAL,
+        *,
+        routing: str | None = None,
+        priority: int = 0,
+        window: int | None = None,
+    ) -> Consumer:
+        made = self._connection.consumer(
+            queue, selector, browse, ack, routing=routing, priority=priority, window=window
+        )
+        return Consumer(drive(made))
+
+    def transaction(self, sink: Sink | None = None) -> Transaction:
+        return Transaction(self._connection.transaction(sink))
+
+    def logview(self, queue: str, incarnation: str = "") -> LogView:
+        return LogView(self._connection.logview(queue, incarnation))
+
+    def create_queue(
+        self,
+        name: str,
+        address: str | None = None,
+        routing: str | None = None,
+        durable: bool = True,
+        filter: str | None = None,
+        temporary: bool = False,
+        max_consumers: int = -1,
+        purge_on_no_consumers: bool = False,
+        auto_created: bool = False,
+        ignore_existing: bool = False,
+    ) -> None:
+        made = self._connection.create_queue(
+            name,
+            address,
+            routing,
+            durable,
+            filter,
+            temporary,
+            max_consumers,
+            purge_on_no_consumers,
+            auto_created,
+            ignore_existing,
+        )
+        drive(made)
+
+    def create_shared_queue(
+        self,
+        name: str,
+        address: str,
+        routing: str | None = MULTICAST,
+        durable: bool = True,
+        filter: str | None = None,
+    ) -> None:
+        drive(self._connection.create_shared_queue(name, address, routing, durable, filter))
+
+    def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
+        drive(self._connection.create_address(address, *routing, auto_created=auto_created))
+
+    def delete_queue(self, name: str) -> None:
+        drive(self._connection.delete_queue(name))
+
+    def query_queue(self, name: str) -> QueueQueryResponseV3:
+        return drive(self._connection.query_queue(name))
+
+    def query_address(self, address: str) -> BindingQueryResponseV5:
+        return drive(self._connection.query_address(address))
+
+    def close(self) -> None:
+        drive(self._connection.close())
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close()
+
+
+async def _awaited(waiting: Any) -> None:
+    await waiting
+
+
+def connect(url: str, *, user: str | None = None, password: str | None = None) -> Connection:
+    """As atalanta.client.connect; the connection stands when this returns."""
+    shell = BlockingShell(parse_url(url, user, password))
+    connection = asynchronous.Connection(shell)
+    try:
+        drive(connection.login())
+    except BaseException:
+        shell.engine.close()
+        drive(shell.shut())
+        raise
+    return Connection(connection)

@@ -1,0 +1,206 @@
+"""The blocking shell: one socket, read and written while somebody waits. No event loop, no thread per
+connection; one daemon thread a process keeps idle connections alive (pings).
+
+Every step holds the connection's lock, so a connection may be used by several threads in turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.client.options import ClientOptions
+from atalanta.client.ready import Acknowledgement, Waiting
+from atalanta.client.shell import Shell
+from atalanta.wire.core.client_reply import Reply
+
+TICK_S: Final = 0.5
+KEEPER_PERIOD_S: Final = 5.0
+READ_BYTES: Final = 1 << 18
+
+
+class BlockingShell(Shell):
+    """`pump` is the one place where bytes move and time passes."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.lock = threading.RLock()
+        self._out: list[bytes] = []
+        self._socket: socket.socket | None = None
+        self._broken: str | None = None
+        self._is_ready = False
+        self._was_connected = False
+        self._next_tick = 0.0
+        super().__init__(options)
+
+    @property
+    def has_transport(self) -> bool:
+        """A socket is open."""
+        return self._socket is not None
+
+    # -- Shell ----------------------------------------------------------------------------------
+    async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
+        with self.lock:
+            until = None if timeout_s is None else time.monotonic() + timeout_s
+            while not reply.done:
+                left = TICK_S
+                if until is not None:
+                    left = min(left, until - time.monotonic())
+                    if left <= 0:
+                        self.after_call()
+                        return False
+                self.pump(left)
+            return True
+
+    def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
+        return Waiting(self, ask)
+
+    def after_call(self) -> None:
+        with self.lock:
+            if self._socket is not None:
+                self.pump(0.0)
+
+    def write(self, data: bytes) -> None:
+        self._out.append(data)
+
+    async def shut(self) -> None:
+        with self.lock:
+            self.closed = True
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._transfer(self._socket, 0.5 if self._out else 0.0)
+            self._close_socket()
+
+    # -- ClientEvents ---------------------------------------------------------------------------
+    def ready(self) -> None:
+        self._is_ready = True
+
+    def broken(self, why: str) -> None:
+        if self._broken is None:
+            self._broken = why
+
+    # -- moving bytes ---------------------------------------------------------------------------
+    def pump(self, timeout_s: float) -> None:
+        """Write what waits, read what came within the time; dial if there is no transport."""
+        if self.closed or self.engine.failed is not None:
+            return
+        if self._socket is None:
+            self._dial(timeout_s)
+            if self._socket is None:
+                return
+        self.engine.flush()
+        try:
+            self._transfer(self._socket, timeout_s)
+        except OSError as error:
+            self.broken(str(error))
+        self._after_transfer()
+
+    def _transfer(self, connection: socket.socket, timeout_s: float) -> None:
+        writing = bool(self._out)
+        readable, writable, _ = select.select(
+            [connection], [connection] if writing else [], [], timeout_s
+        )
+        if writable:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            sent = connection.send(data)
+            if sent < len(data):
+                self._out.insert(0, data[sent:])
+        if readable:
+            data = connection.recv(READ_BYTES)
+            if data:
+                self.engine.feed(time.monotonic_ns(), data)
+            else:
+                self.broken("closed by the broker")
+
+    def _after_transfer(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_tick:
+            self._next_tick = now + TICK_S
+            self.engine.on_timer(time.monotonic_ns())
+        if self._is_ready and not self._was_connected and self._broken is None:
+            self._was_connected = True
+            assert self.dialled is not None
+            self.policy.connected(time.monotonic_ns(), self.dialled)
+            if self.lost_count:
+                self.tell("reconnected")
+        if self._broken is not None:
+            self._end(self._broken)
+
+    def _end(self, why: str) -> None:
+        self._close_socket()
+        now_ns = time.monotonic_ns()
+        if self._was_connected:
+            self.transport_lost(now_ns, why)
+        else:
+            self.engine.lost(now_ns, why)
+            self.policy.failed(now_ns, why)
+
+    def _close_socket(self) -> None:
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            connection.close()
+
+    def _dial(self, timeout_s: float) -> None:
+        """One attempt, when its time has come."""
+        dial = self.policy.next_dial()
+        if dial is None:
+            self.give_up()
+            return
+        server, at_ns = dial
+        pause_s = (at_ns - time.monotonic_ns()) / 1e9
+        if pause_s > 0:
+            if pause_s > timeout_s:
+                time.sleep(timeout_s)
+                return
+            time.sleep(pause_s)
+        self.dialled = server
+        try:
+            connection = socket.create_connection(
+                (server.host, server.port), self.options.connection_timeout_ms / 1000
+            )
+        except OSError as error:
+            self.policy.failed(time.monotonic_ns(), str(error))
+            return
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(False)
+        self._socket = connection
+        self._out.clear()
+        self._broken = None
+        self._is_ready = False
+        self._was_connected = False
+        self.engine.start(time.monotonic_ns())
+        keep_alive(self)
+
+
+_kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()
+_keeper_process = 0
+
+
+def keep_alive(shell: BlockingShell) -> None:
+    """Have pings sent while nobody uses the connection. Threads do not survive a fork: one a process."""
+    global _keeper_process
+    if _keeper_process != os.getpid():
+        _keeper_process = os.getpid()
+        _kept.clear()
+        threading.Thread(target=_keep, name="atalanta-pings", daemon=True).start()
+    _kept.add(shell)
+
+
+def _keep() -> None:
+    while True:
+        time.sleep(KEEPER_PERIOD_S)
+        for shell in list(_kept):
+            if shell.lock.acquire(blocking=False):
+                try:
+                    if not shell.closed and shell.has_transport:
+                        shell.pump(0.0)
+                finally:
+                    shell.lock.release()
+

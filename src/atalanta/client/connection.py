@@ -1,0 +1,368 @@
+"""A connection to a broker, or to a cluster of them one node at a time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
+from atalanta.client.logview import LogView
+from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
+from atalanta.client.producer import Encoder, Producer
+from atalanta.client.transaction import Sink, Transaction
+from atalanta.wire.core.client_errors import (
+    ClientError,
+    Closed,
+    LogViewUnsupported,
+    QueueDoesNotExist,
+    QueueExists,
+)
+from atalanta.wire.core.client_request import REPEAT
+from atalanta.wire.core.client_settings import SessionSettings
+from atalanta.wire.core.client_topology import Member
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_query import (
+    BindingQuery,
+    BindingQueryResponseV5,
+    QueueQuery,
+    QueueQueryResponseV3,
+)
+from atalanta.wire.core.packets_queue import (
+    CreateAddress,
+    CreateQueueV2,
+    CreateSharedQueueV2,
+    DeleteQueue,
+)
+from atalanta.wire.core.packets_session import UniqueAddMetadata
+
+if TYPE_CHECKING:
+    from atalanta.client.options import Server
+    from atalanta.client.shell import Shell
+    from atalanta.wire.core.client_session import ClientSession
+
+LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
+NO_ROUTING: Final = -1
+QUEUE_DOES_NOT_EXIST: Final = 100
+QUEUE_EXISTS: Final = 101
+ADDRESS_EXISTS: Final = 120
+# What the JMS client puts before a name that is a reply address, and the routing it stands for.
+PREFIXES: Final = {
+    "queue://": ANYCAST,
+    "temp-queue://": ANYCAST,
+    "topic://": MULTICAST,
+    "temp-topic://": MULTICAST,
+}
+Answer = TypeVar("Answer", bound=Packet)
+
+
+class Connection:
+    """Made by `connect`. Producers and consumers share its one TCP connection.
+
+    Admin calls, producers and log views share a session, consumers another; every transaction has
+    its own. Errors: ClientError and its subclasses; a broker's refusal is a BrokerRefused.
+    """
+
+    def __init__(self, shell: Shell) -> None:
+        self.shell = shell
+        self.options = shell.options
+        self.session = shell.engine.session(self._settings(transacted=False))
+        self._consuming: ClientSession | None = None
+        self._log_view: bool | None = None
+
+    async def login(self) -> None:
+        """Waits for the first session; `connect` calls it."""
+        await self.shell.answer(self.session.opened)
+        if self.options.client_id is not None:
+            # As the JMS client claims its client id: one connection at a time may have it.
+            packet = UniqueAddMetadata("jms-client-id", self.options.client_id, True)
+            await self.shell.answer(self.session.request(packet))
+
+    # -- state ----------------------------------------------------------------------------------
+    @property
+    def connected(self) -> bool:
+        """Whether a TCP connection stands right now."""
+        return self.shell.engine.connected
+
+    @property
+    def server(self) -> Server | None:
+        """Host and port of the current (or last) TCP connection."""
+        return self.shell.server
+
+    @property
+    def topology(self) -> tuple[Member, ...]:
+        """The members of the cluster as the broker told them, sorted by node id."""
+        members = self.shell.engine.topology
+        return tuple(members[node_id] for node_id in sorted(members))
+
+    @property
+    def lost_count(self) -> int:
+        """How often the TCP connection was lost."""
+        return self.shell.lost_count
+
+    def on_topology(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever `topology` may have changed."""
+        self.shell.listeners.setdefault("topology", []).append(listener)
+
+    def on_lost(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever the TCP connection was lost."""
+        self.shell.listeners.setdefault("lost", []).append(listener)
+
+    def on_reconnected(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever it came back and every session is there again."""
+        self.shell.listeners.setdefault("reconnected", []).append(listener)
+
+    # -- sending and receiving ------------------------------------------------------------------
+    async def producer(
+        self, address: str, routing: str | None = None, window: int | None = None
+    ) -> Producer:
+        """Sends to `address`; made there if it does not exist and `routing` says as what.
+
+        A prefix as in `reply_to` (queue://, topic://, temp-queue://) counts as routing. `window`:
+        unconfirmed messages at most, default the URL's sendWindow.
+        """
+        name, routing = await self.destination(address, routing)
+        engine = self.session.producer(name)
+        automatic_ids = self.options.reconnect_attempts != 0
+        encoder = Encoder(name, routing, automatic_ids)
+        window = self.options.send_window if window is None else window
+        if window < 1:
+            raise ValueError(f"a window of {window} messages")
+        self.shell.after_call()
+        return Producer(self.shell, engine, encoder, window)
+
+    async def consumer(
+        self,
+        queue: str,
+        selector: str | None = None,
+        browse: bool = False,
+        ack: str = INDIVIDUAL,
+        *,
+        routing: str | None = None,
+        priority: int = 0,
+        window: int | None = None,
+    ) -> Consumer:
+        """Receives from `queue` or `address::queue`; made there if it does not exist (anycast,
+        unless `routing` says otherwise) and both sides allow it. `window`: bytes the broker sends
+        ahead, default the URL's consumerWindowSize.
+        """
+        if self._consuming is None:
+            self._consuming = await self.open_session(transacted=False)
+        return await self.open_consumer(
+            self._consuming, queue, selector, browse, ack, routing, priority, window
+        )
+
+    async def open_consumer(
+        self,
+        session: ClientSession,
+        queue: str,
+        selector: str | None = None,
+        browse: bool = False,
+        ack: str = INDIVIDUAL,
+        routing: str | None = None,
+        priority: int = 0,
+        window: int | None = None,
+    ) -> Consumer:
+        """As `consumer`, in a session of one's own."""
+        if ack not in ACKNOWLEDGE_MODES:
+            raise ValueError(f"ack={ack!r} is none of {', '.join(ACKNOWLEDGE_MODES)}")
+        for prefix, kind in PREFIXES.items():
+            if queue.startswith(prefix):
+                queue, routing = queue.removeprefix(prefix), routing or kind
+        found = await self.query_queue(queue)
+        if not found.exists:
+            if not (found.auto_create_queues and self.options.auto_create_queues) or browse:
+                raise QueueDoesNotExist(f"queue {queue} does not exist", QUEUE_DOES_NOT_EXIST)
+            await self._auto_create_queue(queue, routing)
+        bytes_ahead = self.options.consumer_window_size if window is None else window
+        session.start()
+        consumer, created = session.consumer(queue, selector, browse, priority, bytes_ahead)
+        await self.shell.answer(created)
+        return Consumer(self.shell, consumer, ack)
+
+    def transaction(self, sink: Sink | None = None) -> Transaction:
+        """`async with connection.transaction() as tx: await tx.send(address, message)`.
+
+        `sink`: see Transaction.commit.
+        """
+        return Transaction(self, sink)
+
+    def logview(self, queue: str, incarnation: str = "") -> LogView:
+        """Read `queue` by sequence. LogViewUnsupported comes with the first call if the node is no
+        Atalanta node.
+        """
+        return LogView(self, queue, incarnation)
+
+    # -- administration -------------------------------------------------------------------------
+    async def create_queue(
+        self,
+        name: str,
+        address: str | None = None,
+        routing: str | None = None,
+        durable: bool = True,
+        filter: str | None = None,
+        temporary: bool = False,
+        max_consumers: int = -1,
+        purge_on_no_consumers: bool = False,
+        auto_created: bool = False,
+        ignore_existing: bool = False,
+    ) -> None:
+        """A queue of `address` (default: of its own name). A temporary one ends with the connection,
+        and is made again when that comes back. QueueExists if it exists, unless `ignore_existing`.
+        """
+        session = self.session
+        packet = CreateQueueV2(
+            name if address is None else address,
+            name,
+            filter,
+            durable and not temporary,
+            temporary,
+            True,
+            auto_created,
+            _routing_number(routing),
+            max_consumers,
+            purge_on_no_consumers,
+        )
+        try:
+            await self.shell.answer(session.request(packet, REPEAT, QUEUE_EXISTS))
+        except QueueExists:
+            if not ignore_existing:
+                raise
+        if temporary:
+            session.keep_temporary(name, packet)
+
+    async def create_shared_queue(
+        self,
+        name: str,
+        address: str,
+        routing: str | None = MULTICAST,
+        durable: bool = True,
+        filter: str | None = None,
+    ) -> None:
+        """A queue that may exist already if it is alike (shared subscriptions of JMS 2)."""
+        packet = CreateSharedQueueV2(
+            address, name, filter, durable, _routing_number(routing), True
+        )
+        await self.shell.answer(self.session.request(packet))
+
+    async def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
+        """An address with routing types "anycast", "multicast" or both (default multicast)."""
+        numbers = [_routing_number(name) for name in routing or (MULTICAST,)]
+        packet = CreateAddress(address, numbers, True, auto_created)
+        await self.shell.answer(self.session.request(packet, REPEAT, ADDRESS_EXISTS))
+
+    async def delete_queue(self, name: str) -> None:
+        """With the messages in it. Refused (IllegalState) while it has consumers."""
+        session = self.session
+        session.temporary.pop(name, None)
+        await self.shell.answer(session.request(DeleteQueue(name), REPEAT, QUEUE_DOES_NOT_EXIST))
+
+    async def query_queue(self, name: str) -> QueueQueryResponseV3:
+        """What the broker knows of a queue; look at `exists` first."""
+        return await self._ask(QueueQuery(name), QueueQueryResponseV3)
+
+    async def query_address(self, address: str) -> BindingQueryResponseV5:
+        """What the broker knows of an address; look at `exists` first. In a cluster the queues of
+        other nodes are listed too, as queue name plus node id.
+        """
+        return await self._ask(BindingQuery(address), BindingQueryResponseV5)
+
+    async def close(self) -> None:
+        """Ends it all. Messages received and not acknowledged go back to their queues."""
+        if self.shell.closed:
+            return
+        self.shell.closed = True
+        if self.connected:
+            try:
+                for session in list(self.shell.engine.sessions.values()):
+                    await self.shell.wait(session.close(), 5.0)
+            except ClientError:
+                pass  # the transport went meanwhile: the broker cleans up by itself
+        self.shell.engine.close()
+        await self.shell.shut()
+
+    async def __aenter__(self) -> Connection:
+        return self
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        await self.close()
+
+    # -- for the other classes of this package --------------------------------------------------
+    async def open_session(self, transacted: bool) -> ClientSession:
+        """A further session of this connection."""
+        session = self.shell.engine.session(self._settings(transacted))
+        self.shell.after_call()
+        await self.shell.answer(session.opened)
+        return session
+
+    async def destination(self, address: str, routing: str | None) -> tuple[str, str | None]:
+        """Name and routing type; the address is made if it is not there and may be."""
+        for prefix, kind in PREFIXES.items():
+            if address.startswith(prefix):
+                address, routing = address.removeprefix(prefix), routing or kind
+        if routing is None:
+            return address, None
+        number = _routing_number(routing)
+        found = await self.query_address(address)
+        if found.exists:
+            return address, routing
+        if number == ROUTING_NAMES.index(ANYCAST) and self.options.auto_create_queues:
+            if found.auto_create_queues:
+                await self.create_queue(
+                    address, routing=routing, auto_created=True, ignore_existing=True
+                )
+        elif found.auto_create_addresses and self.options.auto_create_addresses:
+            await self.create_address(address, routing, auto_created=True)
+        return address, routing
+
+    async def require_log_view(self) -> None:
+        """LogViewUnsupported, naming the node, unless the broker is an Atalanta node."""
+        if self._log_view is None:
+            self._log_view = (await self.query_address(LOG_VIEW_ADDRESS)).exists
+        if not self._log_view:
+            node = str(self.server)
+            raise LogViewUnsupported(
+                f"{node} is no Atalanta node: it has no log view, which Spark reads through", node
+            )
+
+    async def _auto_create_queue(self, queue: str, routing: str | None) -> None:
+        address, separator, name = queue.partition("::")
+        if routing is None:
+            routing = ANYCAST
+            if separator:
+                found = await self.query_address(address)
+                if found.exists and not found.supports_anycast:
+                    routing = MULTICAST
+        await self.create_queue(
+            name or address, address, routing, auto_created=True, ignore_existing=True
+        )
+
+    async def _ask(self, packet: Packet, kind: type[Answer]) -> Answer:
+        answer = await self.shell.answer(self.session.request(packet))
+        if not isinstance(answer, kind):
+            raise ClientError(f"the broker answered with {answer!r}, not with a {kind.__name__}")
+        return answer
+
+    def _settings(self, transacted: bool) -> SessionSettings:
+        options = self.options
+        return SessionSettings(
+            name=str(uuid.uuid4()),
+            user=options.user,
+            password=options.password,
+            auto_commit_sends=not transacted,
+            auto_commit_acks=not transacted,
+            min_large_message_size=options.min_large_message_size,
+            large_message_max=options.large_message_max_bytes,
+            producer_window=options.producer_window_size,
+        )
+
+
+def _routing_number(routing: str | None) -> int:
+    if routing is None:
+        return NO_ROUTING
+    if routing not in ROUTING_NAMES:
+        raise ValueError(f"routing={routing!r} is neither 'anycast' nor 'multicast'")
+    return ROUTING_NAMES.index(routing)
+
+
+__all__ = ["Closed", "Connection"]

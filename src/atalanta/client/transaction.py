@@ -1,0 +1,121 @@
+"""Sends and acknowledgements that happen together or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.client.consumer import CUMULATIVE, Consumer
+from atalanta.client.message import Message, ReceivedMessage
+from atalanta.client.producer import Encoder, outgoing
+from atalanta.wire.core.client_errors import Closed, TransactionRolledBack
+from atalanta.wire.core.client_producer import ClientProducer
+from atalanta.wire.core.client_session import ClientSession
+from atalanta.wire.core.packets_logview import LogCommit
+
+if TYPE_CHECKING:
+    from atalanta.client.connection import Connection
+
+Sink = tuple[str, int, int]
+
+
+class Transaction:
+    """A session of its own; after a commit or rollback the next transaction begins by itself.
+
+    As a context manager it commits at the end of the block, rolls back when the block raises, and
+    is closed after that. A lost connection takes the transaction with it: TransactionRolledBack,
+    or TransactionOutcomeUnknown when it was lost during the commit.
+    """
+
+    def __init__(self, connection: Connection, sink: Sink | None) -> None:
+        self._connection = connection
+        self._shell = connection.shell
+        self._sink = sink
+        self._session: ClientSession | None = None
+        self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
+
+    async def open(self) -> Transaction:
+        """Makes the session; `async with` does it by itself."""
+        if self._session is None:
+            self._session = await self._connection.open_session(transacted=True)
+        return self
+
+    @property
+    def session(self) -> ClientSession:
+        """The engine's session. Closed: there is none (any more)."""
+        if self._session is None:
+            raise Closed("the transaction is not open")
+        return self._session
+
+    async def send(
+        self, address: str, message: Message | ReceivedMessage, routing: str | None = None
+    ) -> None:
+        """Part of the transaction; waits only while the broker gives no credits. `routing` as for
+        Connection.producer, looked at with the first message to an address.
+        """
+        known = self._producers.get(address)
+        if known is None:
+            name, routing = await self._connection.destination(address, routing)
+            known = (self.session.producer(name), Encoder(name, routing, False))
+            self._producers[address] = known
+        producer, encoder = known
+        message = outgoing(message)
+        producer.send(message.body, encoder.head(message), False)
+        if producer.credits.waiting:
+            await self._shell.answer(producer.credits.empty())
+        if producer.errors:
+            raise producer.errors.pop(0)
+
+    async def consumer(
+        self, queue: str, selector: str | None = None, ack: str = CUMULATIVE
+    ) -> Consumer:
+        """Its acknowledgements are part of the transaction; a rollback gives its messages back."""
+        return await self._connection.open_consumer(self.session, queue, selector, ack=ack)
+
+    async def commit(self, sink: Sink | None = None) -> None:
+        """Everything happens. `sink` (query, batch, partition): under a durable id, with which it
+        can happen only once: DuplicateId says that it had happened before (log view, LOG_COMMIT).
+        """
+        session = self.session
+        sink = self._sink if sink is None else sink
+        for producer, _ in self._producers.values():
+            if producer.errors:
+                raise producer.errors.pop(0)
+        if sink is None:
+            await self._shell.answer(session.commit())
+            return
+        await self._connection.require_log_view()
+        query, batch, partition = sink
+        correlation = session.next_correlation()
+        packet = LogCommit(correlation, query, batch, partition)
+        await self._shell.answer(session.commit_by(packet, correlation))
+
+    async def rollback(self) -> None:
+        """Nothing of it happens; received messages go back to their queues."""
+        session = self.session
+        started = session.started
+        if started and not session.rolled_back:
+            await self._shell.answer(session.stop())
+        await self._shell.answer(session.rollback())
+        if started:
+            session.start()
+            self._shell.after_call()
+
+    async def close(self) -> None:
+        """Ends the session; what was not committed is rolled back by the broker."""
+        session = self._session
+        self._session = None
+        self._producers.clear()
+        if session is not None:
+            await self._shell.answer(session.close())
+
+    async def __aenter__(self) -> Transaction:
+        return await self.open()
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if kind is None:
+                await self.commit()
+            elif self._session is not None and not isinstance(error, TransactionRolledBack):
+                await self.rollback()
+        finally:
+            await self.close()

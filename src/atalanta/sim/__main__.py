@@ -1,0 +1,50 @@
+"""`python -m atalanta.sim --seed 42 [--count 200] [--nodes 3] [--seconds 12] [--hours 1]`: rehearse a cluster.
+
+Prints one line a run (or only the sum for many); a broken promise prints the command that replays it and the last events.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from atalanta.sim.ledger import Violation
+from atalanta.sim.scenario import Scenario, story_of
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(prog="python -m atalanta.sim", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="the first seed")
+    parser.add_argument("--count", type=int, default=1, help="how many seeds")
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=12.0, help="virtual seconds under load")
+    parser.add_argument("--hours", type=float, default=0.0, help="the same in hours")
+    parser.add_argument("--calm", action="store_true", help="without faults")
+    options = parser.parse_args(arguments)
+    seconds = options.hours * 3600 or options.seconds
+    failed = 0
+    for seed in range(options.seed, options.seed + options.count):
+        scenario = Scenario(seed, options.nodes, seconds, not options.calm)
+        try:
+            outcome = scenario.run()
+        except (Violation, AssertionError) as violation:
+            failed += 1
+            print(f"seed {seed}: BROKEN PROMISE: {violation}")
+            print(
+                f"  replay: python -m atalanta.sim --seed {seed} --nodes {options.nodes} --seconds {seconds:g}"
+            )
+            for line in story_of(scenario, ""):
+                print(f"  {line}")
+            continue
+        print(
+            f"seed {seed}: {outcome.virtual_seconds:.0f} virtual s, {outcome.steps} steps,"
+            f" {outcome.confirmed} confirmed, {outcome.crashes} crashes,"
+            f" {outcome.redeliveries} redeliveries, digest {outcome.digest[:16]}"
+        )
+    print(f"{options.count - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Every option does what its description says of it: it is used, or it is listed as without effect."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import pytest
+
+from atalanta.cluster.config import (
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    DiscoveryGroupConfig,
+)
+from atalanta.kernel.config import BrokerConfig, QueueConfig
+from atalanta.kernel.settings import AddressSettings
+from atalanta.kernel.wildcard import WildcardConfiguration
+from atalanta.store.options import JournalOptions
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from tests.source_tree import product
+
+DESCRIBED: list[type[Any]] = [
+    BrokerConfig,
+    QueueConfig,
+    AddressSettings,
+    WildcardConfiguration,
+    JournalOptions,
+    AcceptorConfig,
+    ConnectorConfig,
+    BroadcastGroupConfig,
+    DiscoveryGroupConfig,
+    ClusterConnectionConfig,
+]
+
+
+# Names of options that other things have, too.
+SHARED = {"local_bind_port", "client_id"}
+
+
+@cache
+def attributes_by_module() -> dict[str, frozenset[str]]:
+    """Module -> names it reads as `x.name`."""
+    found: dict[str, frozenset[str]] = {}
+    for source in product():
+        found[source.module] = frozenset(
+            node.attr
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        )
+    return found
+
+
+def read_attributes(without: str) -> set[str]:
+    """Names read anywhere in the package but in the module that declares them."""
+    modules = attributes_by_module()
+    return {name for module in modules if module != without for name in modules[module]}
+
+
+@pytest.mark.parametrize("described", DESCRIBED)
+def test_supported_options_are_used(described: type[Any]) -> None:
+    module = described.__module__.removeprefix("atalanta.")
+    used = read_attributes(module)
+    if described in (QueueConfig, JournalOptions):
+        # Their own methods turn them into what the kernel and the store take.
+        used |= read_attributes("")
+    silent = [
+        entry.name
+        for entry in fields(described)
+        if entry.metadata and entry.metadata["supported"] and entry.name not in used
+    ]
+    assert not silent, f"nobody reads {silent}: use them, or declare them supported=False"
+
+
+@pytest.mark.parametrize("described", DESCRIBED)
+def test_options_without_effect_are_not_used(described: type[Any]) -> None:
+    if described is QueueConfig:
+        return  # its names are those of queue attributes in other places
+    used = read_attributes(described.__module__.removeprefix("atalanta."))
+    used_after_all = [
+        entry.name
+        for entry in fields(described)
+        if entry.metadata and not entry.metadata["supported"] and entry.name in used - SHARED
+    ]
+    assert not used_after_all, f"declared supported=False, but read: {used_after_all}"

@@ -1,0 +1,126 @@
+"""One packet of every type that the codec knows, with a value in every field."""
+
+from __future__ import annotations
+
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.wire.core import codec
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_chunk import ChunkWriter
+from atalanta.wire.core.packets_layout import (
+    BLOB,
+    BOOL,
+    BOOL_NULLABLE,
+    INT8,
+    INT8_LIST,
+    INT32,
+    INT32_NULLABLE,
+    INT64,
+    INT64_NULLABLE,
+    LOST_LIST,
+    REST,
+    SIMPLE,
+    SIMPLE_LIST,
+    SIMPLE_NULLABLE,
+    TEXT,
+    TEXT_NULLABLE,
+    TRANSPORT_NULLABLE,
+    XID,
+    XID_LIST,
+)
+from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.packets_message import (
+    ReceiveContinuation,
+    ReceiveLargeMessage,
+    ReceiveMessage,
+    SendContinuation,
+    SendLargeMessage,
+    SendMessage,
+)
+from atalanta.wire.core.packets_topology import (
+    ClusterTopology,
+    ClusterTopologyV2,
+    ClusterTopologyV3,
+    ClusterTopologyV4,
+)
+from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.transport import TransportConfiguration
+
+
+def sample_message(body: bytes = b"a body") -> Message:
+    message = Message.create("orders", body, 4, True, 1_700_000_000_000, 7)
+    message.id = 4711
+    message.user_id = bytes(range(16))
+    message.put_property("_AMQ_ROUTING_TYPE", Byte(1))
+    message.put_property("carrier", "UA")
+    return message
+
+
+def sample_transport() -> TransportConfiguration:
+    transport = TransportConfiguration.tcp("netty-connector", "127.0.0.1", 61616)
+    transport.put("tcpNoDelay", True)
+    transport.put("batchDelay", 12)
+    transport.put("big", 1 << 40)
+    return transport
+
+
+def sample_values() -> dict[int, object]:
+    """A value for each kind of field."""
+    xid = Xid(5, b"branch", b"global")
+    return {
+        BOOL: True,
+        INT8: -3,
+        INT32: 70_000,
+        INT64: -(1 << 40),
+        SIMPLE: "a queue",
+        SIMPLE_NULLABLE: "a > 3",
+        TEXT: "some longer text, ä",
+        TEXT_NULLABLE: "short",
+        BOOL_NULLABLE: True,
+        INT32_NULLABLE: 17,
+        INT64_NULLABLE: 1 << 50,
+        TRANSPORT_NULLABLE: sample_transport(),
+        BLOB: b"\x00\x01\x02",
+        XID: xid,
+        SIMPLE_LIST: ["a", "bb"],
+        INT8_LIST: [0, 1],
+        XID_LIST: [xid, Xid(6, b"", b"g")],
+        LOST_LIST: [LostRange(3, 9, "expired")],
+        REST: b"rest",
+    }
+
+
+def table_packets() -> list[Packet]:
+    """One of every packet that a layout describes."""
+    values = sample_values()
+    made: list[Packet] = []
+    for layout in codec.LAYOUTS.values():
+        arguments = [values[field.kind] for field in layout.fields]
+        made.append(layout.made(*arguments))
+    return made
+
+
+def other_packets() -> list[Packet]:
+    """One of every packet that is written by hand."""
+    chunk = ChunkWriter()
+    chunk.add(41, 0, sample_message())
+    chunk.add(42, 2, sample_message(b""))
+    transport = sample_transport()
+    return [
+        SendMessage(sample_message(), True, -5, 3),
+        SendLargeMessage(sample_message(b"")),
+        SendContinuation(b"piece", True, -1, True, -6, 3),
+        SendContinuation(b"last", False, 1000, True, -7, 3),
+        ReceiveMessage(sample_message(), 2, 1),
+        ReceiveLargeMessage(sample_message(b""), 2, 1, 250_000),
+        ReceiveContinuation(b"piece", True, 2),
+        ClusterTopology(False, "node", 0, transport, None, True),
+        ClusterTopologyV2(True, "node", 12),
+        ClusterTopologyV3(False, "node", 12, None, transport, False, "group", "scale"),
+        ClusterTopologyV4(False, "node", 12, transport, transport, True, "group", None, 136),
+        chunk.response(9, 42, True),
+    ]
+
+
+def all_packets() -> list[Packet]:
+    return table_packets() + other_packets()
