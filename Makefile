@@ -58,7 +58,7 @@ $(STAMPS)/sources: look-at-sources $(STAMPS)/created
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(STAMPS)/installed: $(STAMPS)/sources $(STAMPS)/demo
-	@echo "installing atalanta (compiling it where a C compiler is here)"
+	@echo "installing atalanta (compiled where a C compiler is here: some minutes)"
 	@$(PIP) --no-deps --no-build-isolation --force-reinstall . || { \
 	 echo "atalanta could not be built; more with: make setup V=1" >&2; exit 1; }
 	@$(PYTHON) tools/compiled.py || true
@@ -75,12 +75,12 @@ clean-build:  ## forgets the built package, so that the next set-up builds it an
 
 .PHONY: demo
 demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the short form
-	@$(PYTHON) examples/flights/demo.py
+	@$(PYTHON) -m examples.flights
 
 .PHONY: check
 check: $(STAMPS)/dev  ## lint and types
 	@$(PYTHON) -m ruff check .
-	@$(PYTHON) -m mypy src tests tools
+	@$(PYTHON) -m mypy src tests tools examples
 
 .PHONY: interop
 interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)

@@ -46,7 +46,7 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
 
         options = ["--config-file", str(ROOT / "pyproject.toml")]
-        made = list(mypycify([*options, *modules], opt_level="3", debug_level="0"))
+        made = list(mypycify([*options, *modules], opt_level="2", debug_level="0"))
     except (ImportError, SystemExit) as error:
         return fall_back(f"mypyc did not accept the sources ({error})")
     for extension in made:

@@ -8,6 +8,7 @@ algebra and membership tests do not depend on the order and are free.
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 ORDERED_BY_ARGUMENT = {"list", "tuple", "iter", "enumerate", "map", "filter", "zip", "reversed"}
@@ -77,9 +78,9 @@ class Finder:
 
     def _own_nodes(self, scope: ast.AST) -> Iterator[ast.AST]:
         """Descendants of `scope` that belong to it, nested functions themselves but not inside."""
-        waiting = list(ast.iter_child_nodes(scope))
+        waiting = deque(ast.iter_child_nodes(scope))
         while waiting:
-            node = waiting.pop(0)
+            node = waiting.popleft()
             yield node
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
                 waiting.extend(ast.iter_child_nodes(node))

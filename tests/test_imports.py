@@ -49,7 +49,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "lxml": {"config"},
     "rich": {"cli", "sim"},
     "typer": {"cli"},
-    "uvloop": {"runtime"},
+    "uvloop": {"runtime", "client"},
     "pyspark": {"spark"},
     "pandas": {"spark"},
     "pyarrow": {"spark"},

@@ -22,6 +22,8 @@ from examples.flights.spark_driver import SparkFailed
 from examples.flights.summary import print_summary
 
 FAILED, DIFFERENT, INTERRUPTED = 1, 2, 130
+# Of the table, where there is no terminal.
+PLAIN_WIDTH = 120
 # Their text says it all.
 EXPECTED = (NodeFailed, SparkFailed, FileNotFoundError, ValueError)
 
@@ -29,6 +31,8 @@ EXPECTED = (NodeFailed, SparkFailed, FileNotFoundError, ValueError)
 def main() -> int:
     """The exit status: 0 everything agrees, 2 something does not, 1 the run failed."""
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=PLAIN_WIDTH)
     out = Path(os.environ.get("OUT", "demo-out")).absolute()
     count = os.environ.get("FLIGHTS", "")
     if count and not count.isdigit():
@@ -46,7 +50,7 @@ def main() -> int:
         for cause in causes(failure):
             if not isinstance(cause, EXPECTED):
                 traceback.print_exception(cause)
-            console.print(f"the demo failed: {cause}", style="red", markup=False)
+            console.print(f"the demo failed: {cause}", style="red", markup=False, soft_wrap=True)
         return FAILED
     print_summary(console, report, out)
     return 0 if report.ok else DIFFERENT

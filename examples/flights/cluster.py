@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shutil
 import socket
 import sys
@@ -56,16 +55,16 @@ class Node:
 
     async def kill(self) -> None:
         """SIGKILL."""
-        if self._child is not None:
-            await self._child.kill()
-            self._child = None
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
         await self._stop_reader()
 
     async def stop(self) -> None:
         """SIGTERM: the node leaves the cluster and ends by itself."""
-        if self._child is not None:
-            await self._child.terminate(STOP_S)
-            self._child = None
+        child, self._child = self._child, None
+        if child is not None:
+            await child.terminate(STOP_S)
         await self._stop_reader()
 
     async def failed(self) -> None:
@@ -80,10 +79,9 @@ class Node:
             await asyncio.sleep(0.1)
 
     async def _stop_reader(self) -> None:
+        """Reads to the end of the pipe, so that nothing of the process is left open."""
         if self._reader is not None:
-            self._reader.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._reader
+            await self._reader
             self._reader = None
 
 

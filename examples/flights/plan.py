@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 MAX_BATCH_ROWS = 24_000
-MIN_BATCH_ROWS = 200
+MIN_BATCH_ROWS = 400
 # A batch is at most this part of all rows, so that the short forms have something to kill, too.
-BATCHES = 12
+BATCHES = 10
 # The producers are at most this part of all rows ahead of the archive.
 AHEAD_PART = 0.25
 # A run is at least this many leads long, if that is more than a day each.

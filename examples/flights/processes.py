@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import ctypes
 import os
 import signal
@@ -39,8 +40,13 @@ class Child:
     async def kill(self) -> None:
         """SIGKILL for the process group, then for whoever of the session is left; returns when all are gone."""
         kill_group(self.pid)
-        await self.process.wait()
+        # Before `wait`, which in asyncio waits for the pipes to be closed by everybody, too.
         await asyncio.to_thread(sweep_session, self.pid)
+        await self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+            with contextlib.suppress(ConnectionError):
+                await self.process.stdin.wait_closed()
         _living.pop(self.pid, None)
 
     async def terminate(self, patience_s: float) -> int:

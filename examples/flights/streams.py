@@ -50,6 +50,11 @@ CHECKPOINTS = "checkpoints"
 PROGRESS = "progress "
 LOOK_S = 0.25
 TRIGGER = "250 milliseconds"
+SPARK_SETTINGS = {
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+    # A short life on two cores: the second compiler and a parallel collector cost more than they give.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
 
 FLIGHT = StructType(
     [
@@ -176,10 +181,14 @@ class Reporter:
         self.seen: dict[str, int] = {}
 
     def look(self) -> None:
-        """Prints what is new. An exception of a query is raised here."""
+        """Prints what is new."""
         for query in self.queries:
             for progress in query.recentProgress:
                 self.show(query.name or "", progress)
+
+    def check(self) -> None:
+        """Raises the exception of a query that has ended."""
+        for query in self.queries:
             if not query.isActive:
                 failure = query.exception()
                 raise failure if failure is not None else RuntimeError(f"query {query.name} ended")
@@ -214,12 +223,13 @@ def main() -> None:
     settings = Settings(**json.loads(sys.argv[1]))
     stop = threading.Event()
     threading.Thread(target=wait_for_word, args=(stop,), daemon=True).start()
-    spark = atalanta.spark.session(settings.master, "flights", {"spark.sql.streaming.numRecentProgressUpdates": "20"})
+    spark = atalanta.spark.session(settings.master, "flights", SPARK_SETTINGS)
     queries = [make(spark, settings) for make in (archive_query, delays_query, windows_query)]
     reporter = Reporter(queries)
     print("started", flush=True)
     while not stop.wait(LOOK_S):
         reporter.look()
+        reporter.check()
     for query in queries:
         query.stop()
     reporter.look()

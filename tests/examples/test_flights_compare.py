@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,6 +14,14 @@ from examples.flights.oracle import Oracle, expected
 
 def failed(checks: list[compare.Check]) -> dict[str, compare.Check]:
     return {check.name: check for check in checks if not check.ok}
+
+
+def with_value(rows: pd.DataFrame, column: str, value: object) -> pd.DataFrame:
+    """A copy with one other value, in the eighth row."""
+    changed: Any = rows.copy()
+    changed.loc[7, column] = value
+    assert isinstance(changed, pd.DataFrame)
+    return changed
 
 
 def test_the_oracle_of_all_flights(flights: pd.DataFrame) -> None:
@@ -53,8 +62,7 @@ def test_one_lost_and_one_doubled_do_not_cancel_out(small: Oracle) -> None:
 
 @pytest.mark.parametrize(("column", "value"), [("dep_delay", 999), ("tailnum", "N0"), ("arr_time", pd.NA)])
 def test_a_changed_value_is_noticed(small: Oracle, column: str, value: object) -> None:
-    changed = small.flights.copy()
-    changed.loc[7, column] = value  # type: ignore[call-overload]
+    changed = with_value(small.flights, column, value)
     assert failed(compare.compare_archive(small, changed))["archive: flights"].wrong == 1
 
 
@@ -68,8 +76,7 @@ def test_windows(small: Oracle) -> None:
     assert not failed(compare.compare_windows(small, small.windows))
     twice = pd.concat([small.windows, small.windows.iloc[[3]]])
     assert failed(compare.compare_windows(small, twice))["windows: carrier and hour"].duplicated == 1
-    fewer = small.windows.copy()
-    fewer.loc[3, "flights"] -= 1
+    fewer = with_value(small.windows, "flights", 0)
     wrong = failed(compare.compare_windows(small, fewer))
     assert wrong["windows: carrier and hour"].wrong == 1
     assert "windows: sum of flights" in wrong

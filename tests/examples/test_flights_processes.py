@@ -55,6 +55,7 @@ def test_kill_ends_the_whole_session(tmp_path: Path) -> None:
         assert sorted(session_members(child.pid)) == sorted([child.pid, grandchild])
         assert os.getpgid(grandchild) != child.pid
         await child.kill()
+        assert await child.process.stdout.read() == b""
         assert not alive(grandchild)
         assert not child.running
 
@@ -68,7 +69,9 @@ def test_terminate_waits_for_a_graceful_end(tmp_path: Path) -> None:
         child = await start_child("polite", [sys.executable, "-c", program], tmp_path / "log", tmp_path)
         assert child.process.stdout is not None
         await child.process.stdout.readline()
-        return await child.terminate(10.0)
+        status = await child.terminate(10.0)
+        await child.process.stdout.read()
+        return status
 
     assert asyncio.run(scenario()) == 7
 

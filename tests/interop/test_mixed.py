@@ -59,7 +59,7 @@ class Client:
     ) -> str:
         """A consumer on a connection of its own, acknowledging each message before the next."""
         connection = self._open(node, "blockOnAcknowledge=true&" + options)
-        return self.jms.consumer(f"{connection}.c", connection, source, selector)
+        return self.jms.consumer(f"{connection}.c", connection, source, selector, "each")
 
     def producer(self, node: BrokerProcess, target: str, options: str = "") -> str:
         """A producer on a connection of its own."""
@@ -98,10 +98,24 @@ class Client:
         until("a probe arrives", arrived)
         self.jms.receive(consumer, 1000, 300)
 
-    def numbers(self, consumers: list[str], count: int) -> list[list[int]]:
-        """What each consumer gets until `count` have come, and a little longer; no probes."""
-        got = self.jms.collect(consumers, count)
-        return [[int(t) for t in texts if not t.startswith("-1")] for texts in got]
+    def numbers(
+        self, consumers: list[str], count: int, redeliveries: bool = False
+    ) -> list[list[int]]:
+        """What each consumer gets until `count` have come, and a little longer; no probes.
+
+        With `redeliveries` a repeat that is marked as one is left out: the acknowledgement of the
+        first may have died with a node. Without, anything marked as redelivered is an error.
+        """
+        found = []
+        for texts in self.jms.collect(consumers, count):
+            numbers: list[int] = []
+            for text in texts:
+                number = int(text.rstrip("!"))
+                if number >= 0 and not (redeliveries and text.endswith("!") and number in numbers):
+                    assert redeliveries or not text.endswith("!"), f"{number} is a redelivery"
+                    numbers.append(number)
+            found.append(numbers)
+        return found
 
     def close(self) -> None:
         """Closes every connection."""

@@ -45,7 +45,7 @@ def test_messages_for_a_killed_node_wait_for_it(
     goes.kill()
     jms.send(producer, range(50, 100))
     goes.start()
-    (rest,) = client.numbers([consumer], 50)
+    (rest,) = client.numbers([consumer], 50, redeliveries=True)
     assert sorted(rest) == list(range(50, 100))
     jms.send(producer, range(100, 150))
     assert sorted(client.numbers([consumer], 50)[0]) == list(range(100, 150))

@@ -166,3 +166,14 @@ def test_seek_by_time_finds_the_place_before_the_first_message() -> None:
     bench.settle()
     assert logview.seek(bench.broker, "archive", 1_003) == 3
     assert logview.seek(bench.broker, "archive", 9_999) == 5
+
+
+def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too() -> None:
+    bench = Bench()
+    filled(bench, 1)
+    lease(bench)
+    bench.session().send(bench.now, bench.message("flights", b"light", durable=False), 1)
+    bench.settle()
+    assert bodies(bench, 0, 2) == [b"0", b"light"]
+    bench.restart()
+    assert bodies(bench, 0, 2) == [b"0", b"light"]

@@ -11,12 +11,13 @@ import json
 import socket
 import socketserver
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from atalanta.client.raw import BYTES, TEXT, PropertyValue
-from atalanta.kernel.message import Message, encode_message, text_body
+from atalanta.client.raw import BYTES, TEXT, LogEntry, PropertyValue
+from atalanta.kernel.buffer import Reader
+from atalanta.kernel.message import Message, decode_message, encode_message, text_body
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,
@@ -35,7 +36,6 @@ from atalanta.spark.gateway import (
     OutMessage,
     Plan,
     Position,
-    Record,
 )
 from atalanta.spark.source import AtalantaDataSource
 
@@ -58,6 +58,11 @@ def message(
     for name, value in (properties or {}).items():
         made.put_property(name, value)
     return encode_message(made, 77)
+
+
+def entry(sequence: int, encoded: bytes, delivery_count: int = 0) -> LogEntry:
+    """A message of a range."""
+    return LogEntry(sequence, delivery_count, decode_message(Reader(encoded)))
 
 
 @dataclass
@@ -97,6 +102,7 @@ class FakeNode:
         # Requests after which the node vanishes by itself, by name.
         self.dies_at: dict[str, int] = {}
         self.port = 0
+        self.stopped = threading.Event()
         self.server: socketserver.ThreadingTCPServer | None = None
         self.sockets: list[socket.socket] = []
         self.start()
@@ -107,6 +113,7 @@ class FakeNode:
 
     def start(self) -> None:
         node = self
+        self.stopped.clear()
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
@@ -133,6 +140,7 @@ class FakeNode:
         if server is not None:
             server.shutdown()
             server.server_close()
+        self.stopped.set()
         sockets, self.sockets = self.sockets, []
         for one in sockets:
             try:
@@ -323,15 +331,16 @@ class FakeGateway:
         end: int,
         max_bytes: int,
         selector: str | None,
-    ) -> Chunk:
-        reply = self.ask(
-            "read", queue=queue, incarnation=incarnation, start=start, end=end, size=max_bytes,
-            selector=selector,
-        )  # fmt: skip
-        records = [
-            Record(at, count, base64.b64decode(text)) for at, count, text in reply["records"]
-        ]
-        return Chunk(reply["next"], reply["last"], records)
+    ) -> Iterator[Chunk]:
+        last = False
+        while not last:
+            reply = self.ask(
+                "read", queue=queue, incarnation=incarnation, start=start, end=end,
+                size=max_bytes, selector=selector,
+            )  # fmt: skip
+            records = [entry(at, base64.b64decode(text)) for at, _, text in reply["records"]]
+            start, last = reply["next"], reply["last"]
+            yield Chunk(start, last, records)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         count: int = self.ask(

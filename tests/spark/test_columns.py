@@ -26,15 +26,14 @@ from atalanta.client.raw import Byte, Float, Int, PropertyValue
 from atalanta.kernel.message import MAP, Message, encode_message
 from atalanta.spark.columns import BatchBuilder, canonical, shortest_float
 from atalanta.spark.errors import OptionError
-from atalanta.spark.gateway import Record
 from atalanta.spark.schema import COLUMNS, check_schema, default_schema
-from tests.spark.fake_node import message
+from tests.spark.fake_node import entry, message
 
 NOON_MS = 1_700_000_000_123
 
 
 def build(schema: StructType, *encoded: bytes, deliveries: int = 0) -> list[dict[str, object]]:
-    records = [Record(10 + at, deliveries, one) for at, one in enumerate(encoded)]
+    records = [entry(10 + at, one, deliveries) for at, one in enumerate(encoded)]
     batch = BatchBuilder(schema, "flights::archive", "node-1").build(records)
     assert batch.schema.equals(to_arrow_schema(schema, timezone="UTC"))
     rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="strict")
@@ -64,6 +63,7 @@ def test_every_column_of_a_bytes_message() -> None:
     properties: dict[str, PropertyValue] = {
         "carrier": "UA", "delay": 12.5, "JMSReplyTo": "queue://back", "JMSCorrelationID": "c-1",
         "_AMQ_GROUP_ID": "g", "_AMQ_ROUTING_TYPE": Byte(1), "__AMQ_CID": "x",
+        "_AMQ_ORIG_ADDRESS": "orders",
     }  # fmt: skip
     for name, value in properties.items():
         made.put_property(name, value)
@@ -87,7 +87,7 @@ def test_every_column_of_a_bytes_message() -> None:
         "correlation_id": "c-1",
         "reply_to": "queue://back",
         "user_id": "00010203-0405-0607-0809-0a0b0c0d0e0f",
-        "properties": {"carrier": "UA", "delay": "12.5"},
+        "properties": {"carrier": "UA", "delay": "12.5", "_AMQ_ORIG_ADDRESS": "orders"},
         "redelivered": True,
     }
 
@@ -165,7 +165,7 @@ def test_schemas_are_checked() -> None:
 
 
 def test_batches_are_valid_arrow() -> None:
-    records = [Record(at, 0, message(f"m{at}", {"n": at})) for at in range(50)]
+    records = [entry(at, message(f"m{at}", {"n": at})) for at in range(50)]
     batch = BatchBuilder(COLUMNS, "q", "n").build(records)
     batch.validate(full=True)
     assert pa.Table.from_batches([batch]).num_rows == 50

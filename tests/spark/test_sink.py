@@ -69,10 +69,10 @@ def test_a_node_that_dies_in_the_commit_gets_the_partition_once(cluster: FakeClu
         node.dies_at["send"] = 0
     task = threading.Thread(target=lambda: writer(cluster).write(iter(batches("a")), "q", 0, 0))
     task.start()
-    eventually(lambda: any(node.server is None for node in cluster.nodes), "the crash")
+    eventually(lambda: any(node.stopped.is_set() for node in cluster.nodes), "the crash")
     for node in cluster.nodes:
         node.dies_at.clear()
-        if node.server is None:
+        if node.stopped.is_set():
             node.start()
     task.join(20)
     assert not task.is_alive() and sent(cluster) == ["a"]

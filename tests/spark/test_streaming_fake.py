@@ -178,7 +178,7 @@ def test_a_task_goes_on_after_a_restart_of_its_node(
     node = cluster.nodes[0]
     node.dies_at["read"] = 3
     query = archive(source(fake, cluster), tmp_path)
-    eventually(lambda: node.server is None, "the crash")
+    assert node.stopped.wait(30)
     node.start()
     query.awaitTermination(60)
     assert rows(fake, tmp_path) == sorted(expected)

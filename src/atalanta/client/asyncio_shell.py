@@ -10,6 +10,7 @@ from typing import cast
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.ready import Acknowledgement, Waiting
 from atalanta.client.shell import Shell
+from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.client_reply import Reply
 
 TICK_S = 0.5
@@ -57,6 +58,15 @@ class AsyncioShell(Shell):
     def start(self) -> None:
         """Begin to dial."""
         self._task = self.loop.create_task(self._keep_connected())
+        self._task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """A mistake (of a listener, or ours) must not leave anybody waiting for ever."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.engine.fail(ClientError(f"the connection's task failed: {error!r}"))
+            context = {"message": "the connection's task failed", "exception": error}
+            self.loop.call_exception_handler(context)
 
     # -- Shell ----------------------------------------------------------------------------------
     async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
@@ -140,7 +150,7 @@ class AsyncioShell(Shell):
                     _, link = await self.loop.create_connection(
                         lambda: _Link(self), server.host, server.port
                     )
-            except (OSError, TimeoutError) as error:
+            except (OSError, TimeoutError, UnicodeError) as error:
                 policy.failed(time.monotonic_ns(), str(error) or "timed out")
                 continue
             await self._serve(server, link)

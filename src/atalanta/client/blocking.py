@@ -27,7 +27,6 @@ from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import Server, parse_url
 from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.ready import READY
-from atalanta.client.shell import drive
 from atalanta.client.transaction import Sink
 from atalanta.client.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client_topology import Member
@@ -38,7 +37,8 @@ from atalanta.wire.core.packets_query import BindingQueryResponseV5, QueueQueryR
 class Producer:
     """See atalanta.client.Producer. `send_soon` waits by itself while the window is full."""
 
-    def __init__(self, producer: AsyncProducer) -> None:
+    def __init__(self, shell: BlockingShell, producer: AsyncProducer) -> None:
+        self._shell = shell
         self._producer = producer
         self.address = producer.address
 
@@ -55,30 +55,32 @@ class Producer:
         return self._producer.resent
 
     def send(self, message: Message | ReceivedMessage) -> None:
-        drive(self._producer.send(message))
+        self._shell.call(self._producer.send(message))
 
     def send_soon(self, message: Message | ReceivedMessage) -> None:
-        wait = self._producer.send_soon(message)
+        with self._shell.lock:
+            wait = self._producer.send_soon(message)
         if wait is not READY:
-            drive(_awaited(wait))
+            self._shell.call(_awaited(wait))
 
     def drain(self) -> None:
-        drive(self._producer.drain())
+        self._shell.call(self._producer.drain())
 
     def close(self) -> None:
-        drive(self._producer.close())
+        self._shell.call(self._producer.close())
 
     def __enter__(self) -> Producer:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        drive(self._producer.__aexit__(kind, error, trace))
+        self._shell.call(self._producer.__aexit__(kind, error, trace))
 
 
 class Consumer:
     """See atalanta.client.Consumer."""
 
-    def __init__(self, consumer: AsyncConsumer) -> None:
+    def __init__(self, shell: BlockingShell, consumer: AsyncConsumer) -> None:
+        self._shell = shell
         self._consumer = consumer
         self.queue = consumer.queue
 
@@ -95,61 +97,63 @@ class Consumer:
 
     def __next__(self) -> ReceivedMessage:
         try:
-            return drive(self._consumer.__anext__())
+            return self._shell.call(self._consumer.__anext__())
         except StopAsyncIteration:
             raise StopIteration from None
 
     def receive(self, timeout_s: float | None = None) -> ReceivedMessage | None:
-        return drive(self._consumer.receive(timeout_s))
+        return self._shell.call(self._consumer.receive(timeout_s))
 
     def close(self) -> None:
-        drive(self._consumer.close())
+        self._shell.call(self._consumer.close())
 
     def __enter__(self) -> Consumer:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        drive(self._consumer.__aexit__(kind, error, trace))
+        self._shell.call(self._consumer.__aexit__(kind, error, trace))
 
 
 class Transaction:
     """See atalanta.client.Transaction."""
 
-    def __init__(self, transaction: AsyncTransaction) -> None:
+    def __init__(self, shell: BlockingShell, transaction: AsyncTransaction) -> None:
+        self._shell = shell
         self._transaction = transaction
 
     def open(self) -> Transaction:
-        drive(self._transaction.open())
+        self._shell.call(self._transaction.open())
         return self
 
     def send(
         self, address: str, message: Message | ReceivedMessage, routing: str | None = None
     ) -> None:
-        drive(self._transaction.send(address, message, routing))
+        self._shell.call(self._transaction.send(address, message, routing))
 
     def consumer(self, queue: str, selector: str | None = None, ack: str = CUMULATIVE) -> Consumer:
-        return Consumer(drive(self._transaction.consumer(queue, selector, ack)))
+        return Consumer(self._shell, self._shell.call(self._transaction.consumer(queue, selector, ack)))
 
     def commit(self, sink: Sink | None = None) -> None:
-        drive(self._transaction.commit(sink))
+        self._shell.call(self._transaction.commit(sink))
 
     def rollback(self) -> None:
-        drive(self._transaction.rollback())
+        self._shell.call(self._transaction.rollback())
 
     def close(self) -> None:
-        drive(self._transaction.close())
+        self._shell.call(self._transaction.close())
 
     def __enter__(self) -> Transaction:
         return self.open()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        drive(self._transaction.__aexit__(kind, error, trace))
+        self._shell.call(self._transaction.__aexit__(kind, error, trace))
 
 
 class LogView:
     """See atalanta.client.LogView."""
 
-    def __init__(self, view: AsyncLogView) -> None:
+    def __init__(self, shell: BlockingShell, view: AsyncLogView) -> None:
+        self._shell = shell
         self._view = view
         self.queue = view.queue
 
@@ -162,12 +166,12 @@ class LogView:
         self._view.incarnation = incarnation
 
     def position(self) -> Position:
-        return drive(self._view.position())
+        return self._shell.call(self._view.position())
 
     def plan(
         self, start: int, max_messages: int | None = None, max_bytes: int | None = None
     ) -> Plan:
-        return drive(self._view.plan(start, max_messages, max_bytes))
+        return self._shell.call(self._view.plan(start, max_messages, max_bytes))
 
     def read(
         self, start: int, end: int, selector: str | None = None, chunk_bytes: int = CHUNK_BYTES
@@ -179,33 +183,36 @@ class LogView:
         self, start: int, end: int, selector: str | None = None, chunk_bytes: int = CHUNK_BYTES
     ) -> Iterator[Chunk]:
         view = self._view
-        session = drive(view.session())
-        under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)
+        session = self._shell.call(view.session())
+        with self._shell.lock:
+            under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)
         while True:
-            chunk = drive(view.chunk(under_way))
+            chunk = self._shell.call(view.chunk(under_way))
             if not chunk.last:
-                under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
+                with self._shell.lock:
+                    under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
             yield chunk
             if chunk.last:
                 return
 
     def ack_through(self, group: str, epoch: int, end: int) -> int:
-        return drive(self._view.ack_through(group, epoch, end))
+        return self._shell.call(self._view.ack_through(group, epoch, end))
 
     def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
-        return drive(self._view.lease(group, owner, ttl_ms, epoch))
+        return self._shell.call(self._view.lease(group, owner, ttl_ms, epoch))
 
     def lost_ranges(self, start: int, end: int) -> list[LostRange]:
-        return drive(self._view.lost_ranges(start, end))
+        return self._shell.call(self._view.lost_ranges(start, end))
 
     def seek(self, timestamp_ms: int) -> int:
-        return drive(self._view.seek(timestamp_ms))
+        return self._shell.call(self._view.seek(timestamp_ms))
 
 
 class Connection:
     """See atalanta.client.Connection."""
 
-    def __init__(self, connection: asynchronous.Connection) -> None:
+    def __init__(self, shell: BlockingShell, connection: asynchronous.Connection) -> None:
+        self._shell = shell
         self._connection = connection
         self.options = connection.options
 
@@ -228,7 +235,7 @@ class Connection:
 
     def refresh(self) -> None:
         """Take in what the broker sent since the last call, without waiting."""
-        self._connection.shell.after_call()
+        self._shell.after_call()
 
     def on_topology(self, listener: Callable[[], None]) -> None:
         self._connection.on_topology(listener)
@@ -242,7 +249,7 @@ class Connection:
     def producer(
         self, address: str, routing: str | None = None, window: int | None = None
     ) -> Producer:
-        return Producer(drive(self._connection.producer(address, routing, window)))
+        return Producer(self._shell, self._shell.call(self._connection.producer(address, routing, window)))
 
     def consumer(
         self,
@@ -258,13 +265,13 @@ class Connection:
         made = self._connection.consumer(
             queue, selector, browse, ack, routing=routing, priority=priority, window=window
         )
-        return Consumer(drive(made))
+        return Consumer(self._shell, self._shell.call(made))
 
     def transaction(self, sink: Sink | None = None) -> Transaction:
-        return Transaction(self._connection.transaction(sink))
+        return Transaction(self._shell, self._connection.transaction(sink))
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
-        return LogView(self._connection.logview(queue, incarnation))
+        return LogView(self._shell, self._connection.logview(queue, incarnation))
 
     def create_queue(
         self,
@@ -291,7 +298,7 @@ class Connection:
             auto_created,
             ignore_existing,
         )
-        drive(made)
+        self._shell.call(made)
 
     def create_shared_queue(
         self,
@@ -301,22 +308,22 @@ class Connection:
         durable: bool = True,
         filter: str | None = None,
     ) -> None:
-        drive(self._connection.create_shared_queue(name, address, routing, durable, filter))
+        self._shell.call(self._connection.create_shared_queue(name, address, routing, durable, filter))
 
     def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
-        drive(self._connection.create_address(address, *routing, auto_created=auto_created))
+        self._shell.call(self._connection.create_address(address, *routing, auto_created=auto_created))
 
     def delete_queue(self, name: str) -> None:
-        drive(self._connection.delete_queue(name))
+        self._shell.call(self._connection.delete_queue(name))
 
     def query_queue(self, name: str) -> QueueQueryResponseV3:
-        return drive(self._connection.query_queue(name))
+        return self._shell.call(self._connection.query_queue(name))
 
     def query_address(self, address: str) -> BindingQueryResponseV5:
-        return drive(self._connection.query_address(address))
+        return self._shell.call(self._connection.query_address(address))
 
     def close(self) -> None:
-        drive(self._connection.close())
+        self._shell.call(self._connection.close())
 
     def __enter__(self) -> Connection:
         return self
@@ -334,9 +341,9 @@ def connect(url: str, *, user: str | None = None, password: str | None = None) -
     shell = BlockingShell(parse_url(url, user, password))
     connection = asynchronous.Connection(shell)
     try:
-        drive(connection.login())
+        shell.call(connection.login())
     except BaseException:
         shell.engine.close()
-        drive(shell.shut())
+        shell.call(shell.shut())
         raise
-    return Connection(connection)
+    return Connection(shell, connection)

@@ -1,7 +1,7 @@
 """The blocking shell: one socket, read and written while somebody waits. No event loop, no thread per
 connection; one daemon thread a process keeps idle connections alive (pings).
 
-Every step holds the connection's lock, so a connection may be used by several threads in turn.
+A connection may be used by several threads; their calls take turns.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
 from atalanta.client.options import ClientOptions
 from atalanta.client.ready import Acknowledgement, Waiting
-from atalanta.client.shell import Shell
+from atalanta.client.shell import Shell, drive
 from atalanta.wire.core.client_reply import Reply
 
 TICK_S: Final = 0.5
+SELECT_S: Final = 0.1  # other threads wait for the connection no longer than that
+TURN_S: Final = 0.001
 KEEPER_PERIOD_S: Final = 5.0
 READ_BYTES: Final = 1 << 18
+Result = TypeVar("Result")
 
 
 class BlockingShell(Shell):
-    """`pump` is the one place where bytes move and time passes."""
+    """`pump` is the one place where bytes move and time passes.
+
+    Calls hold the lock from beginning to end; who waits for an answer lets others in between.
+    """
 
     def __init__(self, options: ClientOptions) -> None:
         self.lock = threading.RLock()
@@ -37,7 +43,9 @@ class BlockingShell(Shell):
         self._is_ready = False
         self._was_connected = False
         self._next_tick = 0.0
+        self._others = 0
         super().__init__(options)
+        self.guard = self.lock
 
     @property
     def has_transport(self) -> bool:
@@ -45,18 +53,28 @@ class BlockingShell(Shell):
         return self._socket is not None
 
     # -- Shell ----------------------------------------------------------------------------------
-    async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
+    def call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Runs one call of the program to its end."""
+        self._others += 1
         with self.lock:
-            until = None if timeout_s is None else time.monotonic() + timeout_s
-            while not reply.done:
-                left = TICK_S
-                if until is not None:
-                    left = min(left, until - time.monotonic())
-                    if left <= 0:
-                        self.after_call()
-                        return False
-                self.pump(left)
-            return True
+            self._others -= 1
+            return drive(coroutine)
+
+    async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while not reply.done and not self.closed:
+            left = SELECT_S
+            if until is not None:
+                left = min(left, until - time.monotonic())
+                if left <= 0:
+                    self.after_call()
+                    break
+            self.pump(left)
+            if self._others:
+                self.lock.release()
+                time.sleep(TURN_S)
+                self.lock.acquire()
+        return reply.done
 
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
@@ -165,7 +183,7 @@ class BlockingShell(Shell):
             connection = socket.create_connection(
                 (server.host, server.port), self.options.connection_timeout_ms / 1000
             )
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             self.policy.failed(time.monotonic_ns(), str(error))
             return
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
 NO_ROUTING: Final = -1
+CLOSE_S: Final = 5.0  # an answer to SESS_CLOSE is not waited for longer
 QUEUE_DOES_NOT_EXIST: Final = 100
 QUEUE_EXISTS: Final = 101
 ADDRESS_EXISTS: Final = 120
@@ -69,6 +70,7 @@ class Connection:
         self.session = shell.engine.session(self._settings(transacted=False))
         self._consuming: ClientSession | None = None
         self._log_view: bool | None = None
+        self._closed = False
 
     async def login(self) -> None:
         """Waits for the first session; `connect` calls it."""
@@ -269,13 +271,13 @@ class Connection:
 
     async def close(self) -> None:
         """Ends it all. Messages received and not acknowledged go back to their queues."""
-        if self.shell.closed:
+        if self._closed:
             return
-        self.shell.closed = True
+        self._closed = True
         if self.connected:
             try:
                 for session in list(self.shell.engine.sessions.values()):
-                    await self.shell.wait(session.close(), 5.0)
+                    await self.shell.wait(session.close(), CLOSE_S)
             except ClientError:
                 pass  # the transport went meanwhile: the broker cleans up by itself
         self.shell.engine.close()

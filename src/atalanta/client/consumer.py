@@ -117,14 +117,15 @@ class Consumer:
         if consumer.browse_only:
             return READY
         options = self._shell.options
-        if options.block_on_acknowledge:
-            reply = consumer.acknowledge_and_wait(delivery, self._individual)
-            return READY if reply.done else self._shell.waiting(lambda: reply)
-        if self._individual:
-            consumer.acknowledge_one(delivery)
-        else:
-            consumer.acknowledge_through(delivery, options.ack_batch_size)
-        self._shell.after_call()
+        with self._shell.guard:
+            if options.block_on_acknowledge:
+                reply = consumer.acknowledge_and_wait(delivery, self._individual)
+                return READY if reply.done else self._shell.waiting(lambda: reply)
+            if self._individual:
+                consumer.acknowledge_one(delivery)
+            else:
+                consumer.acknowledge_through(delivery, options.ack_batch_size)
+            self._shell.after_call()
         return READY
 
     async def close(self) -> None:

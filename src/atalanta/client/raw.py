@@ -5,7 +5,7 @@ ReceivedMessage is the comfortable class; these are what lies below it.
 
 from __future__ import annotations
 
-from atalanta.kernel.buffer import DecodeError, Reader
+from atalanta.client.logview import Chunk
 from atalanta.kernel.message import (
     BYTES,
     DEFAULT,
@@ -14,16 +14,9 @@ from atalanta.kernel.message import (
     STREAM,
     TEXT,
     Message,
-    decode_message,
 )
-from atalanta.kernel.properties import (
-    FLOAT,
-    Byte,
-    Float,
-    Int,
-    PropertyValue,
-    Short,
-)
+from atalanta.kernel.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
+from atalanta.wire.core.packets_chunk import LogEntry, LogReadResponse, decode_entries
 
 __all__ = [
     "BYTES",
@@ -34,12 +27,16 @@ __all__ = [
     "STREAM",
     "TEXT",
     "Byte",
-    "DecodeError",
     "Float",
     "Int",
+    "LogEntry",
     "Message",
     "PropertyValue",
-    "Reader",
     "Short",
-    "decode_message",
+    "entries_of",
 ]
+
+
+def entries_of(chunk: Chunk) -> list[LogEntry]:
+    """The messages of a chunk, in order, with sequence and delivery count. DecodeError."""
+    return decode_entries(LogReadResponse(0, chunk.next, chunk.last, chunk.count, chunk.entries))

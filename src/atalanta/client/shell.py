@@ -7,6 +7,7 @@ coroutine runs through in one step (`drive`).
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ class Shell(ClientEvents, ABC):
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
         self.dialled: Server | None = None
+        # Held around what touches the engine outside of a coroutine.
+        self.guard: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self._redirect: Server | None = None
 
     @property

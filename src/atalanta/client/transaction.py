@@ -77,6 +77,8 @@ class Transaction:
         """
         session = self.session
         sink = self._sink if sink is None else sink
+        # A blocking shell learns here of a connection that was lost meanwhile.
+        self._shell.after_call()
         for producer, _ in self._producers.values():
             if producer.errors:
                 raise producer.errors.pop(0)

@@ -17,6 +17,7 @@ from atalanta.kernel.bridge_endpoint import BridgeEndpoint
 from atalanta.kernel.message import Message, text_body
 from atalanta.kernel.moves import dead_letter
 from atalanta.kernel.reference import DELIVERING, Reference
+from atalanta.kernel.story import tell
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
@@ -95,6 +96,7 @@ class Bridge(ClusterLink):
 
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
+        self.cluster.member_back(now, self.record)
         self.announce(False)
         settings = self.cluster.settings
         name = self.cluster.unique_name()
@@ -207,6 +209,8 @@ class Bridge(ClusterLink):
             )
             self.write(send_frames(copy, SEND_CHANNEL, correlation))
             self.record.forwarded += 1
+            if self.cluster.broker.trace.on:
+                tell(self.cluster.broker.trace, "story_forwarded", message, self.record.node_id)
             if self.credits[address] < CREDIT_STEP_MIN:
                 self._ask(address, 4 * CREDIT_STEP_MIN)
 
@@ -224,6 +228,8 @@ class Bridge(ClusterLink):
         self._give_credit(reference)
         self.acknowledged.append(reference)
         self.record.confirmed += 1
+        if self.cluster.broker.trace.on:
+            tell(self.cluster.broker.trace, "story_taken_over", reference.message, self.record.node_id)
 
     def _give_credit(self, reference: Reference) -> None:
         self.consumer.credits += reference.message.size

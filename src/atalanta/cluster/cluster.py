@@ -167,7 +167,8 @@ class Cluster:
     def on_topology(self, now: int, packet: ClusterTopology) -> None:
         """News from a peer we are connected to."""
         if packet.exit:
-            if packet.node_id != self.node_id:
+            record = self.peers.get(packet.node_id)
+            if packet.node_id != self.node_id and (record is None or not record.linked()):
                 self.member_gone(now, packet.node_id, packet.event_id)
             return
         member = Member(
@@ -220,6 +221,29 @@ class Cluster:
             self.broker.trace.event("member_gone", {"node": node_id})
             self.subscribers.tell_gone(node_id, event_id)
 
+    def member_back(self, now: int, record: PeerRecord) -> None:
+        """A peer whose link was lost answers again, perhaps without a restart of its own.
+
+        Then it would go on showing the event id under which it was declared gone, and nobody would believe it: so it
+        comes back here under the next one, and everybody who was told of its going is told of its return.
+        """
+        member = record.member
+        if member is None or record.node_id in self.topology.members:
+            return
+        gone = self.topology.removed.get(record.node_id, 0)
+        event_id = max(gone, member.event_id) + 1
+        self.member_news(
+            now,
+            Member(
+                member.node_id,
+                event_id,
+                member.primary,
+                member.backup,
+                member.backup_group,
+                member.scale_down_group,
+            ),
+        )
+
     def _bridge_to(self, now: int, member: Member) -> None:
         if member.primary is None or self.stopping:
             return
@@ -229,6 +253,7 @@ class Cluster:
         if record is None:
             record = PeerRecord(self, member.node_id, self._forward_queue(now, member.node_id))
             self.peers[member.node_id] = record
+        record.member = member
         if record.bridge is None and not record.dialing:
             record.dialing = True
             self.links.dial(BRIDGE + member.node_id, member.primary.host, member.primary.port)
@@ -309,7 +334,6 @@ class Cluster:
             self.peers.pop(record.node_id, None)
             return
         record.bindings.disconnected()
-        record.member = member if member is not None else record.member
         self._retry(now, BRIDGE + record.node_id)
 
     # -- time and datagrams -----------------------------------------------------------------------

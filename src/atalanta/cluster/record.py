@@ -28,6 +28,10 @@ class PeerRecord:
         self.forwarded: int = 0
         self.confirmed: int = 0
 
+    def linked(self) -> bool:
+        """Does the peer talk to us? Then it is there, whatever others say."""
+        return self.bridge is not None and self.bridge.ready
+
     def connected(self, now: int) -> None:
         self.attempts = 0
         self.ever_connected = True

@@ -42,10 +42,16 @@ class Redistribution(Observer):
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         self.consider(now, consumer.queue)
 
+    def on_unattended(self, now: int, queue: Queue) -> None:
+        """Also what comes after the last consumer left: Artemis' redistributor stays at the queue as a consumer."""
+        self.consider(now, queue)
+
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
-        queue = self.cluster.broker.queues.get(remote.routing_name)
-        if queue is not None and queue.spec.address == remote.address:
-            self.consider(now, queue)
+        address = self.cluster.broker.addresses.get(remote.address)
+        group = None if address is None else address.groups.get(remote.routing_name)
+        if group is not None:
+            for queue in list(group.locals):
+                self.consider(now, queue)
 
     def consider(self, now: int, queue: Queue) -> None:
         """Arm the queue's timer if there is a reason and a delay is set."""
@@ -64,7 +70,7 @@ class Redistribution(Observer):
 
     def _somebody_elsewhere(self, queue: Queue) -> bool:
         address = self.cluster.broker.addresses.get(queue.spec.address)
-        group = None if address is None else address.groups.get(queue.name)
+        group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return False
         for remote in group.remotes:
@@ -81,7 +87,7 @@ class Redistribution(Observer):
         if queue is None or queue.active_lease() is not None:
             return
         address = broker.addresses.get(queue.spec.address)
-        group = None if address is None else address.groups.get(name)
+        group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return
         moves = 0

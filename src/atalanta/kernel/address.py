@@ -49,16 +49,17 @@ class Address:
         return found
 
     def add_queue(self, queue: Queue) -> None:
-        self.group(queue.name).local = queue
+        self.group(queue.routing_name()).locals.append(queue)
         self.local_count += 1
 
     def remove_queue(self, queue: Queue) -> None:
-        group = self.groups.get(queue.name)
-        if group is not None and group.local is queue:
-            group.local = None
+        group = self.groups.get(queue.routing_name())
+        if group is not None and queue in group.locals:
+            group.locals.remove(queue)
+            group.position = 0
             self.local_count -= 1
             if group.empty():
-                del self.groups[queue.name]
+                del self.groups[group.routing_name]
 
     def add_remote(self, remote: RemoteBinding) -> None:
         self.group(remote.routing_name).remotes.append(remote)
@@ -72,7 +73,10 @@ class Address:
                 del self.groups[remote.routing_name]
 
     def queues(self) -> list[Queue]:
-        return [group.local for group in self.groups.values() if group.local is not None]
+        found: list[Queue] = []
+        for group in self.groups.values():
+            found.extend(group.locals)
+        return found
 
     def remotes(self) -> list[RemoteBinding]:
         found: list[RemoteBinding] = []

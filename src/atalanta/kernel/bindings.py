@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
+NODE_ID_CHARACTERS: Final = 36  # a UUID's text
+
 OFF: Final = 0
 STRICT: Final = 1
 ON_DEMAND: Final = 2
@@ -54,6 +56,10 @@ class RemoteBinding:
     def accepts(self, message: Message) -> bool:
         return self.filter is None or self.filter.matches(message)
 
+    def is_of_queue(self, name: str) -> bool:
+        """The cluster name is queue name + id of the owning node (BindingsImpl.matchBinding)."""
+        return self.cluster_name[:-NODE_ID_CHARACTERS] == name or self.routing_name == name
+
     def high_accept(self, message: Message) -> bool:
         """Has a consumer there asked for messages like this one?"""
         if self.consumer_count <= 0 or self.mode == OFF:
@@ -90,62 +96,52 @@ class RemoteBinding:
 
 
 class BindingGroup:
-    """Bindings of one routing name; index 0 is the local queue when there is one."""
+    """Bindings of one routing name: queues here (several when they are anycast), then remote ones."""
 
     def __init__(self, routing_name: str) -> None:
         self.routing_name = routing_name
-        self.local: Queue | None = None
+        self.locals: list[Queue] = []
         self.remotes: list[RemoteBinding] = []
         self.position: int = 0
 
     def empty(self) -> bool:
-        return self.local is None and not self.remotes
+        return not self.locals and not self.remotes
 
-    def choose(self, message: Message, routing_type: int) -> int:
-        """-2: nobody; -1: the local queue; n >= 0: remotes[n]. Moves the round-robin position past the choice."""
-        local = self.local
+    def choose(self, message: Message, routing_type: int, only_queue: str) -> int:
+        """-1: nobody; else an index in locals + remotes. Moves the round-robin position past the choice.
+
+        `only_queue` (of an FQQN) leaves out queues of other names. A single binding is not asked for consumers.
+        """
+        queues = self.locals
         remotes = self.remotes
-        if not remotes:
-            if local is None or not _local_eligible(local, message, routing_type):
-                return -2
-            return -1
-        first_remote = 0 if local is None else 1
-        total = len(remotes) + first_remote
-        position = self.position
-        fallback = -3
-        eligible = 0
+        here = len(queues)
+        total = here + len(remotes)
+        if total == 1 and here == 1:
+            return 0 if _local_eligible(queues[0], message, routing_type, only_queue) else -1
+        strict = bool(remotes) and remotes[0].mode == STRICT
+        fallback = -1
         for step in range(total):
-            place = (position + step) % total
-            if place < first_remote:
-                assert local is not None
-                if not _local_eligible(local, message, routing_type):
+            place = (self.position + step) % total
+            if place < here:
+                queue = queues[place]
+                if not _local_eligible(queue, message, routing_type, only_queue):
                     continue
-                eligible += 1
-                if self._local_high(local, message):
-                    self.position = (place + 1) % total
-                    return -1
-                if fallback == -3 or self._prefers_local():
-                    fallback = -1
+                high = strict or queue.has_match(message)
+                if fallback < 0 or (fallback >= here and not strict):
+                    fallback = place
             else:
-                remote = remotes[place - first_remote]
-                if not _remote_eligible(remote, message, routing_type):
+                remote = remotes[place - here]
+                if not _remote_eligible(remote, message, routing_type, only_queue):
                     continue
-                eligible += 1
-                if remote.connected and (remote.mode == STRICT or remote.high_accept(message)):
-                    self.position = (place + 1) % total
-                    return place - first_remote
-                if fallback == -3:
-                    fallback = place - first_remote
-        if fallback == -3:
-            return -2
-        self.position = (fallback + first_remote + 1) % total
+                high = remote.connected and (strict or remote.high_accept(message))
+                if fallback < 0:
+                    fallback = place
+            if high:
+                self.position = (place + 1) % total
+                return place
+        if fallback >= 0:
+            self.position = (fallback + 1) % total
         return fallback
-
-    def _local_high(self, local: Queue, message: Message) -> bool:
-        return self.remotes[0].mode == STRICT or local.has_match(message)
-
-    def _prefers_local(self) -> bool:
-        return self.remotes[0].mode != STRICT
 
     def redistribution_target(self, message: Message) -> RemoteBinding | None:
         """Next connected remote queue with a consumer for `message` (Redistributor), or None.
@@ -164,13 +160,21 @@ class BindingGroup:
         return None
 
 
-def _local_eligible(queue: Queue, message: Message, routing_type: int) -> bool:
+def _local_eligible(queue: Queue, message: Message, routing_type: int, only_queue: str) -> bool:
     if routing_type != -1 and queue.spec.routing_type != routing_type:
         return False
+    if only_queue and queue.name != only_queue:
+        return False
+    if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
+        return False  # QueueImpl.route
     return queue.filter is None or queue.filter.matches(message)
 
 
-def _remote_eligible(remote: RemoteBinding, message: Message, routing_type: int) -> bool:
+def _remote_eligible(
+    remote: RemoteBinding, message: Message, routing_type: int, only_queue: str
+) -> bool:
     if (remote.mode == OFF or remote.mode == OFF_WITH_REDISTRIBUTION) and routing_type != 0:
+        return False
+    if only_queue and not remote.is_of_queue(only_queue):
         return False
     return remote.accepts(message)

@@ -9,6 +9,7 @@ from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.reference import DELIVERING, Reference
+from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -41,6 +42,8 @@ class BridgeEndpoint(Endpoint):
         for reference in held:
             if reference.state == DELIVERING:
                 queue.give_back(reference)
+                if broker.trace.on:
+                    tell(broker.trace, "story_given_back", reference.message, queue.name)
         broker.mark_dirty(queue)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:

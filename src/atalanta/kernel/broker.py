@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import records
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
-from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCaches
+from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_record import encode_message_record
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.moves import expire
-from atalanta.kernel.parked import Parked
+from atalanta.kernel.moves import dead_letter_unrouted, expire
+from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import DONE, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
+from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.config import BrokerConfig
@@ -74,6 +75,9 @@ class Broker:
         self.observers: list[Observer] = []
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
+        # Names of queues that this round of the search for expired messages has still to look at.
+        self.expiry_queues: list[str] = []
+        self.unattended: list[Queue] = []
         self.next_message_id: int = 1
         self.next_binding_id: int = 1
         self.stored_bytes: int = 0
@@ -86,6 +90,8 @@ class Broker:
         """Message ids go on from the clock, so that ids of non-durable messages are not reused after a crash."""
         self.now = now
         self.next_message_id = max(self.next_message_id, now // 1_000)
+        # A peer may hold messages for a temporary queue of before (`_AMQ_ROUTE_TO`): its id is nobody's now.
+        self.next_binding_id = max(self.next_binding_id, now // 1_000)
 
     def take_message_id(self) -> int:
         message_id = self.next_message_id
@@ -125,14 +131,13 @@ class Broker:
             plan.repeats_lsn = self._repeat(plan, name, duplicate_id)
             if plan.repeats_lsn >= 0:
                 return plan
-        if message.expiration != 0 and message.expiration <= now // 1_000_000:
-            self.trace.count("messages_expired_at_send")
-            return plan
         plan.routes = route(address, message, message.routing_type, only_queue)
         if plan.routes:
             address.routed += 1
         else:
             address.unrouted += 1
+            if self.settings_of(name).send_to_dla_on_no_route:
+                dead_letter_unrouted(self, plan, name)
         return plan
 
     def _prepare_from_peer(self, plan: Plan, message: Message) -> None:
@@ -166,12 +171,14 @@ class Broker:
             plan.routes = route(address, message, message.routing_type, "")
 
     def _repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
-        cache = self.caches.cache(cache_name, self.config.id_cache_size)
+        cache = self.duplicate_cache(cache_name)
         lsn = cache.lsn_of(duplicate_id)
         if lsn < 0:
             plan.duplicates.append((cache_name, duplicate_id))
         else:
             self.trace.count("duplicates_dropped")
+            if self.trace.on:
+                tell(self.trace, "story_repeated", plan.message, cache_name)
         return lsn
 
     def commit_plan(self, now: int, plan: Plan, endpoint: Endpoint | None, token: int) -> None:
@@ -201,7 +208,12 @@ class Broker:
             batch.add(records.MESSAGE, encode_message_record(message, stored, plan.duplicates))
         elif plan.duplicates and self.config.persist_id_cache:
             for cache_name, duplicate_id in plan.duplicates:
-                batch.add(records.DUPLICATES, records.encode_duplicates(cache_name, [duplicate_id]))
+                batch.add(
+                    records.DUPLICATES,
+                    records.encode_duplicates(cache_name, message.id, [duplicate_id]),
+                )
+        if self.trace.on:
+            tell(self.trace, "story_routed", message, places(references))
         return references
 
     def append_batch(
@@ -221,7 +233,7 @@ class Broker:
         for plan in plans:
             plan.message.lsn = lsn
             for cache_name, duplicate_id in plan.duplicates:
-                self.caches.cache(cache_name, self.config.id_cache_size).add(duplicate_id, lsn)
+                self.duplicate_cache(cache_name).add(duplicate_id, lsn)
         if lsn > 0:
             self.parked.append(Parked(lsn, references, endpoint, token))
         elif self._must_wait(references):
@@ -250,6 +262,8 @@ class Broker:
                 continue
             queue.add(reference)
             self.mark_dirty(queue)
+            if queue.open_consumers == 0 and not queue.has_match(reference.message):
+                self.note_unattended(queue)
 
     def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
         """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
@@ -259,6 +273,16 @@ class Broker:
             endpoint.done(token)
         else:
             self.parked.append(Parked(max(lsn, self._last_parked()), [], endpoint, token))
+
+    def refuse_when_durable(
+        self, lsn: int, endpoint: Endpoint, token: int, error: BrokerError
+    ) -> None:
+        """`failed(token, error)` once everything up to `lsn` is on disk: "duplicate" means "done" to who asks."""
+        if lsn <= self.journal.durable:
+            endpoint.failed(token, error)
+        else:
+            refusal = DeferredRefusal(endpoint, error)
+            self.parked.append(Parked(max(lsn, self._last_parked()), [], refusal, token))
 
     def _last_parked(self) -> int:
         return self.parked[len(self.parked) - 1].lsn if self.parked else 0
@@ -296,6 +320,8 @@ class Broker:
                 per_queue.setdefault(queue.id, []).append(reference.message.id)
             self.note_lost(reference, "acknowledged by another consumer", batch)
             self.drop_from_queue(reference)
+            if self.trace.on:
+                tell(self.trace, "story_acknowledged", reference.message, queue.name)
             queue.acknowledged += 1
         for queue_id, message_ids in per_queue.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -344,6 +370,12 @@ class Broker:
             queue.dirty = True
             self.dirty.append(queue)
 
+    def note_unattended(self, queue: Queue) -> None:
+        """The queue has a message that nobody here takes: observers are told once in this turn."""
+        if not queue.unattended and not queue.internal:
+            queue.unattended = True
+            self.unattended.append(queue)
+
     def flush(self, now: int) -> None:
         """Hand out what became deliverable in this turn; called by the node once per batch of inputs."""
         self.now = now
@@ -354,15 +386,35 @@ class Broker:
             self.dirty = []
             for queue in work:
                 queue.dirty = False
-                if queue.dispatch(now, DISPATCH_MAX):
-                    self.mark_dirty(queue)
-                if queue.found_expired:
-                    self._expire_found(now, queue)
+                self.dispatch(now, queue)
         if self.dirty and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
         if self.memory.waiting:
             self.memory.grant_waiting()
+        if self.unattended:
+            self._tell_unattended(now)
+
+    def _tell_unattended(self, now: int) -> None:
+        found = self.unattended
+        self.unattended = []
+        for queue in found:
+            queue.unattended = False
+            for observer in self.observers:
+                observer.on_unattended(now, queue)
+
+    def dispatch(self, now: int, queue: Queue) -> None:
+        """One bounded round of deliveries; what is left goes on at the next turn."""
+        if queue.dispatch(now, DISPATCH_MAX):
+            self.mark_dirty(queue)
+        elif queue.forced:
+            forced = queue.forced
+            queue.forced = []
+            for consumer, sequence in forced:
+                if not consumer.closed:
+                    consumer.endpoint.forced(consumer, sequence)
+        if queue.found_expired:
+            self._expire_found(now, queue)
 
     def _expire_found(self, now: int, queue: Queue) -> None:
         found = queue.found_expired
@@ -372,6 +424,15 @@ class Broker:
     # -- look-ups -----------------------------------------------------------------------------------
     def settings_of(self, address: str) -> AddressSettings:
         return self.settings.match(address)
+
+    def duplicate_cache(self, name: str) -> DuplicateCache:
+        """By cache name; its size is the address' id-cache-size, else the broker's (PostOfficeImpl)."""
+        found = self.caches.by_name.get(name)
+        if found is None:
+            address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+            size = self.settings_of(address).id_cache_size
+            found = self.caches.cache(name, self.config.id_cache_size if size is None else size)
+        return found
 
     def live_bytes(self) -> int:
         """What the journal must keep, roughly: for the compaction's decision."""

@@ -22,8 +22,11 @@ class DuplicateCache:
         return self.ids.get(duplicate_id, -1)
 
     def add(self, duplicate_id: bytes, lsn: int) -> None:
+        """The oldest goes when the cache is full; with size 0 nothing is remembered."""
         ids = self.ids
         if duplicate_id not in ids and len(ids) >= self.size:
+            if self.size <= 0:
+                return
             del ids[next(iter(ids))]
         ids[duplicate_id] = lsn
 

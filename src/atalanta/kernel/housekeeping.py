@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
-EXPIRY_SCAN_MAX: Final = 100_000
+# Messages one turn of the search for expired ones looks at; the rest follows by a zero timer.
+EXPIRY_SCAN_MAX: Final = 20_000
 
 
 def create_configured(broker: Broker, now: int) -> None:
@@ -65,12 +66,28 @@ def arm(broker: Broker, now: int) -> None:
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
     if key == EXPIRY_TIMER:
-        for queue in list(broker.queues.values()):
-            scan_expired(broker, now, queue, EXPIRY_SCAN_MAX)
-        broker.timers.set(key, now + broker.config.message_expiry_scan_period_ms * 1_000_000)
+        left = scan_all_expired(broker, now)
+        pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
+        broker.timers.set(key, now + pause_ns)
     elif key == SWEEP_TIMER:
         catalogue.sweep(broker, now)
         broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
+
+
+def scan_all_expired(broker: Broker, now: int) -> bool:
+    """One bounded step through all queues; True if the round is not finished."""
+    if not broker.expiry_queues:
+        broker.expiry_queues = [queue.name for queue in broker.queues.values() if not queue.internal]
+        broker.expiry_queues.reverse()
+    budget = EXPIRY_SCAN_MAX
+    while broker.expiry_queues and budget > 0:
+        name = broker.expiry_queues[len(broker.expiry_queues) - 1]
+        queue = broker.queues.get(name)
+        if queue is not None:
+            budget -= 1 + scan_expired(broker, now, queue, budget)
+        if queue is None or queue.expiry_scan == 0:
+            broker.expiry_queues.pop()
+    return bool(broker.expiry_queues)
 
 
 def validate(broker: Broker) -> None:

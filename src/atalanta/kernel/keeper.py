@@ -13,6 +13,7 @@ from atalanta.kernel import records
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
 from atalanta.kernel.message_record import decode_message_record, encode_message_record
+from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -42,8 +43,9 @@ class Keeper:
         elif kind == records.DUPLICATES:
             reader = Reader(payload)
             cache = reader.simple_string("duplicates.cache")
+            age = reader.int64("duplicates.age")
             for _ in range(reader.int32("duplicates.count")):
-                self._duplicate(lsn, cache, reader.take(reader.int32(), "duplicates.id"))
+                self._duplicate(lsn, cache, age, reader.take(reader.int32(), "duplicates.id"))
         elif kind == records.QUEUE:
             queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
             if queue is not None and queue.lsn == lsn:
@@ -70,23 +72,25 @@ class Keeper:
         alive = message is not None and message.lsn == lsn
         duplicates: list[tuple[str, bytes]] = []
         for cache_name, duplicate_id in stored.duplicates:
-            cache = broker.caches.cache(cache_name, broker.config.id_cache_size)
+            cache = broker.duplicate_cache(cache_name)
             if cache.lsn_of(duplicate_id) == lsn:
                 if alive:
                     duplicates.append((cache_name, duplicate_id))
                 else:
-                    self._duplicate(lsn, cache_name, duplicate_id)
+                    self._duplicate(lsn, cache_name, stored.message.id, duplicate_id)
         if alive and message is not None:
             record = encode_message_record(message, message.references, duplicates)
             message.lsn = broker.journal.append(records.MESSAGE, record)
             for cache_name, duplicate_id in duplicates:
-                broker.caches.cache(cache_name, 0).ids[duplicate_id] = message.lsn
+                broker.duplicate_cache(cache_name).ids[duplicate_id] = message.lsn
+            if broker.trace.on:
+                tell(broker.trace, "story_relocated", message, places(message.references))
 
-    def _duplicate(self, lsn: int, cache_name: str, duplicate_id: bytes) -> None:
+    def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker
-        cache = broker.caches.cache(cache_name, broker.config.id_cache_size)
+        cache = broker.duplicate_cache(cache_name)
         if cache.lsn_of(duplicate_id) == lsn:
-            record = records.encode_duplicates(cache_name, [duplicate_id])
+            record = records.encode_duplicates(cache_name, age, [duplicate_id])
             cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)
 
     def _sink(self, lsn: int, reader: Reader) -> None:

@@ -22,6 +22,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -41,7 +42,7 @@ class Position:
     def __init__(self, queue: Queue) -> None:
         self.incarnation = queue.incarnation
         self.acked_through = queue.acked_through
-        self.last: int = queue.next_sequence - 1 - queue.pending
+        self.last: int = stable_end(queue)
         self.first: int = self.last + 1
         self.messages: int = 0
         self.bytes: int = 0
@@ -99,8 +100,11 @@ def show(queue: Queue, through: int) -> None:
 
 
 def stable_end(queue: Queue) -> int:
-    """Everything up to here is durable and in the queue: sequences are given in the order of the journal."""
-    return queue.next_sequence - 1 - queue.pending
+    """Everything up to here is durable and in the queue: sequences are given in the order of the journal.
+
+    A sequence that only a non-durable message has is not shown: after a crash it is given again.
+    """
+    return queue.durable_through
 
 
 def plan(
@@ -210,11 +214,15 @@ def ack_through(
     while index < len(references) and references[index].sequence <= end:
         reference = references[index]
         index += 1
-        if reference.state != DONE and reference.durable:
+        if reference.state != DONE:
             done.append(reference)
     for reference in done:
+        # Messages that are not durable were never shown; nobody else would take them away.
+        if reference.durable:
+            taken += 1
         broker.drop_from_queue(reference)
-        taken += 1
+        if broker.trace.on:
+            tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
     queue.acknowledged += taken
     queue.acked_through = end
     writer = Writer()
@@ -268,6 +276,10 @@ def lease(
         )
     if epoch != 0:
         held = check_epoch(queue, group, epoch)
+        if not held.active and ttl_ns > 0 and queue.consumer_count() > 0:
+            raise BrokerError(
+                FENCED, f"the lease of group {group} ended, and queue {queue.name} has consumers now"
+            )
         changed = held.ttl_ns != ttl_ns
     else:
         previous = queue.leases.get(group)
@@ -306,6 +318,7 @@ def end_leases(broker: Broker, now: int) -> None:
                 held.active = False
                 broker.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
                 broker.mark_dirty(queue)
+                broker.note_unattended(queue)
             elif held.active:
                 any_active = True
     if any_active:

@@ -161,14 +161,15 @@ class Management:
             raise BrokerError(
                 ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
             )
-        cache = self.broker.caches.cache(address, self.broker.config.id_cache_size)
+        cache = self.broker.duplicate_cache(address)
         for item in given[1]:
             raw = str(item).encode()
             if cache.lsn_of(raw) < 0:
                 cache.add(
                     raw,
                     self.broker.journal.append(
-                        records.DUPLICATES, records.encode_duplicates(address, [raw])
+                        records.DUPLICATES,
+                        records.encode_duplicates(address, self.broker.take_message_id(), [raw]),
                     ),
                 )
         return None

@@ -5,18 +5,22 @@ Every move is one record: the copy in its new queues and the acknowledgement of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.message import Message
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
-from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.reference import DONE, READY, Reference
 from atalanta.kernel.router import Route, route, split_fqqn
+from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.queue import Queue
+
+# Moving an expired message costs about this many looks at one that is not.
+EXPIRY_COST: Final = 50
 
 
 def expire(broker: Broker, now: int, references: list[Reference]) -> None:
@@ -57,8 +61,9 @@ def move_to_address(
             copy = moved_copy(reference, target, now, why == "expired")
             plan = Plan(copy)
             plan.routes = route(address, copy, -1, only_queue)
-        else:
-            broker.trace.event("move_target_missing", {"address": target, "why": why})
+        if plan is None or not plan.routes:
+            # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): at least it is said.
+            _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:
         references = broker.add_to_batch(plan, batch)
@@ -68,19 +73,55 @@ def move_to_address(
     broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
 
 
+def _say_lost(broker: Broker, message_id: int, queue: str, target: str, why: str) -> None:
+    broker.trace.count("messages_moved_nowhere")
+    broker.trace.event(
+        "moved_message_lost",
+        {
+            "message": message_id,
+            "queue": queue,
+            "why": f"{why}, and no queue of {target} takes it",
+        },
+    )
+
+
+def dead_letter_unrouted(broker: Broker, plan: Plan, name: str) -> None:
+    """send-to-dla-on-no-route: no queue of address `name` takes the message (PostOfficeImpl.maybeSendToDLA)."""
+    target = broker.settings_of(name).dead_letter_address
+    message = plan.message
+    if target is None:
+        broker.trace.event("dead_letter_address_missing", {"address": name})
+        return
+    dead, only_queue = split_fqqn(target)
+    address = broker.addresses.get(dead)
+    if address is not None:
+        _remember_origin(message, message, name, None)
+        message.address = target
+        plan.routes = route(address, message, -1, only_queue)
+    if not plan.routes:
+        _say_lost(broker, message.id, name, target, "no queue took it")
+
+
+def _remember_origin(copy: Message, original: Message, address: str, queue: str | None) -> None:
+    """`_AMQ_ORIG_*` of the first move (Message.referenceOriginalMessage); no routing type any more."""
+    properties = copy.properties
+    routing_type = original.routing_type
+    if "_AMQ_ORIG_ADDRESS" not in properties:
+        properties.put("_AMQ_ORIG_ADDRESS", address)
+        if queue is not None:
+            properties.put("_AMQ_ORIG_QUEUE", queue)
+        properties.put("_AMQ_ORIG_MESSAGE_ID", original.id)
+        if routing_type >= 0:
+            properties.put("_AMQ_ORIG_ROUTING_TYPE", Byte(routing_type))
+    properties.remove("_AMQ_ROUTING_TYPE")
+
+
 def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
     """As Artemis' copies to dead-letter and expiry addresses carry them (fact sheet, `_AMQ_ORIG_*`)."""
     original = reference.message
     copy = original.copy(0)
+    _remember_origin(copy, original, original.address, reference.queue.name)
     properties = copy.properties
-    if "_AMQ_ORIG_ADDRESS" not in properties:
-        properties.put("_AMQ_ORIG_ADDRESS", original.address)
-        properties.put("_AMQ_ORIG_QUEUE", reference.queue.name)
-        properties.put("_AMQ_ORIG_MESSAGE_ID", original.id)
-        routing_type = original.routing_type
-        if routing_type >= 0:
-            properties.put("_AMQ_ORIG_ROUTING_TYPE", Byte(routing_type))
-    properties.remove("_AMQ_ROUTING_TYPE")
     properties.remove("_AMQ_DUPL_ID")
     if expired:
         properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
@@ -103,18 +144,46 @@ def transfer(broker: Broker, reference: Reference, target: Queue, route_to: byte
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))
     broker.drop_from_queue(reference)
+    if broker.trace.on:
+        tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
     broker.append_batch(batch, [plan], references, None, 0)
 
 
-def scan_expired(broker: Broker, now: int, queue: Queue, scan_max: int) -> None:
-    """Find expired messages in a queue nobody reads (message-expiry-scan-period)."""
+def purge(broker: Broker, queue: Queue, why: str) -> None:
+    """Everything that is not delivered goes, for good (purge-on-no-consumers)."""
+    batch = records.Batch()
+    message_ids: list[int] = []
+    for reference in queue.live():
+        if reference.state != READY:
+            continue
+        if reference.durable:
+            message_ids.append(reference.message.id)
+        broker.note_lost(reference, why, batch)
+        broker.drop_from_queue(reference)
+        queue.killed += 1
+    if message_ids:
+        batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
+    broker.append_batch(batch, [], [], None, 0)
+
+
+def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
+    """Find expired messages in a queue nobody reads (message-expiry-scan-period); returns how many were looked at.
+
+    Goes on from `queue.expiry_scan` (a sequence), which is 0 again when the end is reached.
+    """
     if queue.active_lease() is not None:
-        return
+        queue.expiry_scan = 0
+        return 0
     now_ms = now // 1_000_000
+    start = queue.index_of(queue.expiry_scan)
+    looked = queue.references[start : start + looks_max]
     found: list[Reference] = []
-    for reference in queue.references[:scan_max]:
+    for reference in looked:
         expiration = reference.message.expiration
-        if reference.state == 0 and expiration != 0 and expiration <= now_ms:
+        if expiration != 0 and expiration <= now_ms and reference.state == READY:
             found.append(reference)
+    at_end = start + looks_max >= len(queue.references)
+    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
     if found:
         expire(broker, now, found)
+    return len(looked) + EXPIRY_COST * len(found)

@@ -99,8 +99,8 @@ class Notifications(Observer):
             if address.internal or not covers(address_prefixes, address.name):
                 continue
             for group in list(address.groups.values()):
-                if group.local is not None:
-                    self._local_info(now, queue, group.local)
+                for local in group.locals:
+                    self._local_info(now, queue, local)
                 for remote in group.remotes:
                     self._remote_info(now, queue, remote)
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
@@ -164,7 +164,7 @@ def binding_properties(broker: Broker, queue: Queue) -> Properties:
         "_AMQ_Binding_Type": Int(LOCAL_QUEUE),
         "_AMQ_Address": queue.spec.address,
         "_AMQ_ClusterName": queue.name + broker.node_id,
-        "_AMQ_RoutingName": queue.name,
+        "_AMQ_RoutingName": queue.routing_name(),
         "_AMQ_Binding_ID": queue.id,
         "_AMQ_Distance": Int(0),
         "_AMQ_FilterString": None if queue.filter is None else queue.filter.text,
@@ -175,7 +175,7 @@ def consumer_properties(broker: Broker, queue: Queue, filter_text: str | None) -
     return {
         "_AMQ_Address": queue.spec.address,
         "_AMQ_ClusterName": queue.name + broker.node_id,
-        "_AMQ_RoutingName": queue.name,
+        "_AMQ_RoutingName": queue.routing_name(),
         "_AMQ_Distance": Int(0),
         "_AMQ_ConsumerCount": Int(queue.consumer_count()),
         "_AMQ_FilterString": filter_text,

@@ -26,3 +26,7 @@ class Observer:
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         return None
+
+    def on_unattended(self, now: int, queue: Queue) -> None:
+        """A message came, or was left, that no local consumer takes; told once a turn."""
+        return None

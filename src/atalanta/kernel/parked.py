@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.endpoint import Endpoint
+
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.reference import Reference
 
 
@@ -19,3 +21,14 @@ class Parked:
         self.references = references
         self.endpoint = endpoint
         self.token = token
+
+
+class DeferredRefusal(Endpoint):
+    """Waits as a reply does, and then is a refusal."""
+
+    def __init__(self, endpoint: Endpoint, error: BrokerError) -> None:
+        self.endpoint = endpoint
+        self.error = error
+
+    def done(self, token: int) -> None:
+        self.endpoint.failed(token, self.error)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.message import Message
+from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING, DONE, READY, Reference
 
 if TYPE_CHECKING:
@@ -41,8 +42,13 @@ class Queue:
         self.tombstones: int = 0
         self.cursor: int = 1
         self.next_sequence: int = 1
+        # Highest sequence of a durable message that was added: what a log view may show ends here.
+        self.durable_through: int = 0
         self.pending: int = 0
         self.consumers: list[Consumer] = []
+        # Those that take every message: neither browsers nor selective.
+        self.open_consumers: int = 0
+        self.unattended: bool = False
         self.ring: int = 0
         self.dirty: bool = False
         self.paused: bool = False
@@ -61,6 +67,14 @@ class Queue:
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
         self.found_expired: list[Reference] = []
+        # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
+        self.forced: list[tuple[Consumer, int]] = []
+        self.expiry_scan: int = 0  # where the search for expired messages goes on
+        self.level_ends: list[int] = []  # see _note_levels
+
+    def routing_name(self) -> str:
+        """Bindings of one routing name share messages: an address' anycast queues do (LocalQueueBinding)."""
+        return self.spec.address if self.spec.routing_type == ANYCAST else self.name
 
     # -- places ---------------------------------------------------------------------------------
     def index_of(self, sequence: int) -> int:
@@ -94,6 +108,8 @@ class Queue:
     def add(self, reference: Reference) -> None:
         """Append a reference whose message is stable (durable, or not meant to be)."""
         self.references.append(reference)
+        if reference.durable:
+            self.durable_through = reference.sequence
         self.message_count += 1
         self.added += 1
         self.bytes += reference.message.size
@@ -141,12 +157,30 @@ class Queue:
     # -- consumers ------------------------------------------------------------------------------
     def add_consumer(self, consumer: Consumer) -> None:
         consumer.position = 1 if consumer.browse_only else self.cursor
-        self.consumers.append(consumer)
+        at = len(self.consumers)
+        while at > 0 and self.consumers[at - 1].priority < consumer.priority:
+            at -= 1
+        self.consumers.insert(at, consumer)
+        self._note_levels()
+        if consumer.selector is None and not consumer.browse_only:
+            self.open_consumers += 1
         self.was_used = True
         self.swept = False
 
+    def _note_levels(self) -> None:
+        """Where each priority ends in `consumers`, the highest first."""
+        ends: list[int] = []
+        consumers = self.consumers
+        for index in range(1, len(consumers) + 1):
+            if index == len(consumers) or consumers[index].priority != consumers[index - 1].priority:
+                ends.append(index)
+        self.level_ends = ends
+
     def remove_consumer(self, consumer: Consumer) -> None:
         self.consumers.remove(consumer)
+        self._note_levels()
+        if consumer.selector is None and not consumer.browse_only:
+            self.open_consumers -= 1
         self.ring = 0
 
     def consumer_count(self) -> int:
@@ -183,27 +217,36 @@ class Queue:
         now_ms = now // 1_000_000
         left = messages_max
         while left > 0:
-            count = len(self.consumers)
-            offered = 0
-            while offered < count:
-                if self.ring >= count:
-                    self.ring = 0
-                consumer = self.consumers[self.ring]
-                self.ring += 1
-                offered += 1
-                if not consumer.ready():
-                    continue
-                reference = self._next_for(consumer, now_ms)
-                if reference is not None:
-                    self._hand_out(consumer, reference)
-                    offered = -1
+            start = 0
+            handed_out = 0
+            for end in self.level_ends:
+                handed_out = self._offer(start, end, now_ms)
+                if handed_out != 0:
                     break
-                if consumer.position < self._end():
-                    return True
-            if offered != -1:
+                start = end
+            if handed_out == 0:
                 return False
+            if handed_out < 0:
+                return True
             left -= 1
         return True
+
+    def _offer(self, start: int, end: int, now_ms: int) -> int:
+        """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
+        count = end - start
+        for _ in range(count):
+            place = self.ring % count
+            self.ring = place + 1
+            consumer = self.consumers[start + place]
+            if not consumer.ready():
+                continue
+            reference = self._next_for(consumer, now_ms)
+            if reference is not None:
+                self._hand_out(consumer, reference)
+                return 1
+            if consumer.position < self._end():
+                return -1
+        return 0
 
     def _end(self) -> int:
         references = self.references

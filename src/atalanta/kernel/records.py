@@ -20,7 +20,7 @@ MESSAGE: Final = 6  # i64 id, routes, duplicate ids, CORE message (see encode_me
 ACKS: Final = 7  # i64 queue id, i32 n, n * i64 message id
 ACK_THROUGH: Final = 8  # i64 queue id, i64 sequence
 DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count
-DUPLICATES: Final = 10  # ss cache, i32 n, n * (i32 length, bytes)
+DUPLICATES: Final = 10  # ss cache, i64 age (id of the message that brought them), i32 n, n * (i32 length, bytes)
 BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
 LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
 SINK: Final = 13  # ss query, i32 partition, i64 batch
@@ -74,9 +74,10 @@ def encode_acks(queue_id: int, message_ids: list[int]) -> bytes:
     return writer.getvalue()
 
 
-def encode_duplicates(cache: str, ids: list[bytes]) -> bytes:
+def encode_duplicates(cache: str, age: int, ids: list[bytes]) -> bytes:
     writer = Writer()
     writer.simple_string(cache)
+    writer.int64(age)
     writer.int32(len(ids))
     for duplicate_id in ids:
         writer.int32(len(duplicate_id))

@@ -17,6 +17,7 @@ from atalanta.kernel.message_record import StoredMessage, decode_message_record
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import decode_queue_spec
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -29,6 +30,8 @@ class Recovery:
         self.broker = broker
         self.messages: dict[int, tuple[StoredMessage, int]] = {}
         self.sequences: dict[int, int] = {}
+        # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
+        self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
 
@@ -72,9 +75,8 @@ class Recovery:
         for found in stored.routes:
             if found.sequence > self.sequences.get(found.queue_id, 0):
                 self.sequences[found.queue_id] = found.sequence
-        size = self.broker.config.id_cache_size
         for cache, duplicate_id in stored.duplicates:
-            self.broker.caches.cache(cache, size).add(duplicate_id, lsn)
+            self.duplicates.setdefault(cache, {})[duplicate_id] = (message_id, lsn)
 
     def _acks(self, reader: Reader) -> None:
         queue_id = reader.int64("acks.queue")
@@ -108,11 +110,11 @@ class Recovery:
                     found.delivery_count = count
 
     def _duplicates(self, lsn: int, reader: Reader) -> None:
-        cache = self.broker.caches.cache(
-            reader.simple_string("duplicates.cache"), self.broker.config.id_cache_size
-        )
+        cache = self.duplicates.setdefault(reader.simple_string("duplicates.cache"), {})
+        age = reader.int64("duplicates.age")
         for _ in range(reader.int32("duplicates.count")):
-            cache.add(reader.take(reader.int32("duplicates.length"), "duplicates.id"), lsn)
+            duplicate_id = reader.take(reader.int32("duplicates.length"), "duplicates.id")
+            cache[duplicate_id] = (age, lsn)
 
     def _queue(self, lsn: int, payload: bytes) -> None:
         broker = self.broker
@@ -200,7 +202,11 @@ class Recovery:
             address.add_routing_type(queue.spec.routing_type)
             address.internal = queue.internal
             address.add_queue(queue)
-            queue.next_sequence = max(queue.next_sequence, self.sequences.get(queue.id, 0) + 1)
+            queue.next_sequence = max(
+                queue.next_sequence,
+                self.sequences.get(queue.id, 0) + 1,
+                queue.acked_through + 1,
+            )
             queue.shown_through = queue.next_sequence - 1
             queue.was_used = True
             for lease in queue.leases.values():
@@ -208,12 +214,20 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for stored, lsn in self.messages.values():
             self._restore(stored, lsn)
+        self._restore_duplicates()
         for queue in broker.queues.values():
             queue.references.sort(key=_by_sequence)
+            queue.durable_through = queue.next_sequence - 1
             queue.added = 0
         broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)
+
+    def _restore_duplicates(self) -> None:
+        for name, ids in self.duplicates.items():
+            cache = self.broker.duplicate_cache(name)
+            for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
+                cache.add(duplicate_id, lsn)
 
     def _restore(self, stored: StoredMessage, lsn: int) -> None:
         broker = self.broker
@@ -233,7 +247,13 @@ class Recovery:
             message.references = references
             broker.messages[message.id] = message
             broker.stored_bytes += message.size
+            if broker.trace.on:
+                tell(broker.trace, "story_recovered", message, places(references))
 
 
 def _by_sequence(reference: Reference) -> int:
     return reference.sequence
+
+
+def _by_age(item: tuple[bytes, tuple[int, int]]) -> int:
+    return item[1][0]

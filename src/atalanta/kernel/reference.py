@@ -29,5 +29,6 @@ class Reference:
         self.route_to = route_to
         self.state: int = READY
         self.delivery_count: int = 0
-        self.durable: bool = message.durable and queue.durable
+        # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
+        self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
         self.consumer: Consumer | None = None

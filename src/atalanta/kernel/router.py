@@ -35,18 +35,17 @@ def split_fqqn(name: str) -> tuple[str, str]:
 def route(address: Address, message: Message, routing_type: int, only_queue: str) -> list[Route]:
     """One binding of every group of the address that takes the message (fact sheet, "Routing algorithm").
 
-    `routing_type` -1 when the message does not say; `only_queue` restricts to one routing name (FQQN).
+    `routing_type` -1 when the message does not say; `only_queue` restricts to queues of that name (FQQN).
     """
     routes: list[Route] = []
     for group in address.groups.values():
-        if only_queue and group.routing_name != only_queue:
+        choice = group.choose(message, routing_type, only_queue)
+        if choice < 0:
             continue
-        choice = group.choose(message, routing_type)
-        if choice == -1:
-            assert group.local is not None
-            routes.append(Route(group.local, b""))
-        elif choice >= 0:
-            add_remote_route(routes, group.remotes[choice])
+        if choice < len(group.locals):
+            routes.append(Route(group.locals[choice], b""))
+        else:
+            add_remote_route(routes, group.remotes[choice - len(group.locals)])
     return routes
 
 

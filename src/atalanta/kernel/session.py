@@ -6,7 +6,7 @@ BrokerError, raised before anything has changed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.consumer import Consumer
@@ -19,10 +19,11 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.moves import dead_letter
+from atalanta.kernel.moves import dead_letter, expire, purge
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.reference import DELIVERING, DONE, Reference
 from atalanta.kernel.router import split_fqqn
+from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.plan import Plan
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.security import Identity
+
+FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
 
 
 class Session:
@@ -128,7 +131,7 @@ class Session:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None:
             name = split_fqqn(message.address)[0]
-            cache = self.broker.caches.cache(name, self.broker.config.id_cache_size)
+            cache = self.broker.duplicate_cache(name)
             key = (name, duplicate_id)
             if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
                 transaction.rollback_only = BrokerError(
@@ -192,12 +195,13 @@ class Session:
             self.broker.mark_dirty(consumer.queue)
 
     def force_delivery(self, now: int, consumer_id: int, sequence: int) -> None:
-        """Deliver what can be delivered, then say so (`endpoint.forced`)."""
+        """Deliver what can be delivered, then say so (`endpoint.forced`): at once, or after further turns."""
         consumer = self.consumer(consumer_id)
         queue = consumer.queue
-        while queue.dispatch(now, 1_000):
-            pass
-        consumer.endpoint.forced(consumer, sequence)
+        if len(queue.forced) >= FORCED_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: too many forced deliveries wait")
+        queue.forced.append((consumer, sequence))
+        self.broker.dispatch(now, queue)
 
     def start(self) -> None:
         self._set_started(True)
@@ -226,20 +230,26 @@ class Session:
         if queue.deleted:
             return
         catalogue.remove_from_queue(self.broker, now, queue, consumer)
+        back: list[Reference] = []
         for reference in held:
             if reference.state != DELIVERING:
                 continue
             if not failed:
                 reference.delivery_count -= 1
-            queue.give_back(reference)
+            back.append(reference)
+            if self.broker.trace.on:
+                tell(self.broker.trace, "story_given_back", reference.message, queue.name)
+        self._redeliver(now, back)
         self.broker.mark_dirty(queue)
-        if queue.spec.transient and not queue.consumers:
+        if queue.consumer_count() > 0:
+            return
+        if queue.spec.transient:
             catalogue.delete_queue(self.broker, now, queue.name, "last consumer left")
+        elif queue.spec.purge_on_no_consumers:
+            purge(self.broker, queue, "purged without consumers")
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """The client found the message expired."""
-        from atalanta.kernel.moves import expire
-
         reference = self.consumer(consumer_id).unacknowledged.pop(message_id, None)
         if reference is not None:
             expire(self.broker, now, [reference])
@@ -249,30 +259,42 @@ class Session:
         self, now: int, consumer_id: int, message_id: int, individual: bool, token: int
     ) -> None:
         """Cumulative: everything delivered to the consumer up to the message; individual: that one."""
-        consumer = self.consumer(consumer_id)
+        consumer = self.consumers.get(consumer_id)
+        if consumer is None:
+            self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
         held = consumer.unacknowledged
         if message_id not in held:
             if consumer.pre_acknowledge or consumer.browse_only:
                 self.endpoint.done(token)
                 return
-            raise BrokerError(
-                ILLEGAL_STATE,
-                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge",
+            self._refuse_acknowledge(
+                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
         taken: list[Reference] = []
         if individual:
             taken.append(held.pop(message_id))
         else:
-            for known in list(held):
-                taken.append(held.pop(known))
-                if known == message_id:
+            known: list[int] = []
+            for delivered_id, reference in held.items():
+                taken.append(reference)
+                known.append(delivered_id)
+                if delivered_id == message_id:
                     break
+            for delivered_id in known:
+                del held[delivered_id]
         if self.auto_commit_acks:
             self.broker.acknowledge(now, taken, self.endpoint, token)
         else:
             for reference in taken:
                 self.transaction.add_acknowledged(reference)
             self.endpoint.done(token)
+
+    def _refuse_acknowledge(self, text: str) -> NoReturn:
+        """A transaction that misses an acknowledgement must not be committed (ServerConsumerImpl.acknowledge)."""
+        error = BrokerError(ILLEGAL_STATE, text)
+        if not self.auto_commit_acks:
+            self.transaction.rollback_only = error
+        raise error
 
     # -- transactions ---------------------------------------------------------------------------
     def commit(self, now: int, token: int) -> None:
@@ -286,26 +308,36 @@ class Session:
         """
         known = self.broker.sinks.get((query, partition))
         if known is not None and batch <= known[0]:
-            self._roll_back(now, False)
-            raise BrokerError(
-                DUPLICATE_ID,
+            self._refuse_duplicate(
+                now,
+                token,
+                known[1],
                 f"batch {batch} of query {query} partition {partition} was committed before",
             )
+            return
         self._commit(now, token, query, batch, partition)
 
     def _commit(self, now: int, token: int, query: str, sink_batch: int, partition: int) -> None:
         broker = self.broker
         transaction = self.transaction
-        if transaction.rollback_only is not None:
-            error = transaction.rollback_only
+        error = transaction.rollback_only
+        if error is not None:
+            if error.code == DUPLICATE_ID:
+                self._refuse_duplicate(now, token, broker.journal.last, error.text)
+                return
             self._roll_back(now, False)
             raise error
         plans: list[Plan] = []
         for message in transaction.messages:
-            plan = broker.prepare(now, message)
-            if plan.repeats_lsn >= 0:
+            try:
+                plan = broker.prepare(now, message)
+            except BrokerError:
                 self._roll_back(now, False)
-                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+                raise
+            if plan.repeats_lsn >= 0:
+                why = f"duplicate message detected on {message.address}"
+                self._refuse_duplicate(now, token, plan.repeats_lsn, why)
+                return
             plans.append(plan)
         self.transaction = Transaction()
         batch = records.Batch()
@@ -318,6 +350,13 @@ class Session:
         lsn = broker.append_batch(batch, plans, references, self.endpoint, token)
         if query:
             broker.sinks[(query, partition)] = (sink_batch, lsn)
+
+    def _refuse_duplicate(self, now: int, token: int, lsn: int, text: str) -> None:
+        """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""
+        self._roll_back(now, False)
+        self.broker.refuse_when_durable(
+            lsn, self.endpoint, token, BrokerError(DUPLICATE_ID, text)
+        )
 
     def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
         self._roll_back(now, last_as_delivered)
@@ -354,6 +393,8 @@ class Session:
             if reference.durable and reference.delivery_count > 0:
                 broker.store_delivery_count(reference)
             queue.give_back(reference)
+            if broker.trace.on:
+                tell(broker.trace, "story_rolled_back", reference.message, queue.name)
             broker.mark_dirty(queue)
 
     # -- queues and addresses -------------------------------------------------------------------

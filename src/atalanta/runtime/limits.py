@@ -16,8 +16,9 @@ class Limits:
     # who does not take the answers may not send further requests.
     write_high_bytes: int = 1024 * 1024
     write_low_bytes: int = 256 * 1024
-    # More than this unsent on one connection means that flow control has failed: it is closed.
-    write_max_bytes: int = 256 * 1024 * 1024
+    # More than this unsent on one connection means that flow control has failed: it is closed. Above
+    # global-max-size, all of which a consumer without a window may legally ask for at once.
+    write_max_bytes: int = 1024 * 1024 * 1024
     # Connections of all acceptors together; the operating system's limit on files may be lower.
     connections_max: int = 10_000
     # Files of the process that are no connections: journal segments, logs, acceptors, the loop.

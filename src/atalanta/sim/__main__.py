@@ -1,6 +1,6 @@
 """`python -m atalanta.sim --seed 42 [--count 200] [--nodes 3] [--seconds 12] [--hours 1]`: rehearse a cluster.
 
-Prints one line a run (or only the sum for many); a broken promise prints the command that replays it and the last events.
+Prints one line a run; a broken promise prints the command that replays it and the story of the message concerned.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from atalanta.sim.ledger import Violation
-from atalanta.sim.scenario import Scenario, story_of
+from atalanta.sim.rehearsal import Failure, rehearse
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -25,22 +24,17 @@ def main(arguments: list[str] | None = None) -> int:
     seconds = options.hours * 3600 or options.seconds
     failed = 0
     for seed in range(options.seed, options.seed + options.count):
-        scenario = Scenario(seed, options.nodes, seconds, not options.calm)
-        try:
-            outcome = scenario.run()
-        except (Violation, AssertionError) as violation:
+        outcome = rehearse(seed, options.nodes, seconds, not options.calm)
+        if isinstance(outcome, Failure):
             failed += 1
-            print(f"seed {seed}: BROKEN PROMISE: {violation}")
-            print(
-                f"  replay: python -m atalanta.sim --seed {seed} --nodes {options.nodes} --seconds {seconds:g}"
-            )
-            for line in story_of(scenario, ""):
-                print(f"  {line}")
+            print(outcome.report, flush=True)
             continue
         print(
             f"seed {seed}: {outcome.virtual_seconds:.0f} virtual s, {outcome.steps} steps,"
-            f" {outcome.confirmed} confirmed, {outcome.crashes} crashes,"
-            f" {outcome.redeliveries} redeliveries, digest {outcome.digest[:16]}"
+            f" {outcome.confirmed} confirmed, {outcome.moved} moved, {outcome.forwarded} forwarded,"
+            f" {outcome.crashes} crashes, {outcome.redeliveries} redeliveries,"
+            f" {outcome.segments_cleaned} segments cleaned, digest {outcome.digest[:16]}",
+            flush=True,
         )
     print(f"{options.count - failed} passed, {failed} failed")
     return 1 if failed else 0

@@ -21,7 +21,6 @@ from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopolo
 from atalanta.wire.core.types import HANDSHAKE
 
 CHANNEL: Final = 10
-RETRY_NS: Final = SECOND // 2
 TTL_MS: Final = 5_000
 PING_NS: Final = 2 * SECOND
 SILENCE_NS: Final = 6 * SECOND
@@ -43,6 +42,8 @@ class SimClient(Machine):
         self.ready = False
         self.last_heard = 0
         self.framer = Framer(False)
+        # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
+        self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
 
     # -- job ------------------------------------------------------------------------------------
     def on_ready(self) -> None:
@@ -107,7 +108,7 @@ class SimClient(Machine):
 
     def on_dial_failed(self, key: str, why: str) -> None:
         life = self.life
-        self.world.at(RETRY_NS, lambda: self._again(life))
+        self.world.at(self.retry_ns, lambda: self._again(life))
 
     def on_closed(self, conn: int, why: str) -> None:
         if conn != self.conn:
@@ -116,7 +117,7 @@ class SimClient(Machine):
         self.ready = False
         self.on_lost()
         life = self.life
-        self.world.at(RETRY_NS, lambda: self._again(life))
+        self.world.at(self.retry_ns, lambda: self._again(life))
 
     def _again(self, life: int) -> None:
         if self.up and self.life == life and not self.conn:

@@ -52,14 +52,15 @@ class SimLinks(Links):
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         self.host.network.join(self.host, f"{address}:{port}")
-        self.host.groups[f"{address}:{port}"] = group
+        self.host.groups.setdefault(f"{address}:{port}", {})[group] = True
         self.host.group_addresses[group] = f"{address}:{port}"
 
     def multicast(self, group: str, data: bytes) -> None:
         self.host.network.multicast(self.host, self.host.group_addresses[group], data)
 
     def leave(self, group: str) -> None:
-        return None
+        address = self.host.group_addresses.pop(group, "")
+        self.host.groups.get(address, {}).pop(group, None)
 
 
 class SimIds(Ids):
@@ -74,19 +75,28 @@ class SimIds(Ids):
 
 
 class SimTrace(Trace):
-    """Counters, and every event into the world's digest and story."""
+    """Counters, and every event into the world's story; what is about single messages stays out of the digest."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
-        self.on = False
+        self.on = host.world.telling
         self.counters: dict[str, int] = {}
 
     def count(self, name: str, n: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + n
 
     def event(self, name: str, fields: dict[str, object]) -> None:
+        if name.startswith("story_"):
+            self._tell(name[6:], fields)
+            return
         told = " ".join(f"{key}={value}" for key, value in fields.items())
         self.host.world.note(f"{self.host.name} {name} {told}")
+
+    def _tell(self, what: str, fields: dict[str, object]) -> None:
+        name = fields["name"]
+        key = name.decode("utf-16-le") if isinstance(name, bytes) else ""
+        text = f"{self.host.name}: {what} {fields['where']} (message {fields['id']})"
+        self.host.world.tell(key, text)
 
 
 class Host(Machine):
@@ -109,7 +119,7 @@ class Host(Machine):
         self.make_node = make_node
         self.up = False
         self.life = 0
-        self.groups: dict[str, str] = {}
+        self.groups: dict[str, dict[str, bool]] = {}
         self.group_addresses: dict[str, str] = {}
         self.disk = SimDisk(self._disk_later, world.random(f"disk/{name}"))
         self.trace = SimTrace(self)
@@ -120,6 +130,8 @@ class Host(Machine):
     def start(self) -> None:
         self.life += 1
         self.up = True
+        self.groups = {}
+        self.group_addresses = {}
         ports = Ports(
             SimWire(self), self.disk, SimTimers(self), SimLinks(self), SimIds(self), self.trace
         )
@@ -178,9 +190,10 @@ class Host(Machine):
             self._flush()
 
     def on_datagram(self, group: str, data: bytes) -> None:
-        if self.node is not None and group in self.groups:
-            self.node.on_datagram(self.world.now, self.groups[group], data)
-            self._flush()
+        for name in list(self.groups.get(group, {})):
+            if self.node is not None:
+                self.node.on_datagram(self.world.now, name, data)
+                self._flush()
 
     def timer(self, key: str) -> None:
         if self.node is not None:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
+from atalanta.cluster.config import (
+    OFF_WITH_REDISTRIBUTION,
+    ON_DEMAND,
+    STRICT,
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    ClusterSettings,
+    DiscoveryGroupConfig,
+)
 from atalanta.kernel.config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.security import Security
 from atalanta.kernel.settings import AddressSettingsRepository
 from atalanta.node import Node, NodeConfig, Ports
 from atalanta.sim.host import Host
+from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS
 from atalanta.sim.network import Network
 from atalanta.sim.world import World
 from atalanta.store.config import JournalConfig
@@ -22,10 +31,34 @@ CLUSTER_USER: Final = "cluster"
 CLUSTER_PASSWORD: Final = "secret"
 USER: Final = "user"
 PASSWORD: Final = "password"
-ORDERS: Final = "orders"
 PRICES: Final = "prices"
-ARCHIVE: Final = "archive"
-ALERTS: Final = "alerts"
+GROUP: Final = "sim-group"
+GROUP_ADDRESS: Final = "231.7.7.7"
+GROUP_PORT: Final = 9876
+PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
+
+
+class Shape:
+    """What the nodes of one world have in common. The defaults are a calm cluster with static connectors."""
+
+    def __init__(self) -> None:
+        self.mode: str = ON_DEMAND
+        self.discovery: bool = False
+        self.segment_bytes: int = 131_072
+        self.block_bytes: int = 2 << 20
+        self.redistribution_delay_ms: int = 200
+
+    def draw(self, world: World) -> None:
+        """Small segments and blocks make compaction and torn commits frequent."""
+        draw = world.random("nodes")
+        self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF_WITH_REDISTRIBUTION))
+        self.discovery = draw.random() < 0.3
+        self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
+        self.block_bytes = draw.choice((64, 1_024, 2 << 20))
+        self.redistribution_delay_ms = draw.choice((0, 200))
+
+    def redistributes(self) -> bool:
+        return self.mode != STRICT
 
 
 def queue(
@@ -40,17 +73,19 @@ def queue(
 
 
 def addresses(index: int) -> list[AddressConfig]:
-    """`orders` anycast; `prices` multicast with `archive` everywhere and a filtered `alerts` on the first node only."""
+    """`orders` and `book` anycast; `prices` multicast with `archive` everywhere and a filtered `alerts` on the first."""
     orders = AddressConfig(ORDERS)
     orders.add(queue(ORDERS, ORDERS, ANYCAST))
+    book = AddressConfig(BOOK)
+    book.add(queue(BOOK, BOOK, ANYCAST))
     prices = AddressConfig(PRICES)
     prices.add(queue(ARCHIVE, PRICES, MULTICAST))
     if index == 0:
         prices.add(queue(ALERTS, PRICES, MULTICAST, "alert = TRUE"))
-    return [orders, prices]
+    return [orders, book, prices]
 
 
-def cluster_settings(index: int, count: int) -> ClusterSettings:
+def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
     settings = ClusterSettings()
     settings.cluster_user = CLUSTER_USER
     settings.cluster_password = CLUSTER_PASSWORD
@@ -59,54 +94,73 @@ def cluster_settings(index: int, count: int) -> ClusterSettings:
     connection = ClusterConnectionConfig()
     connection.name = "sim"
     connection.connector = f"n{index}"
-    connection.static = True
-    connection.static_connectors = [f"n{number}" for number in range(count) if number != index]
     connection.connection_ttl_ms = 6_000
+    connection.message_load_balancing = shape.mode
+    if shape.discovery:
+        connection.discovery_group = GROUP
+        _discover(settings, index)
+    else:
+        connection.static = True
+        connection.static_connectors = [f"n{number}" for number in range(count) if number != index]
     settings.cluster_connections.append(connection)
     return settings
 
 
-def node_maker(index: int, count: int, segment_bytes: int) -> Callable[[Ports], Node]:
+def _discover(settings: ClusterSettings, index: int) -> None:
+    settings.discovery_groups[GROUP] = DiscoveryGroupConfig(
+        GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT
+    )
+    settings.broadcast_groups.append(
+        BroadcastGroupConfig(
+            GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT, connectors=[f"n{index}"]
+        )
+    )
+
+
+def security() -> Security:
+    made = Security(True, CLUSTER_USER, CLUSTER_PASSWORD)
+    made.add_user(USER, PASSWORD, ("all",))
+    made.add_rule("#", {name: ("all",) for name in PERMISSIONS})
+    return made
+
+
+def node_config(
+    index: int, shape: Shape, cluster: ClusterSettings | None, configured: list[AddressConfig]
+) -> NodeConfig:
+    """Node `node-<index>`; a fresh configuration every time, as a restarted process would read it."""
+    broker = BrokerConfig()
+    broker.name = f"n{index}"
+    broker.addresses = configured
+    settings = AddressSettingsRepository()
+    settings.add(
+        "#",
+        {
+            "redistribution_delay_ms": shape.redistribution_delay_ms,
+            "max_delivery_attempts": -1,
+        },
+    )
+    journal = JournalConfig(
+        bytes([index]) * 16,
+        shape.segment_bytes,
+        compact_min_segments=2,
+        compact_percentage=50,
+        block_size_bytes_max=shape.block_bytes,
+    )
+    return NodeConfig(f"node-{index}", broker, settings, security(), journal, [], cluster)
+
+
+def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
     """Makes the node anew at each start, as a restarted process would."""
 
     def make(ports: Ports) -> Node:
-        broker = BrokerConfig()
-        broker.name = f"n{index}"
-        broker.addresses = addresses(index)
-        settings = AddressSettingsRepository()
-        settings.add("#", {"redistribution_delay_ms": 200})
-        security = Security(True, CLUSTER_USER, CLUSTER_PASSWORD)
-        security.add_user(USER, PASSWORD, ("all",))
-        security.add_rule(
-            "#",
-            {
-                name: ("all",)
-                for name in (
-                    "send",
-                    "consume",
-                    "browse",
-                    "createDurableQueue",
-                    "createAddress",
-                    "manage",
-                )
-            },
-        )
-        journal = JournalConfig(
-            bytes([index]) * 16, segment_bytes, compact_min_segments=2, compact_percentage=50
-        )
-        cluster = cluster_settings(index, count) if count > 1 else None
-        return Node(
-            NodeConfig(f"node-{index}", broker, settings, security, journal, [], cluster), ports
-        )
+        cluster = cluster_settings(index, count, shape) if count > 1 else None
+        return Node(node_config(index, shape, cluster, addresses(index)), ports)
 
     return make
 
 
-def make_hosts(world: World, network: Network, count: int) -> list[Host]:
-    segment_bytes = world.random("nodes").choice((8_192, 32_768, 131_072))
+def make_hosts(world: World, network: Network, count: int, shape: Shape) -> list[Host]:
     return [
-        Host(
-            world, network, f"n{index}", f"n{index}", PORT, node_maker(index, count, segment_bytes)
-        )
+        Host(world, network, f"n{index}", f"n{index}", PORT, node_maker(index, count, shape))
         for index in range(count)
     ]

@@ -1,20 +1,24 @@
-"""One run: a cluster under load with faults from the seed, then everything heals and must come to rest.
-
-Fault rates, pace and disks are drawn from the seed ("swarm"), so that seeds differ in kind and not only in timing.
-"""
+"""One run: a cluster under load with faults from the seed, then everything heals and must come to rest."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.reference import DONE
+from atalanta.sim.clients import SimClient
+from atalanta.sim.faults import Faults, start
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer, LogReader, Producer
-from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.jobs import Consumer, Producer
+from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
+from atalanta.sim.mover import Mover
 from atalanta.sim.network import Network
-from atalanta.sim.nodes import ALERTS, ARCHIVE, ORDERS, PRICES, make_hosts
+from atalanta.sim.nodes import PRICES, Shape, make_hosts
+from atalanta.sim.readers import LogReader
 from atalanta.sim.world import EPOCH, SECOND, World
+from atalanta.store.segment import segment_number
 
 HEAL_SECONDS_MAX: Final = 240
+MESSAGES_PER_SECOND: Final = (4, 12)  # of one producer
 
 
 class Outcome:
@@ -27,39 +31,89 @@ class Outcome:
         self.confirmed = 0
         self.crashes = 0
         self.redeliveries = 0
+        self.moved = 0
         self.forwarded = 0
+        self.segments_cleaned = 0
 
 
 class Scenario:
-    def __init__(self, seed: int, nodes: int, seconds: float, faults: bool = True) -> None:
-        self.world = World(seed)
+    """`telling` also keeps the story of every message (story_of); nothing else changes by it."""
+
+    def __init__(
+        self, seed: int, nodes: int = 3, seconds: float = 12.0, faults: bool = True, telling: bool = False
+    ) -> None:
+        self.world = World(seed, telling)
         self.network = Network(self.world)
         self.random = self.world.random("scenario")
         self.seconds = seconds
-        self.faults = faults
-        self.crashes = 0
-        self.ledger = Ledger()
-        self.hosts = make_hosts(self.world, self.network, nodes)
-        self.down: dict[str, bool] = {}
-        self._shape()
-        total = max(8, int(seconds * self.random.randint(4, 12)))
-        self.producers = [
-            Producer(self.world, self.network, f"p{index}", host.name, self.ledger, total)
-            for index, host in enumerate(self.hosts)
-        ]
-        self.consumers = [
-            Consumer(self.world, self.network, f"c{index}", self._somewhere(), self.ledger, ORDERS)
-            for index in range(self.random.randint(1, nodes))
-        ]
-        self.consumers.append(
-            Consumer(self.world, self.network, "alert", "n0", self.ledger, ALERTS)
+        self.with_faults = faults
+        self.ledger = Ledger(self.world)
+        self.shape = Shape()
+        self.shape.draw(self.world)
+        self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
+        self.producers = self._make_producers()
+        self.consumers = self._make_consumers(nodes)
+        self.readers = self._make_readers()
+        self.late: list[SimClient] = self._choose_late()
+        self.faults = Faults(
+            self.world,
+            self.network,
+            self.hosts,
+            [each for each in self.consumers if isinstance(each, Consumer) and each.queue == ORDERS],
+            [client for client in [*self.readers, *self.consumers] if client not in self.late],
+            seconds,
         )
-        for producer in self.producers:
-            producer.knows_alerts = self.knows_alerts
-        self.readers = [
-            LogReader(self.world, self.network, f"r{index}", host.name, self.ledger, ARCHIVE)
+        self.faults.shape()
+
+    # -- who is there ---------------------------------------------------------------------------
+    def _make_producers(self) -> list[Producer]:
+        total = max(8, int(self.seconds * self.random.randint(*MESSAGES_PER_SECOND)))
+        made = [
+            Producer(
+                self.world, self.network, f"p{index}", host.name, self.ledger, total, self.seconds
+            )
             for index, host in enumerate(self.hosts)
         ]
+        for producer in made:
+            producer.knows_alerts = self.knows_alerts
+        return made
+
+    def _make_consumers(self, nodes: int) -> list[SimClient]:
+        """At least one of orders; where nothing is redistributed, one at every node."""
+        count = self.random.randint(1, nodes) if self.shape.redistributes() else nodes
+        made: list[SimClient] = [
+            Consumer(self.world, self.network, f"c{index}", self._place(index), self.ledger, ORDERS)
+            for index in range(count)
+        ]
+        for index in range(self.random.randint(0, 2)):
+            made.append(
+                Mover(self.world, self.network, f"m{index}", self._somewhere(), self.ledger)
+            )
+        made.append(Consumer(self.world, self.network, "alert", "n0", self.ledger, ALERTS))
+        return made
+
+    def _make_readers(self) -> list[SimClient]:
+        made: list[SimClient] = []
+        for index, host in enumerate(self.hosts):
+            made.append(
+                LogReader(
+                    self.world, self.network, f"r{index}", host.name, self.ledger, ARCHIVE
+                )
+            )
+            made.append(
+                LogReader(self.world, self.network, f"b{index}", host.name, self.ledger, BOOK)
+            )
+        return made
+
+    def _choose_late(self) -> list[SimClient]:
+        """Those who come only at the end: until then their messages must outlive every compaction."""
+        return [reader for reader in self.readers if self.random.random() < 0.25]
+
+    def _somewhere(self) -> str:
+        return self.random.choice(self.hosts).name
+
+    def _place(self, index: int) -> str:
+        return self._somewhere() if self.shape.redistributes() else self.hosts[index].name
 
     def knows_alerts(self, name: str) -> int:
         """The life of that node while it has a binding for alerts, else 0."""
@@ -70,105 +124,33 @@ class Scenario:
                     return host.life
         return 0
 
-    def _shape(self) -> None:
-        """Latency, chunking and disks of this world."""
-        draw = self.random
-        self.network.latency_ns = (50_000, draw.choice((300_000, 2_000_000, 20_000_000)))
-        self.network.chunk_bytes_max = draw.choice((7, 200, 4_000, 65_536))
-        for host in self.hosts:
-            host.disk.job_max_ns = draw.choice((200_000, 2_000_000, 30_000_000))
-        self.fault_every_ns = draw.choice((SECOND // 2, 2 * SECOND, 5 * SECOND))
-
-    def _somewhere(self) -> str:
-        return self.random.choice(self.hosts).name
-
     # -- run ------------------------------------------------------------------------------------
     def run(self) -> Outcome:
         """Violation if a promise is broken."""
         for host in self.hosts:
             self.world.at(self.random.randint(0, SECOND), host.start)
         for client in [*self.producers, *self.consumers, *self.readers]:
-            self.world.at(self.random.randint(0, 2 * SECOND), client.start)
-        if self.faults:
-            self.world.at(SECOND, self._fault)
+            delay_ns = self.random.randint(0, 2 * SECOND)
+            if client not in self.late:
+                self.world.at(delay_ns, client.start)
+        if self.with_faults:
+            self.world.at(SECOND, self.faults.strike)
         self.world.run_until(EPOCH + int(self.seconds * SECOND))
         self._heal()
         self._come_to_rest()
         self._check()
         return self._outcome()
 
-    # -- faults ---------------------------------------------------------------------------------
-    def _fault(self) -> None:
-        if self.world.seconds() >= self.seconds:
-            return
-        draw = self.random.random()
-        if draw < 0.35:
-            self._crash()
-        elif draw < 0.45:
-            self._stop()
-        elif draw < 0.60:
-            self._partition()
-        elif draw < 0.70:
-            self._cut()
-        elif draw < 0.78:
-            self.network.slow[self._somewhere()] = self.random.choice((5, 50))
-        elif draw < 0.84:
-            self.random.choice(self.hosts).disk.slow = self.random.choice((1, 20))
-        elif draw < 0.87:
-            self.random.choice(self.hosts).disk.fail_next_sync()
-        elif draw < 0.94:
-            self.random.choice(self.consumers[:-1]).move(self._somewhere())
-        else:
-            self._restart_client()
-        self.world.at(self.random.randint(1, 2 * self.fault_every_ns), self._fault)
-
-    def _crash(self) -> None:
-        host = self.random.choice(self.hosts)
-        if host.up:
-            self.crashes += 1
-            host.crash()
-            self._start_later(host)
-
-    def _stop(self) -> None:
-        host = self.random.choice(self.hosts)
-        if host.up:
-            host.stop()
-            self._start_later(host)
-
-    def _start_later(self, host: Host) -> None:
-        self.world.at(self.random.randint(1, 4 * SECOND), lambda: self._start(host))
-
-    def _start(self, host: Host) -> None:
-        if not host.up:
-            host.start()
-
-    def _partition(self) -> None:
-        first, second = self._somewhere(), self._somewhere()
-        if first != second:
-            self.network.block(first, second)
-            if self.random.random() < 0.6:
-                self.network.block(second, first)
-            self.world.at(self.random.randint(1, 12 * SECOND), self.network.heal)
-
-    def _cut(self) -> None:
-        connections = sorted(self.network.streams)
-        if connections:
-            self.network.cut_connection(self.random.choice(connections))
-
-    def _restart_client(self) -> None:
-        client = self.random.choice([*self.readers, *self.consumers])
-        if client.up:
-            client.kill()
-            self.world.at(self.random.randint(1, 2 * SECOND), client.start)
-
     # -- rest -----------------------------------------------------------------------------------
     def _heal(self) -> None:
-        self.faults = False
         self.network.heal()
         for host in self.hosts:
             host.disk.slow = 1
-            if not host.up:
-                host.start()
+            start(host)
+        if not self.shape.redistributes():
+            for index, consumer in enumerate(self.consumers):
+                if isinstance(consumer, Consumer) and consumer.queue == ORDERS:
+                    consumer.move(self.hosts[index].name)
         for client in [*self.consumers, *self.readers]:
             if not client.up:
                 client.start()
@@ -178,11 +160,12 @@ class Scenario:
         while self.world.now < limit:
             self.world.run_until(self.world.now + SECOND)
             for host in self.hosts:
-                if not host.up:
-                    host.start()
+                start(host)
             if self._at_rest():
                 return
-        raise Violation(f"no rest {HEAL_SECONDS_MAX} s after healing: {self._left()}")
+        left = self._left()
+        key = self._key_left()
+        raise Violation(f"no rest {HEAL_SECONDS_MAX} s after healing: {left}, first {key}", key)
 
     def _at_rest(self) -> bool:
         return all(producer.done() for producer in self.producers) and not self._left()
@@ -200,32 +183,66 @@ class Scenario:
                 continue
             for queue in host.node.broker.queues.values():
                 if queue.durable and queue.message_count + queue.pending > 0:
-                    left.append(f"{host.name}:{queue.name}={queue.message_count}")
+                    count = sum(1 for each in queue.live() if each.durable)
+                    if count + queue.pending > 0:
+                        left.append(f"{host.name}:{queue.name}={count}+{queue.pending}")
         return left
 
+    def _key_left(self) -> str:
+        """One of the messages that are left, for its story."""
+        for host in self.hosts:
+            if host.node is None:
+                continue
+            for queue in host.node.broker.queues.values():
+                for reference in queue.references:
+                    if queue.durable and reference.durable and reference.state != DONE:
+                        return str(reference.message.properties.get("key"))
+        for producer in self.producers:
+            for number in producer.open:
+                return f"{producer.name}/{number}"
+        return ""
+
     def _check(self) -> None:
-        missing = self.ledger.missing()
-        if missing:
-            raise Violation(f"{len(missing)} confirmed messages lost: {missing[:5]}")
+        self.ledger.check()
         for host in self.hosts:
             assert host.node is not None
             host.node.validate()
+            self._check_topology(host)
+
+    def _check_topology(self, host: Host) -> None:
+        """After healing everybody knows everybody."""
+        if host.node is None or host.node.cluster is None:
+            return
+        known = sorted(host.node.cluster.topology.members)
+        if len(known) != len(self.hosts):
+            raise Violation(f"{host.name} knows only {known}")
 
     def _outcome(self) -> Outcome:
         outcome = Outcome()
         for key in sorted(self.ledger.delivered):
             self.world.note(f"delivered {key} {self.ledger.delivered[key]}")
+        for key in sorted(self.ledger.read):
+            self.world.note(f"read {key}")
         outcome.digest = self.world.digest()
         outcome.virtual_seconds = self.world.seconds()
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
-        outcome.crashes = self.crashes
+        outcome.crashes = self.faults.crashes
         outcome.redeliveries = self.ledger.redelivered
+        outcome.moved = len(self.ledger.moved)
+        for host in self.hosts:
+            numbers = [segment_number(name) for name in host.disk.files]
+            outcome.segments_cleaned += min(number for number in numbers if number > 0) - 1
+            if host.node is not None and host.node.cluster is not None:
+                peers = host.node.cluster.peers.values()
+                outcome.forwarded += sum(record.forwarded for record in peers)
         return outcome
 
 
-def story_of(scenario: Scenario, text: str, lines_max: int = 40) -> list[str]:
-    """The last things that happened, those that name `text` first."""
-    named = [line for line in scenario.world.story if text and text in line[1]]
-    chosen = (named + scenario.world.story)[-lines_max:]
-    return [f"{(when - EPOCH) / SECOND:12.6f}  {line}" for when, line in chosen]
+def story_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
+    """The story of the message `key` (if the scenario was telling), then the last things that happened to the nodes."""
+    about = [str(line) for line in scenario.world.story if key and line.key == key]
+    events = [str(line) for line in scenario.world.story if not line.key]
+    if not about:
+        return events[-lines_max:]
+    return [f"story of {key}:", *about, "the nodes:", *events[-lines_max:]]

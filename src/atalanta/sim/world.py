@@ -10,21 +10,38 @@ from typing import Final
 
 SECOND: Final = 1_000_000_000
 EPOCH: Final = 1_700_000_000 * SECOND  # the clock of every run starts here
+STORY_LINES_MAX: Final = 200_000
+
+
+class Line:
+    """One line of the story; `key` names the message it is about, "" if it is about none."""
+
+    def __init__(self, when: int, key: str, text: str) -> None:
+        self.when = when
+        self.key = key
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{(self.when - EPOCH) / SECOND:12.6f}  {self.text}"
 
 
 class World:
-    """Time is integer nanoseconds: float time can swap two chunks of one stream (facts, style-models 3b)."""
+    """Time is integer nanoseconds: float time can swap two chunks of one stream (facts, style-models 3b).
 
-    def __init__(self, seed: int) -> None:
+    `telling`: also what happens to single messages goes into the story. It changes nothing else: the digest and
+    every draw are the same, so a failed seed is simply run again with it.
+    """
+
+    def __init__(self, seed: int, telling: bool = False) -> None:
         self.seed = seed
+        self.telling = telling
         self.now: int = EPOCH
         self.steps: int = 0
         self._order: int = 0
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._generators: dict[str, random.Random] = {}
         self._digest = hashlib.sha256()
-        self.story: list[tuple[int, str]] = []
-        self.story_max: int = 20_000
+        self.story: list[Line] = []
 
     def random(self, subject: str) -> random.Random:
         """A generator of its own for each subject, so that one more draw in one does not shift the others."""
@@ -59,9 +76,16 @@ class World:
     def note(self, line: str) -> None:
         """Into the digest and the story. `line` must not contain anything that differs from run to run."""
         self._digest.update(f"{self.now} {line}\n".encode())
-        self.story.append((self.now, line))
-        if len(self.story) > self.story_max:
-            del self.story[: self.story_max // 2]
+        self._remember(Line(self.now, "", line))
+
+    def tell(self, key: str, line: str) -> None:
+        """Into the story of one message only; ask `telling` before the line is built."""
+        self._remember(Line(self.now, key, line))
+
+    def _remember(self, line: Line) -> None:
+        self.story.append(line)
+        if len(self.story) > STORY_LINES_MAX:
+            del self.story[: STORY_LINES_MAX // 2]
 
     def digest(self) -> str:
         return self._digest.hexdigest()

@@ -2,8 +2,8 @@
 
 Properties in the map `properties` have one canonical text each: whole numbers and floats in
 decimal (the shortest that reads back as the same value; NaN, Infinity), booleans true and false,
-bytes in base64, null as null. Names of Artemis' own (_AMQ…, __AMQ…) and those shown in a column of
-their own are left out.
+bytes in base64, null as null. Names of Artemis' own (_AMQ…, __AMQ…) are left out, but for those that
+tell where a dead or expired message came from; so are those shown in a column of their own.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from atalanta.client.raw import FLOAT, TEXT, Message, PropertyValue, Reader, decode_message
-from atalanta.spark.gateway import Record
+from atalanta.client.raw import FLOAT, TEXT, LogEntry, Message, PropertyValue
 from atalanta.spark.schema import KINDS, PROPERTIES
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
+# _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
+ORIGIN_PREFIXES: Final = ("_AMQ_ORIG_", "_AMQ_ACTUAL_")
 # Shown in a column of their own.
 OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
 
@@ -42,8 +43,8 @@ class BatchBuilder:
             for field in self.schema
         ]
 
-    def build(self, records: Sequence[Record]) -> pa.RecordBatch:
-        """DecodeError if a record is no CORE message."""
+    def build(self, records: Sequence[LogEntry]) -> pa.RecordBatch:
+        """DecodeError if the properties of a message cannot be read."""
         rows = Rows(records, self.queue, self.node_id)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         if not arrays:
@@ -52,13 +53,11 @@ class BatchBuilder:
 
 
 class Rows:
-    """The messages of one batch, decoded."""
+    """The messages of one batch."""
 
-    def __init__(self, records: Sequence[Record], queue: str, node_id: str) -> None:
+    def __init__(self, records: Sequence[LogEntry], queue: str, node_id: str) -> None:
         self.records = records
-        self.messages: list[Message] = [
-            decode_message(Reader(record.message)) for record in records
-        ]
+        self.messages: list[Message] = [record.message for record in records]
         self.queue = queue
         self.node_id = node_id
 
@@ -106,13 +105,17 @@ def constant(kind: pa.DataType, value: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), count)
 
 
+def origin(name: str) -> bool:
+    return name.startswith(ORIGIN_PREFIXES)
+
+
 def property_map(kind: pa.DataType, rows: Rows) -> pa.Array:
     offsets = [0]
     names: list[str | None] = []
     values: list[str | None] = []
     for message in rows.messages:
         for name, (code, value) in message.properties.entries.items():
-            if name.startswith(OWN_PREFIXES) or name in OWN_COLUMNS:
+            if name in OWN_COLUMNS or (name.startswith(OWN_PREFIXES) and not origin(name)):
                 continue
             names.append(name)
             values.append(value if value.__class__ is str else canonical(code, value))

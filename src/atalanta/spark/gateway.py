@@ -8,11 +8,11 @@ connection is gone: the caller then makes a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from atalanta.client.raw import PropertyValue
+from atalanta.client.raw import LogEntry, PropertyValue
 
 
 @dataclass(frozen=True)
@@ -46,21 +46,12 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Record:
-    """One message of a range; `message` is its CORE encoding (MSG, fact sheet A1.0)."""
-
-    sequence: int
-    delivery_count: int
-    message: bytes
-
-
-@dataclass(frozen=True)
 class Chunk:
     """A part of a range in order; go on at `next` unless `last`."""
 
     next: int
     last: bool
-    records: Sequence[Record]
+    records: Sequence[LogEntry]
 
 
 @dataclass(frozen=True)
@@ -132,7 +123,9 @@ class Gateway(Protocol):
         end: int,
         max_bytes: int,
         selector: str | None,
-    ) -> Chunk: ...
+    ) -> Iterator[Chunk]:
+        """(start, end] in pieces, up to one that is the last."""
+        ...
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         """Messages acknowledged; durable when it returns, and a repeat does no harm."""

@@ -43,11 +43,14 @@ class Leases:
             raise self.failure
 
     def take(self, found: Mapping[str, Located]) -> None:
-        """The lease of every node that has none of ours yet, with a new epoch."""
+        """The lease of every node that has none of ours yet, with a new epoch. Fenced."""
         for node_id, located in found.items():
             key = (node_id, located.position.incarnation)
             if key not in self.epochs:
-                grant = self.members.call(node_id, self._take_over)
+                try:
+                    grant = self.members.call(node_id, self._take_over)
+                except Fenced as error:
+                    raise self.refused(error) from error
                 self.epochs[node_id, grant.incarnation] = grant.epoch
         if self.thread is None and self.epochs:
             self.thread = threading.Thread(target=self._renew_until_end, daemon=True)
@@ -66,6 +69,14 @@ class Leases:
             f"another query took over group {self.options.group!r} of queue "
             f"{self.options.queue!r}, so this one stops: {error}. Give each query a group (and a "
             "queue) of its own, or run only one of them",
+            error.code,
+        )
+
+    def refused(self, error: Fenced) -> Fenced:
+        """The sentence for a queue that another group or a consumer has."""
+        return Fenced(
+            f"group {self.options.group!r} cannot have queue {self.options.queue!r}: {error}. The "
+            "lease of a query that ended lasts until its leaseTimeout is over",
             error.code,
         )
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from atalanta.spark.errors import LogViewUnsupported, NodeTimeout, NodeUnavailable, QueueMissing
+from atalanta.spark.errors import NodeTimeout, NodeUnavailable, QueueMissing
 from atalanta.spark.gateway import Connector, Credentials, Gateway, Position
 from atalanta.spark.options import ReadOptions
 
@@ -163,8 +163,6 @@ class Members:
         except NodeUnavailable as error:
             link.drop(str(error))
             return
-        except LogViewUnsupported as error:
-            raise LogViewUnsupported(f"{link.server}: {error}", error.code) from error
         link.queue_missing = False
         link.node_id = position.node_id
         link.position = position
@@ -223,6 +221,14 @@ class Members:
             connected = [link for link in links if link.gateway is not None]
             return next(iter(connected or links), None)
 
+    def _why_absent(self, link: Link | None, server: str) -> str:
+        if link is not None:
+            return link.error
+        there = self.links.get(server)
+        if there is not None and there.gateway is not None:
+            return f"at that server there is node {there.node_id} now"
+        return "no longer in the topology"
+
     def _absent(
         self, found: Mapping[str, Located], required: Mapping[str, str], all_servers: bool
     ) -> list[str]:
@@ -230,10 +236,9 @@ class Members:
         absent = []
         for node_id, server in required.items():
             if node_id not in found:
-                link = self._link_of(node_id) or self.links.get(server)
+                link = self._link_of(node_id)
                 where = server if link is None else link.server
-                why = "no longer in the topology" if link is None else link.error
-                absent.append(f"node {node_id} ({where}): {why}")
+                absent.append(f"node {node_id} ({where}): {self._why_absent(link, where)}")
         if all_servers:
             for server in self.options.login.servers:
                 link = self.links[server]

@@ -27,7 +27,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway import Connector, Credentials, Gateway
+from atalanta.spark.gateway import Chunk, Connector, Credentials, Gateway
 from atalanta.spark.members import CONNECT_TIMEOUT_S
 from atalanta.spark.offsets import Range
 from atalanta.spark.options import ReadOptions
@@ -68,31 +68,39 @@ class RangeReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """In order of the sequence. NodeTimeout, DataLost."""
+        try:
+            yield from self._all()
+            self._give_back()
+        finally:
+            # After an error, or when Spark wants no more rows, the connection is in mid-answer.
+            if self.gateway is not None:
+                self.gateway.close()
+                self.gateway = None
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
         deadline = time.monotonic() + self.options.login.node_timeout_s
         while self.position < self.part.end:
             try:
-                gateway = self._gateway()
-                chunk = gateway.read(
-                    self.options.queue,
-                    self.part.incarnation,
-                    self.position,
-                    self.part.end,
-                    CHUNK_BYTES,
-                    self.options.selector,
-                )
+                for chunk in self._chunks():
+                    if chunk.records:
+                        yield self.builder.build(chunk.records)
+                    self.position = self.part.end if chunk.last else chunk.next
+                    deadline = time.monotonic() + self.options.login.node_timeout_s
             except NodeUnavailable as error:
                 self._lose(error, deadline)
-                continue
             except (RangeLost, IncarnationChanged, QueueMissing) as error:
                 self._skip(error)
-                continue
-            if chunk.records:
-                yield self.builder.build(chunk.records)
-            if chunk.next <= self.position and not chunk.last:
-                raise GatewayError(f"{self.server} stands still at sequence {self.position}")
-            self.position = self.part.end if chunk.last else chunk.next
-            deadline = time.monotonic() + self.options.login.node_timeout_s
-        self._give_back()
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """What is left of the range."""
+        return self._gateway().read(
+            self.options.queue,
+            self.part.incarnation,
+            self.position,
+            self.part.end,
+            CHUNK_BYTES,
+            self.options.selector,
+        )
 
     # -- the connection -------------------------------------------------------------------------
     def _gateway(self) -> Gateway:

@@ -66,7 +66,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"no node of {', '.join(self.options.login.servers)} has a queue "
                 f"{self.options.queue}"
             )
-        self._take(found)
+        self.leases.take(found)
         entries = {}
         for node, located in found.items():
             position = located.position
@@ -93,7 +93,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         before = Offset.from_json(start, self.options.queue)
         self.leases.check()
         found = self._present(before)
-        self._take(found)
+        self.leases.take(found)
         first = self._latest_calls == 0
         self._latest_calls += 1
         if not first:
@@ -126,7 +126,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         if unleased:
             found = self.members.wait_for(unleased, False, self.options.position_cache_s)
-            self._take({node: found[node] for node in unleased})
+            self.leases.take({node: found[node] for node in unleased})
         return [RangePartition(part) for part in split_all(wholes, self.options.min_partitions)]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -171,12 +171,6 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Every node of the offsets was removed: at least one must be there to go on with.
             found = self.members.wait_for({}, True, 0.0)
         return {node: located for node, located in found.items() if node not in removed}
-
-    def _take(self, found: Mapping[str, Located]) -> None:
-        try:
-            self.leases.take(found)
-        except Fenced as error:
-            raise self.leases.fenced(error) from error
 
     def _acknowledge(self, before: Offset) -> None:
         """Everything up to `before` is processed for good: the queues may forget it."""

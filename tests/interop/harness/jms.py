@@ -122,10 +122,13 @@ class Jms:
         return self("receive", consumer, most, timeout_ms)
 
     def collect(self, consumers: list[str], count: int, seconds: float = 20.0) -> list[list[str]]:
-        """What each consumer gets until `count` messages have come in all, and a little longer."""
+        """What each consumer gets until `count` messages have come in all, and a little longer.
+
+        A text with "!" is a redelivery; it counts if the consumer has not had the message before.
+        """
         got: list[list[str]] = [[] for _ in consumers]
         deadline = time.monotonic() + seconds
-        while sum(map(len, got)) < count and time.monotonic() < deadline:
+        while sum(map(_distinct, got)) < count and time.monotonic() < deadline:
             for texts, consumer in zip(got, consumers, strict=True):
                 texts += self.receive(consumer, count, 100)
         for texts, consumer in zip(got, consumers, strict=True):
@@ -156,6 +159,10 @@ class Jms:
         """Node id -> host:port, as the node tells clients."""
         members = self("topology", node.url, USER, PASSWORD)
         return {key: value for key, _, value in (member.partition("=") for member in members)}
+
+
+def _distinct(texts: list[str]) -> int:
+    return len({text.rstrip("!") for text in texts})
 
 
 def until(what: str, holds: Callable[[], bool], seconds: float = 20.0) -> None:

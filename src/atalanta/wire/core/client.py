@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 # A broker that refuses a session for one of these reasons will do so again.
 FINAL_REFUSALS: Final = (105, 108, 212)
+NOT_NOW: Final = 112
 NO_REASON: Final = -1
 MILLISECOND_NS: Final = 1_000_000
 MEMBERS_MAX: Final = 10_000
@@ -250,8 +251,9 @@ class ClientConnection:
         session = self._opening.popleft()
         self._unready -= 1
         known = session.opened.done
-        if known and packet.code not in FINAL_REFUSALS and self.settings.resume:
-            # A node that is starting or stopping: its session is wanted still.
+        again = packet.code == NOT_NOW or (known and packet.code not in FINAL_REFUSALS)
+        if again and self.settings.resume:
+            # A node that is starting or stopping: the session is wanted still.
             self.events.broken(f"the broker refused a session: {error.text}")
             return
         session.finish(error)

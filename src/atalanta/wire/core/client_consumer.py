@@ -139,7 +139,11 @@ class ClientConsumer:
         if self.closed:
             return
         self.delivered += 1
-        self._wanted = False
+        if self.window == 0:
+            # What one message took of its single credit is forgiven (0 resets).
+            self._wanted = False
+            if self.session.open:
+                self._credits(0)
         on_message = self.on_message
         if on_message is not None:
             on_message(delivery)
@@ -342,3 +346,19 @@ class ClientConsumer:
         self.closed = True
         self.buffer.clear()
         self.fail(Closed(f"the consumer of {self.queue} is closed"))
+
+
+class Creation:
+    """Connects the answer to a consumer's creation with who asked for it."""
+
+    def __init__(self, consumer: ClientConsumer, outcome: Reply) -> None:
+        self.consumer = consumer
+        self.outcome = outcome
+
+    def done(self, reply: Reply) -> None:
+        self.consumer.created(reply)
+        if reply.error is not None:
+            self.consumer.session.consumers.pop(self.consumer.id, None)
+            self.outcome.fail(reply.error)
+        else:
+            self.outcome.resolve(reply.value)

@@ -111,11 +111,13 @@ class AddressCredits:
         return reply
 
     def _tell_empty(self) -> None:
-        if self._empty and not self.waiting:
-            told = self._empty
-            self._empty = []
-            for reply in told:
-                reply.resolve(None)
+        if self.waiting:
+            return
+        told = self._empty
+        self._empty = []
+        for reply in told:
+            reply.resolve(None)
+        self.session.credits_empty()
 
     def begin(self) -> None:
         """A session was made (again): it starts without credits."""

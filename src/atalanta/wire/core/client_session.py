@@ -1,20 +1,18 @@
 """One session of a client, over as many connections as it takes.
 
-Requests without a correlation id are asked one at a time: their answers carry nothing to tell them
-apart. Sends, commits and the log view have correlation ids and are pipelined. The channel and the
-ids stay the same when the session is made again on a new connection, so what was not confirmed is
-sent again as the very same bytes.
+Its channel and the correlation ids stay the same when it is made again on a new connection, so
+what was not confirmed is sent again as the very same bytes.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message import decode_message
+from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec, types
-from atalanta.wire.core.client_consumer import ClientConsumer
+from atalanta.wire.core.client_consumer import ClientConsumer, Creation
 from atalanta.wire.core.client_errors import (
     AddressFull,
     ClientError,
@@ -22,22 +20,21 @@ from atalanta.wire.core.client_errors import (
     ConnectionLost,
     DuplicateId,
     QueueDoesNotExist,
-    TransactionOutcomeUnknown,
     TransactionRolledBack,
     error_of,
 )
 from atalanta.wire.core.client_producer import AddressCredits, ClientProducer, Sending
 from atalanta.wire.core.client_reply import Reply
 from atalanta.wire.core.client_request import (
-    FAIL,
     FORGET,
     NO_CORRELATION,
     NOTHING_TOLERATED,
     REPEAT,
     ROLLED_BACK,
     Request,
+    Requests,
 )
-from atalanta.wire.core.client_settings import SessionSettings
+from atalanta.wire.core.client_settings import SessionSettings, session_creation
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import (
@@ -91,11 +88,11 @@ class ClientSession:
         # Frames that make what a broker forgets with its session: temporary queues.
         self.temporary: dict[str, bytes] = {}
         self.rolled_back: bool = False
+        self._ended: ClientError | None = None
         self.confirmations = Confirmations(settings.confirmation_window)
         self._in_transaction: bool = False
-        self._requests: deque[Request] = deque()
-        self._current: Request | None = None
-        self._correlated: dict[int, Request] = {}
+        self._commit: Request | None = None  # waits for the messages before it
+        self._requests = Requests(connection)
         self._pending: dict[int, Sending] = {}
         self._correlation: int = 0
         self._next_consumer: int = 0
@@ -112,6 +109,8 @@ class ClientSession:
 
     def check_usable(self) -> None:
         """Raises what keeps this session from doing anything."""
+        if self._ended is not None:
+            raise self._ended
         if self.closed:
             raise Closed("the session is closed")
         failed = self.connection.failed
@@ -133,18 +132,15 @@ class ClientSession:
         if at_loss == FORGET and not self.open:
             return _answered()
         reply = Reply()
-        self._requests.append(Request(self._encode(packet), reply, at_loss, -1, tolerated))
-        self._pump()
+        request = Request(self._encode(packet), reply, at_loss, NO_CORRELATION, tolerated)
+        self._requests.add(request)
         return reply
 
     def correlated_request(self, packet: Packet, correlation: int, at_loss: int = REPEAT) -> Reply:
         """For packets that carry `correlation` (next_correlation): many may be under way."""
         self.check_usable()
         reply = Reply()
-        request = Request(self._encode(packet), reply, at_loss, correlation)
-        self._correlated[correlation] = request
-        if self.open:
-            self._send_request(request)
+        self._requests.add(Request(self._encode(packet), reply, at_loss, correlation))
         return reply
 
     def send_packet(self, packet: Packet) -> None:
@@ -169,17 +165,6 @@ class ClientSession:
 
     def _encode(self, packet: Packet) -> bytes:
         return codec.encode(packet, self.channel, self.connection.version)
-
-    def _send_request(self, request: Request) -> None:
-        request.sent = True
-        request.deadline = self.connection.now + self.connection.settings.call_timeout_ns
-        self.connection.write(request.frame)
-
-    def _pump(self) -> None:
-        if self.open and self._current is None and self._requests:
-            request = self._requests.popleft()
-            self._current = request
-            self._send_request(request)
 
     # -- consumers and producers ----------------------------------------------------------------
     def start(self) -> None:
@@ -209,7 +194,7 @@ class ClientSession:
         self._next_consumer += 1
         self.consumers[consumer.id] = consumer
         outcome = Reply()
-        self.request(consumer.creation()).on_done = _Creation(consumer, outcome).done
+        self.request(consumer.creation()).on_done = Creation(consumer, outcome).done
         return consumer, outcome
 
     def close_consumer(self, consumer: ClientConsumer) -> Reply:
@@ -268,14 +253,24 @@ class ClientSession:
     def commit_by(self, packet: Packet, correlation: int) -> Reply:
         """Commit by another packet than SESS_COMMIT (LOG_COMMIT)."""
         self.check_usable()
-        for credits in self.credits.values():
-            if credits.waiting:
-                raise ClientError("messages of the transaction wait for credits: drain first")
         for consumer in self.consumers.values():
             consumer.flush_acknowledge()
-        reply = self.correlated_request(packet, correlation, ROLLED_BACK)
+        request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation)
+        self._commit = request
+        self.credits_empty()
+        return request.reply
+
+    def credits_empty(self) -> None:
+        """Nothing waits for the credits of one address: a commit behind it may go."""
+        request = self._commit
+        if request is None:
+            return
+        for credits in self.credits.values():
+            if credits.waiting:
+                return
+        self._commit = None
         self._in_transaction = False
-        return reply
+        self._requests.add(request)
 
     def rollback(self, last_delivered: bool = False) -> Reply:
         """Undo everything since the last commit; deliveries go back to their queues."""
@@ -292,22 +287,7 @@ class ClientSession:
     # -- life -----------------------------------------------------------------------------------
     def creation(self) -> CreateSessionV2:
         """The request on channel 1 that makes the session."""
-        settings = self.settings
-        return CreateSessionV2(
-            settings.name,
-            self.channel,
-            types.NEWEST_VERSION,
-            settings.user,
-            settings.password,
-            settings.min_large_message_size,
-            False,
-            settings.auto_commit_sends,
-            settings.auto_commit_acks,
-            settings.confirmation_window,
-            settings.pre_acknowledge,
-            settings.default_address,
-            settings.client_id,
-        )
+        return session_creation(self.settings, self.channel)
 
     def begin(self) -> None:
         """The broker made the session: bring back what it must know, then go on."""
@@ -325,14 +305,11 @@ class ClientSession:
                 again.append(request)
         if self.started:
             self.send_packet(SessionStart())
-        self._requests.extendleft(reversed(again))
         for producer in self.producers.values():
             self._announce_producer(producer)
-        self._pump()
+        self._requests.begin(again)
         for credits in list(self.credits.values()):
             credits.begin()
-        for request in list(self._correlated.values()):
-            self._send_request(request)
         self.opened.resolve(None)
 
     def close(self) -> Reply:
@@ -351,27 +328,20 @@ class ClientSession:
         """Nothing more will happen here: everything that waits fails with `error`."""
         self.open = False
         self.closed = True
+        if self._ended is None:
+            self._ended = error
         self.connection.forget(self)
         self.opened.fail(error)
         self._fail_all(error)
 
     def _fail_all(self, error: ClientError) -> None:
-        requests = list(self._requests)
-        if self._current is not None:
-            requests.insert(0, self._current)
-        requests += self._correlated.values()
-        self._requests.clear()
-        self._current = None
-        self._correlated.clear()
         pending = list(self._pending.values())
         self._pending.clear()
-        for request in requests:
-            if request.at_loss == FORGET:
-                request.reply.resolve(None)
-            elif request.at_loss == ROLLED_BACK and request.sent:
-                request.reply.fail(_outcome_unknown(error))
-            else:
-                request.reply.fail(error)
+        commit = self._commit
+        self._commit = None
+        if commit is not None:
+            commit.reply.fail(error)
+        self._requests.fail(error)
         for sending in pending:
             sending.producer.refused(sending, error)
         for credits in list(self.credits.values()):
@@ -387,7 +357,7 @@ class ClientSession:
             return
         for consumer in list(self.consumers.values()):
             consumer.connection_lost()
-        self._requests_lost(error)
+        self._requests.lost(error)
         if self.transacted:
             self._transaction_lost()
             return
@@ -401,6 +371,8 @@ class ClientSession:
 
     def _transaction_lost(self) -> None:
         error = TransactionRolledBack("the connection was lost during the transaction", 111)
+        commit = self._commit
+        self._commit = None
         pending = list(self._pending.values())
         self._pending.clear()
         for sending in pending:
@@ -409,46 +381,15 @@ class ClientSession:
             if credits.waiting:
                 self._in_transaction = True
                 credits.fail(error)
-        if self._in_transaction:
+        if commit is not None:
+            commit.reply.fail(error)
+        elif self._in_transaction:
             self.rolled_back = True
-            self._in_transaction = False
-
-    def _requests_lost(self, error: ConnectionLost) -> None:
-        waiting = list(self._requests)
-        if self._current is not None:
-            waiting.insert(0, self._current)
-            self._current = None
-        correlated = list(self._correlated.values())
-        self._requests.clear()
-        self._correlated.clear()
-        for request in waiting + correlated:
-            if request.at_loss == REPEAT and not request.reply.done:
-                request.repeated = request.repeated or request.sent
-                request.sent = False
-                request.deadline = 0
-                if request.correlation == NO_CORRELATION:
-                    self._requests.append(request)
-                else:
-                    self._correlated[request.correlation] = request
-            elif request.at_loss == FORGET:
-                request.reply.resolve(None)
-            elif request.at_loss == ROLLED_BACK:
-                if request.sent:
-                    request.reply.fail(_outcome_unknown(error))
-                else:
-                    text = "the connection was lost before the commit"
-                    request.reply.fail(TransactionRolledBack(text, 111))
-            elif request.at_loss == FAIL:
-                request.reply.fail(error)
+        self._in_transaction = False
 
     def check_deadlines(self, now: int) -> None:
-        """Tell who waits too long. The answer, should it still come, is thrown away."""
-        current = self._current
-        if current is not None and current.deadline and now >= current.deadline:
-            current.reply.fail(self.connection.timed_out())
-        for request in list(self._correlated.values()):
-            if request.deadline and now >= request.deadline:
-                request.reply.fail(self.connection.timed_out())
+        """Tell who waits too long for an answer."""
+        self._requests.check_deadlines(now)
 
     # -- frames in ------------------------------------------------------------------------------
     def receive(self, packet_type: int, data: bytes, start: int, end: int) -> None:
@@ -463,6 +404,8 @@ class ClientSession:
             if consumer is not None:
                 consumer.deliver_large(reader, end - start + HEADER_BYTES)
         elif packet_type == types.SESS_RECEIVE_CONTINUATION:
+            if end - start < 8:
+                raise ProtocolError("SESS_RECEIVE_CONTINUATION: consumer_id is missing")
             consumer = self.consumers.get(Reader(data, end - 8, end).int64("consumer_id"))
             if consumer is not None:
                 cost = end - start + HEADER_BYTES
@@ -485,6 +428,8 @@ class ClientSession:
             self.send_packet(PacketsConfirmed(self.confirmations.take()))
 
     def _receive_message(self, data: bytes, start: int, end: int) -> None:
+        if end - start < 12:
+            raise ProtocolError("SESS_RECEIVE_MSG: consumer_id is missing")
         tail = Reader(data, end - 12, end)
         consumer = self.consumers.get(tail.int64("consumer_id"))
         if consumer is None:
@@ -531,45 +476,22 @@ class ClientSession:
             else:
                 sending.producer.refused(sending, error)
             return
-        request = self._take(packet.correlation)
+        request = self._requests.take(packet.correlation)
         if request is None:
             self.connection.events.session_error(self, error)
         elif request.repeated and request.tolerated == packet.code:
             request.reply.resolve(None)
         else:
             request.reply.fail(error)
-        self._pump()
+        self._requests.pump()
 
     def _answer(self, correlation: int, packet: Packet | None) -> None:
-        request = self._take(correlation)
+        request = self._requests.take(correlation)
         if request is not None:
             request.reply.resolve(packet)
-            if self.closed and self._current is None and not self._requests:
+            if self.closed and self._requests.idle():
                 self.finish(Closed("the session is closed"))
-        self._pump()
-
-    def _take(self, correlation: int) -> Request | None:
-        if correlation != NO_CORRELATION:
-            return self._correlated.pop(correlation, None)
-        request = self._current
-        self._current = None
-        return request
-
-
-class _Creation:
-    """Connects the answer to a consumer's creation with who asked for it."""
-
-    def __init__(self, consumer: ClientConsumer, outcome: Reply) -> None:
-        self.consumer = consumer
-        self.outcome = outcome
-
-    def done(self, reply: Reply) -> None:
-        self.consumer.created(reply)
-        if reply.error is not None:
-            self.consumer.session.consumers.pop(self.consumer.id, None)
-            self.outcome.fail(reply.error)
-        else:
-            self.outcome.resolve(reply.value)
+        self._requests.pump()
 
 
 def _answered() -> Reply:
@@ -577,9 +499,3 @@ def _answered() -> Reply:
     reply.resolve(None)
     return reply
 
-
-def _outcome_unknown(error: ClientError) -> TransactionOutcomeUnknown:
-    return TransactionOutcomeUnknown(
-        f"the connection was lost while the commit was on its way ({error.text}): "
-        "the transaction happened wholly or not at all"
-    )

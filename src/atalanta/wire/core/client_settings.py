@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from atalanta.wire.core.packets_session import CreateSessionV2
+from atalanta.wire.core.types import NEWEST_VERSION
+
 NO_WINDOW: Final = -1
 
 
@@ -44,3 +47,22 @@ class SessionSettings:
     producer_window: int = 1 << 20
     client_id: str | None = None
     default_address: str | None = None
+
+
+def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2:
+    """CREATESESSION_V2 for a session on `channel`."""
+    return CreateSessionV2(
+        settings.name,
+        channel,
+        NEWEST_VERSION,
+        settings.user,
+        settings.password,
+        settings.min_large_message_size,
+        False,
+        settings.auto_commit_sends,
+        settings.auto_commit_acks,
+        settings.confirmation_window,
+        settings.pre_acknowledge,
+        settings.default_address,
+        settings.client_id,
+    )

@@ -78,7 +78,22 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
             raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
     except BrokerError as error:
-        session.failed(correlation, error)
+        session.failed(correlation if _waits(packet) else SILENT, error)
+
+
+def _waits(packet: Packet) -> bool:
+    """Does the client wait for an answer? One it did not ask for would answer its next request.
+
+    A client that reconnects creates its queues and consumers again without waiting.
+    """
+    if isinstance(
+        packet,
+        CreateAddress | CreateConsumer | CreateQueue | CreateSharedQueue | CreateSharedQueueV2,
+    ):
+        return packet.requires_response
+    if isinstance(packet, AddMetadataV2 | UniqueAddMetadata):
+        return packet.requires_confirmation
+    return True
 
 
 def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:

@@ -30,7 +30,7 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  * Messages are texts "n" numbered by the caller, so that what is lost or doubled can be told by name.
  *
  *   open        connection url user password [client-id]
- *   consumer    name connection destination selector(- none) mode(auto client transacted)
+ *   consumer    name connection destination selector(- none) mode(auto client each transacted)
  *   producer    name connection destination mode
  *   temporary   consumer connection               answers the name of the new temporary queue it consumes
  *   receive     consumer most timeout-ms          answers the texts, a redelivered one with a "!" behind it
@@ -45,6 +45,7 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  *   queue       url user password queue           answers exists, messages, consumers
  *   bindings    url user password address         answers the queue names, remote ones too
  *   topology    url user password                 answers node ids and connectors as "id=host:port"
+ * Mode "each" acknowledges a message when "receive" has it: if its node dies in between, it comes twice, never not at all.
  * A destination is "queue:name", "topic:name" or, for consumers, "durable:topic:name" or "shared:topic:name".
  */
 final class Driver {
@@ -54,6 +55,7 @@ final class Driver {
     Session session;
     MessageConsumer consumer;
     MessageProducer producer;
+    boolean acknowledgesEach;
     Message last;
   }
 
@@ -117,7 +119,8 @@ final class Driver {
 
   private Line newLine(String name, String connection, String mode) throws JMSException {
     Line line = new Line();
-    int acknowledge = mode.equals("client") ? Session.CLIENT_ACKNOWLEDGE : Session.AUTO_ACKNOWLEDGE;
+    line.acknowledgesEach = mode.equals("each");
+    int acknowledge = mode.equals("client") || line.acknowledgesEach ? Session.CLIENT_ACKNOWLEDGE : Session.AUTO_ACKNOWLEDGE;
     line.session = connections.get(connection).createSession(mode.equals("transacted"), acknowledge);
     lines.put(name, line);
     return line;
@@ -164,7 +167,7 @@ final class Driver {
       try {
         message = line.consumer.receive(timeoutMs);
       } catch (JMSException failed) {
-        // The acknowledgement of this message did not reach the node that died: it will come again.
+        // The connection is being made anew.
         if (++failures > 3) {
           throw failed;
         }
@@ -175,6 +178,13 @@ final class Driver {
       }
       line.last = message;
       texts.add(((TextMessage) message).getText().strip() + (message.getJMSRedelivered() ? "!" : ""));
+      if (line.acknowledgesEach) {
+        try {
+          message.acknowledge();
+        } catch (JMSException failed) {
+          // It did not reach the node that died: the message comes again.
+        }
+      }
     }
     return texts;
   }

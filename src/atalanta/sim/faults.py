@@ -1,0 +1,127 @@
+"""What goes wrong in a world, drawn from its seed: crashes, stops, partitions, cuts, slow links and disks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.sim.clients import SimClient
+from atalanta.sim.host import Host
+from atalanta.sim.jobs import Consumer
+from atalanta.sim.network import Network
+from atalanta.sim.world import SECOND, World
+
+RESTART_NS_MAX: Final = 4 * SECOND
+PARTITION_NS_MAX: Final = 12 * SECOND
+
+
+class Faults:
+    """Rates are drawn too ("swarm"), so that seeds differ in kind and not only in timing."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        hosts: list[Host],
+        consumers: list[Consumer],
+        others: list[SimClient],
+        until: float,
+    ) -> None:
+        self.world = world
+        self.network = network
+        self.hosts = hosts
+        self.consumers = consumers
+        self.others = others
+        self.until = until
+        self.random = world.random("faults")
+        self.every_ns: int = self.random.choice((SECOND // 3, SECOND, 3 * SECOND))
+        self.crashes: int = 0
+        self.stops: int = 0
+
+    def shape(self) -> None:
+        """Latency, chunking and disks of this world."""
+        draw = self.random
+        self.network.latency_ns = (50_000, draw.choice((300_000, 2_000_000, 20_000_000)))
+        self.network.chunk_bytes_max = draw.choice((11, 64, 200, 1_500, 4_000, 65_536, 65_536))
+        for host in self.hosts:
+            host.disk.job_max_ns = draw.choice((200_000, 2_000_000, 30_000_000))
+
+    def strike(self) -> None:
+        """One fault now, the next one after a while, until the time is over."""
+        if self.world.seconds() >= self.until:
+            return
+        draw = self.random.random()
+        if draw < 0.35:
+            self._crash(self.random.choice(self.hosts))
+        elif draw < 0.45:
+            self._stop(self.random.choice(self.hosts))
+        elif draw < 0.57:
+            self._partition()
+        elif draw < 0.70:
+            self._cut()
+        elif draw < 0.78:
+            self.network.slow[self._somewhere()] = self.random.choice((5, 50))
+        elif draw < 0.84:
+            self.random.choice(self.hosts).disk.slow = self.random.choice((1, 20))
+        elif draw < 0.87:
+            self.random.choice(self.hosts).disk.fail_next_sync()
+        elif draw < 0.94:
+            self.random.choice(self.consumers).move(self._somewhere())
+        else:
+            self._restart_client()
+        self.world.at(self.random.randint(1, 2 * self.every_ns), self.strike)
+
+    def _somewhere(self) -> str:
+        return self.random.choice(self.hosts).name
+
+    def _crash(self, host: Host) -> None:
+        if host.up:
+            self.crashes += 1
+            host.crash()
+            self._start_later(host)
+
+    def _stop(self, host: Host) -> None:
+        if host.up:
+            self.stops += 1
+            host.stop()
+            self._start_later(host)
+
+    def _start_later(self, host: Host) -> None:
+        self.world.at(self.random.randint(1, RESTART_NS_MAX), lambda: start(host))
+
+    def _partition(self) -> None:
+        first, second = self._somewhere(), self._somewhere()
+        if first != second:
+            self.network.block(first, second)
+            if self.random.random() < 0.6:
+                self.network.block(second, first)
+            self.world.at(self.random.randint(1, PARTITION_NS_MAX), self.network.heal)
+
+    def _cut(self) -> None:
+        """A connection breaks; now and then its machine dies shortly after, when the client has come back."""
+        connections = sorted(self.network.streams)
+        if not connections:
+            return
+        connection = self.random.choice(connections)
+        ends = (self.network.streams[connection].source, self.network.streams[connection].target)
+        self.network.cut_connection(connection)
+        if self.random.random() < 0.4:
+            for host in self.hosts:
+                if host in ends:
+                    delay = self.random.randint(1, 40) * 1_000_000
+                    self._crash_later(host, delay)
+                    return
+
+    def _crash_later(self, host: Host, delay_ns: int) -> None:
+        life = host.life
+        self.world.at(delay_ns, lambda: self._crash(host) if host.life == life else None)
+
+    def _restart_client(self) -> None:
+        client = self.random.choice([*self.others, *self.consumers])
+        if client.up:
+            client.kill()
+            self.world.at(self.random.randint(1, 2 * SECOND), client.start)
+
+
+def start(host: Host) -> None:
+    if not host.up:
+        host.start()

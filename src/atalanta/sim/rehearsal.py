@@ -1,0 +1,40 @@
+"""Runs one seed; a broken promise is run again with its story, and told with the command that replays it."""
+
+from __future__ import annotations
+
+from atalanta.sim.ledger import Violation
+from atalanta.sim.scenario import Outcome, Scenario, story_of
+
+
+class Failure:
+    """A seed that broke a promise: `report` is what a person needs to look into it."""
+
+    def __init__(self, seed: int, report: str) -> None:
+        self.seed = seed
+        self.report = report
+
+
+def rehearse(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outcome | Failure:
+    """The outcome, or what went wrong with the story of the message concerned."""
+    try:
+        return Scenario(seed, nodes, seconds, faults).run()
+    except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as error:
+        return Failure(seed, _report(seed, nodes, seconds, faults, error))
+
+
+def _report(seed: int, nodes: int, seconds: float, faults: bool, error: Exception) -> str:
+    scenario = Scenario(seed, nodes, seconds, faults, telling=True)
+    again: Exception | None = None
+    try:
+        scenario.run()
+    except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as repeated:
+        again = repeated
+    key = again.key if isinstance(again, Violation) else ""
+    lines = [
+        f"seed {seed}: {'BROKEN PROMISE' if isinstance(error, Violation) else type(error).__name__}: {error}",
+        f"replay: python -m atalanta.sim --seed {seed} --nodes {nodes} --seconds {seconds:g}"
+        + ("" if faults else " --calm"),
+    ]
+    if str(again) != str(error):
+        lines.append(f"the second run differs: {again!r}: the world is not deterministic")
+    return "\n".join([*lines, *story_of(scenario, key)])

@@ -1,0 +1,90 @@
+"""The blocking client against a fake broker in another thread."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from atalanta.client import ConnectFailed, Message, NotAuthorized, TransactionRolledBack
+from atalanta.client.blocking import connect
+from tests.client.fake_server import ServerThread
+from tests.wire.core.fake_broker import PASSWORD
+
+AGAIN = "reconnectAttempts=-1&retryInterval=20"
+
+
+def test_everything_without_await() -> None:
+    with ServerThread("q") as server, connect(
+        server.url("sendWindow=20"), user="u", password=PASSWORD
+    ) as connection:
+        producer = connection.producer("q")
+        producer.send(Message(text="0"))
+        for number in range(1, 200):
+            producer.send_soon(Message(text=str(number)))
+            assert producer.unconfirmed <= 20
+        producer.drain()
+        assert producer.confirmed == 200
+        consumer = connection.consumer("q")
+        for number, message in enumerate(consumer):
+            assert message.text == str(number)
+            message.acknowledge()
+            if number == 149:
+                break
+        consumer.close()
+        with connection.consumer("q", browse=True) as browser:
+            assert [m.text for m in browser] == [str(n) for n in range(150, 200)]
+        with connection.consumer("q", ack="auto") as automatic:
+            assert automatic.receive(5) is not None
+        with connection.transaction() as transaction:
+            transaction.send("q", Message(text="last"))
+        assert connection.query_queue("q").message_count == 50
+
+
+def test_a_lost_connection_comes_back_inside_a_call() -> None:
+    thread = ServerThread("q")
+    with thread as server, connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:
+        producer = connection.producer("q")
+        consumer = connection.consumer("q")
+        producer.send(Message(text="0"))
+        message = consumer.receive(5)
+        assert message is not None
+        thread.cut()
+        producer.send(Message(text="1"))
+        assert connection.lost_count == 1 and message.lost
+        again = [consumer.receive(5), consumer.receive(5)]
+        assert [m.text for m in again if m is not None] == ["0", "1"]
+        assert connection.query_queue("q").exists
+        transaction = connection.transaction().open()
+        transaction.send("q", Message(text="2"))
+        connection.query_queue("q")
+        thread.cut()
+        with pytest.raises(TransactionRolledBack):
+            transaction.commit()
+
+
+def test_threads_take_turns() -> None:
+    with ServerThread("q") as server, connect(
+        server.url(), user="u", password=PASSWORD
+    ) as connection:
+        producer = connection.producer("q")
+
+        def send() -> None:
+            for _ in range(50):
+                producer.send(Message(text="x"))
+
+        threads = [threading.Thread(target=send) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert connection.query_queue("q").message_count == 150
+
+
+def test_errors_are_the_same() -> None:
+    with ServerThread() as server:
+        with pytest.raises(NotAuthorized):
+            connect(server.url(), user="u", password="guess")
+        port = server.port
+    with pytest.raises(ConnectFailed, match=str(port)):
+        connect(f"tcp://127.0.0.1:{port}", user="u", password=PASSWORD)

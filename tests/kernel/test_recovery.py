@@ -1,0 +1,114 @@
+"""What must not be mistaken after a crash: sequences, binding ids, the age of duplicate ids."""
+
+from __future__ import annotations
+
+from atalanta.kernel import logview
+from atalanta.kernel.config import BrokerConfig
+from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
+
+
+def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> None:
+    """Non-durable messages have sequences too, but no record that would remember them."""
+    bench = Bench()
+    bench.queue("archive", "flights", 0)
+    session = bench.session()
+    session.send(bench.now, bench.message("flights", b"1"), 1)
+    session.send(bench.now, bench.message("flights", b"2", durable=False), 2)
+    session.send(bench.now, bench.message("flights", b"3", durable=False), 3)
+    bench.settle()
+    answers = RecordingEndpoint()
+    held = logview.lease(
+        bench.broker, bench.now, "archive", "g", "me", 60 * SECOND, 0, answers, 1
+    )
+    end = logview.plan(bench.broker, "archive", "", 0, -1, -1)[0]
+    logview.ack_through(bench.broker, "archive", "", "g", held.epoch, end, answers, 2)
+    bench.settle()
+    bench.restart()
+    after = bench.session()
+    after.send(bench.now, bench.message("flights", b"4"), 4)
+    after.send(bench.now, bench.message("flights", b"5"), 5)
+    bench.settle()
+    chunk = logview.read(bench.broker, "archive", "", end, end + 100, 0, None)
+    assert [found.message.body for found in chunk.references] == [b"4", b"5"]
+    bench.restart()
+    assert bench.broker.queues["archive"].message_count == 2
+
+
+def test_only_durable_sequences_are_shown_as_the_end_of_a_log() -> None:
+    """A planned end is kept by the reader: after a crash it must not cover other messages."""
+    bench = Bench()
+    bench.queue("archive", "flights", 0)
+    session = bench.session()
+    session.send(bench.now, bench.message("flights", b"1"), 1)
+    session.send(bench.now, bench.message("flights", b"2", durable=False), 2)
+    bench.settle()
+    assert logview.plan(bench.broker, "archive", "", 0, -1, -1)[0] == 1
+    assert logview.position(bench.broker, "archive").last == 1
+
+
+def test_binding_ids_of_temporary_queues_are_not_used_again_after_a_crash() -> None:
+    """A peer may still hold messages for a binding id of before (`_AMQ_ROUTE_TO`)."""
+    bench = Bench()
+    old = bench.queue("temporary", "a", 0, durable=False).id
+    bench.settle()
+    bench.restart()
+    assert bench.queue("another", "b", 0, durable=False).id != old
+
+
+def test_the_newest_duplicate_ids_are_known_after_compaction_and_a_crash() -> None:
+    config = BrokerConfig(id_cache_size=10)
+    bench = Bench(config)
+    bench.queue("in")
+    session = bench.session()
+    for number in range(10):
+        session.send(bench.now, bench.message("in", b"", _AMQ_DUPL_ID=f"d{number}"), number)
+    bench.settle()
+    half = bench.journal.last - 5
+    bench.compact(half)
+    for number in range(10, 15):
+        session.send(bench.now, bench.message("in", b"", _AMQ_DUPL_ID=f"d{number}"), number)
+    bench.settle()
+    bench.restart()
+    after = bench.session()
+    count = bench.broker.queues["in"].message_count
+    for number in range(5, 15):
+        after.send(bench.now, bench.message("in", b"", _AMQ_DUPL_ID=f"d{number}"), number)
+    bench.settle()
+    assert bench.broker.queues["in"].message_count == count
+
+
+def test_no_duplicate_ids_are_kept_where_the_cache_has_no_size() -> None:
+    bench = Bench()
+    bench.settings.add("free", {"id_cache_size": 0})
+    bench.settings.add("short", {"id_cache_size": 1})
+    bench.queue("free")
+    bench.queue("short")
+    session = bench.session()
+    for address in ("free", "short"):
+        for name in ("a", "a", "b", "a"):
+            session.send(bench.now, bench.message(address, b"", _AMQ_DUPL_ID=name), 1)
+    bench.settle()
+    assert bench.broker.queues["free"].message_count == 4
+    assert bench.broker.queues["short"].message_count == 3
+    bench.restart()
+    assert bench.broker.caches.count() == 1
+
+
+def test_a_lease_cannot_be_renewed_past_consumers_that_came_meanwhile() -> None:
+    import pytest
+
+    from atalanta.kernel.errors import FENCED, BrokerError
+
+    bench = Bench()
+    bench.queue("archive", "flights", 0)
+    answers = RecordingEndpoint()
+    held = logview.lease(bench.broker, bench.now, "archive", "g", "me", SECOND, 0, answers, 1)
+    bench.settle()
+    bench.now += 2 * SECOND
+    logview.end_leases(bench.broker, bench.now)
+    session = bench.session()
+    consume(session, bench, "archive")
+    with pytest.raises(BrokerError) as refused:
+        logview.lease(bench.broker, bench.now, "archive", "g", "me", SECOND, held.epoch, answers, 2)
+    assert refused.value.code == FENCED
+    assert endpoint(session).errors == []

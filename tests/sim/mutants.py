@@ -1,0 +1,203 @@
+"""Bugs planted on purpose: the simulator must find each of them (test_mutants.py). Interpreted build only.
+
+`python -m tests.sim.mutants [COUNT]` says for each mutant which of the first COUNT seeds find it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from atalanta.cluster.bridge import Bridge
+from atalanta.cluster.cluster import Cluster
+from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.redistribution import Redistribution
+from atalanta.kernel import keeper, logview, records
+from atalanta.kernel.broker import Broker
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.keeper import Keeper
+from atalanta.kernel.leases import Lease
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.reference import Reference
+from atalanta.sim.rehearsal import Failure, rehearse
+
+Patch = pytest.MonkeyPatch
+Mutant = Callable[[Patch], None]
+
+
+def confirmed_before_durable(patch: Patch) -> None:
+    append_batch = Broker.append_batch
+
+    def hasty(
+        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        endpoint: Endpoint | None, token: int,
+    ) -> int:  # fmt: skip
+        lsn = append_batch(self, batch, plans, references, None, token)
+        if endpoint is not None:
+            endpoint.done(token)
+        return lsn
+
+    patch.setattr(Broker, "append_batch", hasty)
+
+
+def bridge_forgets_before_the_answer(patch: Patch) -> None:
+    take = Bridge.take
+
+    def forgetful(self: Bridge, reference: Reference) -> int:
+        cost = take(self, reference)
+        for correlation in list(self.unanswered):
+            self._answered(0, correlation)
+        return cost
+
+    patch.setattr(Bridge, "take", forgetful)
+
+
+def bridge_sends_no_duplicate_id(patch: Patch) -> None:
+    patch.setattr(ClusterConnectionConfig, "use_duplicate_detection", False)
+    init = ClusterConnectionConfig.__init__
+
+    def without(self: ClusterConnectionConfig, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        self.use_duplicate_detection = False
+
+    patch.setattr(ClusterConnectionConfig, "__init__", without)
+
+
+def in_flight_not_given_back(patch: Patch) -> None:
+    patch.setattr(Queue, "give_back", lambda self, reference: None)
+
+
+def repeat_answered_early(patch: Patch) -> None:
+    def early(self: Broker, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+        if endpoint is not None:
+            endpoint.done(token)
+
+    patch.setattr(Broker, "reply_when_durable", early)
+
+
+def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
+    commit_plan = Broker.commit_plan
+
+    def two_records(
+        self: Broker, now: int, plan: Plan, endpoint: Endpoint | None, token: int
+    ) -> None:
+        for cache_name, duplicate_id in plan.duplicates:
+            record = records.encode_duplicates(cache_name, [duplicate_id])
+            lsn = self.journal.append(records.DUPLICATES, record)
+            self.caches.cache(cache_name, 20_000).add(duplicate_id, lsn)
+        plan.duplicates = []
+        commit_plan(self, now, plan, endpoint, token)
+
+    patch.setattr(Broker, "commit_plan", two_records)
+
+
+def transaction_in_several_records(patch: Patch) -> None:
+    append_batch = Broker.append_batch
+
+    def torn(
+        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        endpoint: Endpoint | None, token: int,
+    ) -> int:  # fmt: skip
+        for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
+            self.journal.append(kind, payload)
+        last = records.Batch()
+        if len(batch):
+            last.add(batch.kinds[-1], batch.payloads[-1])
+        return append_batch(self, last, plans, references, endpoint, token)
+
+    patch.setattr(Broker, "append_batch", torn)
+
+
+def acknowledged_through_without_fencing(patch: Patch) -> None:
+    def anybody(queue: Queue, group: str, epoch: int) -> Lease:
+        return queue.leases[group]
+
+    patch.setattr(logview, "check_epoch", anybody)
+
+
+def epoch_not_durable(patch: Patch) -> None:
+    encode = logview._encode_lease
+
+    def older(queue: Queue, held: Lease) -> bytes:
+        return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
+
+    patch.setattr(logview, "_encode_lease", older)
+
+
+def sequence_used_again_after_compaction(patch: Patch) -> None:
+    store_queue = keeper.store_queue
+
+    def from_one(broker: Broker, queue: Queue) -> None:
+        kept = queue.next_sequence
+        queue.next_sequence = 1
+        store_queue(broker, queue)
+        queue.next_sequence = kept
+
+    patch.setattr(keeper, "store_queue", from_one)
+
+
+def compaction_drops_a_message(patch: Patch) -> None:
+    message = Keeper._message
+
+    def careless(self: Keeper, lsn: int, payload: bytes) -> None:
+        if lsn % 3:
+            message(self, lsn, payload)
+
+    patch.setattr(Keeper, "_message", careless)
+
+
+def compaction_drops_a_duplicate_id(patch: Patch) -> None:
+    patch.setattr(Keeper, "_duplicate", lambda self, lsn, cache_name, duplicate_id: None)
+
+
+def sequences_of_lost_messages_shown(patch: Patch) -> None:
+    patch.setattr(logview, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)
+
+
+def late_messages_not_redistributed(patch: Patch) -> None:
+    patch.setattr(Redistribution, "on_unattended", lambda self, now, queue: None)
+
+
+def member_stays_away(patch: Patch) -> None:
+    patch.setattr(Cluster, "member_back", lambda self, now, record: None)
+
+
+MUTANTS: list[Mutant] = [
+    confirmed_before_durable,
+    bridge_forgets_before_the_answer,
+    bridge_sends_no_duplicate_id,
+    in_flight_not_given_back,
+    repeat_answered_early,
+    duplicate_id_in_a_record_of_its_own,
+    transaction_in_several_records,
+    acknowledged_through_without_fencing,
+    epoch_not_durable,
+    sequence_used_again_after_compaction,
+    compaction_drops_a_message,
+    compaction_drops_a_duplicate_id,
+    sequences_of_lost_messages_shown,
+    late_messages_not_redistributed,
+    member_stays_away,
+]
+
+
+def survey(count: int) -> None:
+    for mutant in MUTANTS:
+        found = []
+        first = ""
+        for seed in range(1, count + 1):
+            with pytest.MonkeyPatch.context() as patch:
+                mutant(patch)
+                outcome = rehearse(seed, 3, 12.0)
+            if isinstance(outcome, Failure):
+                found.append(seed)
+                first = first or outcome.report.split("\n")[0][:150]
+        print(f"{mutant.__name__}: {len(found)} of {count}: {found[:12]} {first}", flush=True)
+
+
+if __name__ == "__main__":
+    survey(int(sys.argv[1]) if len(sys.argv) > 1 else 20)

@@ -1,0 +1,146 @@
+"""Spark and real nodes: everything once, whoever is killed in between."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from atalanta.spark import register
+from tests.spark.driver import BATCH_MESSAGES
+from tests.spark.nodes import PASSWORD, QUEUE, ROOT, USER, BrokerCluster
+
+pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCluster]:
+    """One cluster for the module: each test leaves the queues empty."""
+    with BrokerCluster(tmp_path_factory.mktemp("brokers"), 2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def real(spark: SparkSession) -> SparkSession:
+    register(spark)
+    return spark
+
+
+def options(brokers: BrokerCluster, **more: Any) -> dict[str, str]:
+    given = {"servers": brokers.servers, "user": USER, "password": PASSWORD, "nodeTimeout": "60s"}
+    return given | {name: str(value) for name, value in more.items()}
+
+
+def source(spark: SparkSession, brokers: BrokerCluster, **more: Any) -> DataFrame:
+    given = options(brokers, **({"queue": QUEUE} | more))
+    return spark.readStream.format("atalanta").options(**given).load()
+
+
+def publish(brokers: BrokerCluster, count: int, what: str) -> list[str]:
+    """`count` messages at each node; their texts."""
+    published: list[str] = []
+    for index, node in enumerate(brokers.nodes):
+        texts = [f"{what}-{index}-{number}" for number in range(count)]
+        node.publish(texts)
+        published += texts
+    return published
+
+
+def texts(spark: SparkSession, folder: Path) -> list[str]:
+    return sorted(row.text for row in spark.read.parquet(str(folder / "out")).collect())
+
+
+def test_a_node_is_killed_while_spark_reads(
+    real: SparkSession, brokers: BrokerCluster, tmp_path: Path
+) -> None:
+    expected = publish(brokers, 2000, "killed")
+    frame = source(real, brokers, maxOffsetsPerTrigger=1000).select("text")
+    writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(processingTime="0 seconds").start(str(tmp_path / "out"))
+    deadline = time.monotonic() + 60
+    while not any(progress["numInputRows"] for progress in query.recentProgress):
+        assert query.isActive and time.monotonic() < deadline
+        time.sleep(0.02)
+    brokers.nodes[1].kill()
+    time.sleep(1.0)
+    brokers.nodes[1].start()
+    expected += publish(brokers, 100, "after")
+    brokers.wait_until_empty()
+    assert query.isActive
+    query.stop()
+    assert texts(real, tmp_path) == sorted(expected)
+
+
+def test_the_driver_is_killed_and_started_again(
+    real: SparkSession, brokers: BrokerCluster, tmp_path: Path
+) -> None:
+    expected = publish(brokers, 1500, "driver")
+    offsets = tmp_path / "checkpoint" / "offsets"
+    command = [sys.executable, "-m", "tests.spark.driver", brokers.servers, str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    log = (tmp_path / "log").open("w")
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command, start_new_session=True, cwd=tmp_path, env=environment, stdout=log, stderr=log
+        )
+
+    def batches() -> int:
+        """Batches the checkpoint has begun."""
+        return sum(path.name.isdigit() for path in offsets.glob("*"))
+
+    for _ in range(2):
+        begun = batches()
+        driver = start()
+        while batches() < begun + 2:
+            assert driver.poll() is None, (tmp_path / "log").read_text()[-3000:]
+            time.sleep(0.01)
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    assert batches() < len(expected) // BATCH_MESSAGES
+    driver = start()
+    assert driver.wait(120) == 0, (tmp_path / "log").read_text()[-3000:]
+    log.close()
+    assert brokers.waiting() == 0
+    assert texts(real, tmp_path) == sorted(expected)
+
+
+def test_through_spark_and_back(real: SparkSession, brokers: BrokerCluster, tmp_path: Path) -> None:
+    expected = publish(brokers, 200, "back")
+    given = options(brokers, address="out", routing="anycast", propertyColumns="initial")
+    del given["nodeTimeout"]
+    frame = source(real, brokers, maxOffsetsPerTrigger=150)
+    rows = frame.selectExpr("text as value", "properties['initial'] as initial")
+    writer = rows.writeStream.format("atalanta").options(**given)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination(100)
+    assert brokers.waiting() == 0
+    reader = real.read.format("atalanta").schema("text string, initial string, routed string")
+    found = reader.options(**options(brokers, queue="out")).load().collect()
+    assert sorted(row.text for row in found) == sorted(expected)
+    assert {row.initial for row in found} == {"b"}
+    drain = source(real, brokers, queue="out").writeStream.format("noop")
+    drain = drain.option("checkpointLocation", str(tmp_path / "drain"))
+    drain.trigger(availableNow=True).start().awaitTermination(100)
+    assert brokers.waiting("out") == 0
+
+
+def test_the_sink_waits_for_its_node(real: SparkSession, brokers: BrokerCluster) -> None:
+    frame = real.createDataFrame([("one",), ("two",)], "value string").coalesce(1)
+    for node in brokers.nodes:
+        node.kill()
+    given = options(brokers, address="out")
+    back = threading.Timer(2.0, brokers.start)
+    back.start()
+    frame.write.format("atalanta").options(**given).mode("append").save()
+    back.join()
+    assert brokers.waiting("out") == 2

@@ -1,0 +1,50 @@
+"""The files of the build agree with each other: pins with ranges, the compiled list with the tree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.source_tree import ROOT, SOURCE
+from tests.test_imports import PURE
+
+
+def pins() -> dict[str, str]:
+    """Package name to version, from constraints.txt."""
+    found: dict[str, str] = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            name, _, version = line.partition("==")
+            found[canonicalize_name(name)] = version
+    return found
+
+
+def test_every_dependency_is_pinned_within_its_range() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "dependencies.py"), "build", "demo", "dev"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    pinned = pins()
+    wrong = []
+    for requirement in (Requirement(line) for line in listed if line):
+        version = pinned.get(canonicalize_name(requirement.name))
+        if version is None or version not in requirement.specifier:
+            wrong.append(f"{requirement}: constraints.txt has {version}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_pure_modules_are_compiled() -> None:
+    lines = (ROOT / "compiled_modules.txt").read_text(encoding="utf-8").splitlines()
+    patterns = [line for line in lines if line and not line.startswith("#")]
+    for pattern in patterns:
+        relative = pattern.removeprefix("!")
+        assert relative.split("/", 1)[0] in PURE | {"*"}, pattern
+        assert list(SOURCE.glob(relative)), f"{pattern} matches nothing"
+
+
+def test_ci_runs_the_whole_check() -> None:
+    assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"atalanta": "atalanta.cli.main:main"}
