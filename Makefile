@@ -53,7 +53,7 @@ $(STAMPS)/dev: $(STAMPS)/demo
 .PHONY: look-at-sources
 $(STAMPS)/sources: look-at-sources $(STAMPS)/created
 	@{ find src -type f ! -path '*/__pycache__/*' ! -path '*.egg-info/*'; \
-	   ls setup.py compiled_modules.txt pyproject.toml constraints.txt; } \
+	   ls setup.py compiled_modules.txt pyproject.toml constraints.txt README.md LICENSE; } \
 	 | LC_ALL=C sort | xargs -d '\n' cksum >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 

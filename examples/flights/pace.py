@@ -11,53 +11,54 @@ from examples.flights.progress import Progress
 
 
 class Pace:
-    """Tells each airport up to which departure (ms since the epoch) it may publish."""
+    """Tells each airport when it may publish a flight, by its departure (ms since the epoch)."""
 
     def __init__(self, progress: Progress, lead_ms: int, ahead_rows: int, first_ms: int) -> None:
         self.ahead_rows = ahead_rows
         self._progress = progress
         self._lead_ms = lead_ms
+        # Of the airports that have flights left: the last confirmed departure.
         self._clocks = dict.fromkeys(progress.published, first_ms)
-        self._running = dict.fromkeys(progress.published, True)
-        self._held = dict.fromkeys(progress.published, False)
+        # Of those that wait: the departure they wait for.
+        self._waiting: dict[str, int] = {}
 
     def confirmed(self, airport: str, rows: int, departure_ms: int) -> None:
         """`rows` flights of `airport` are confirmed, the last one departs at `departure_ms`."""
-        self._clocks[airport] = departure_ms
+        if airport in self._clocks:
+            self._clocks[airport] = departure_ms
         self._progress.published[airport] = rows
         self._progress.changed()
 
     def finished(self, airport: str) -> None:
         """`airport` has no more flights, so nobody waits for it."""
-        self._running[airport] = False
+        self._clocks.pop(airport, None)
         self._progress.changed()
 
-    def all_wait_for(self, airport: str) -> bool:
-        """Is `airport` the slowest, and are all the others finished or waiting?"""
-        running = {code: self._clocks[code] for code, runs in self._running.items() if runs}
-        if running.get(airport, -1) != min(running.values(), default=0):
+    def allows(self, airport: str, departure_ms: int) -> bool:
+        """May `airport` publish the flight that departs at `departure_ms` now?"""
+        if self.ahead() > self.ahead_rows:
             return False
-        return all(self._held[code] for code in running if code != airport)
+        others = [clock for code, clock in self._clocks.items() if code != airport]
+        return not others or departure_ms <= min(others) + self._lead_ms
 
-    def horizon_ms(self) -> int | None:
-        """Nobody may publish what departs later; None without a limit."""
-        running = [self._clocks[airport] for airport, runs in self._running.items() if runs]
-        return min(running) + self._lead_ms if running else None
+    def ahead(self) -> int:
+        """How many rows the airports are ahead of the archive."""
+        return self._progress.published_rows - self._progress.archived
 
-    def allows(self, departure_ms: int) -> bool:
-        """May the flight that departs at `departure_ms` be published now?"""
-        if self._progress.published_rows - self._progress.archived > self.ahead_rows:
-            return False
-        horizon = self.horizon_ms()
-        return horizon is None or departure_ms <= horizon
+    def holds(self, *airports: str) -> bool:
+        """Is each of the airports at its end, or waiting for something that has not come yet?"""
+        return not any(
+            code in self._clocks and (code not in self._waiting or self.allows(code, self._waiting[code]))
+            for code in airports
+        )
 
     async def turn(self, airport: str, departure_ms: int) -> None:
         """Waits until the airport may publish the flight that departs at `departure_ms`."""
-        if self.allows(departure_ms):
+        if self.allows(airport, departure_ms):
             return
-        self._held[airport] = True
+        self._waiting[airport] = departure_ms
         self._progress.changed()
         try:
-            await self._progress.until(lambda: self.allows(departure_ms))
+            await self._progress.until(lambda: self.allows(airport, departure_ms))
         finally:
-            self._held[airport] = False
+            del self._waiting[airport]

@@ -16,31 +16,31 @@ def make(ahead_rows: int = 1_000) -> tuple[Progress, Pace]:
 
 
 def test_nobody_runs_ahead_of_an_airport_that_stands_still() -> None:
-    progress, pace = make()
+    _, pace = make()
     pace.confirmed("EWR", 10, DAY_MS)
     pace.confirmed("LGA", 10, DAY_MS)
-    assert pace.allows(DAY_MS)
-    assert not pace.allows(DAY_MS + 1)
+    assert pace.allows("EWR", DAY_MS)
+    assert not pace.allows("EWR", DAY_MS + 1)
+    assert pace.allows("JFK", 2 * DAY_MS)
     pace.confirmed("JFK", 1, 5)
-    assert pace.allows(DAY_MS + 5)
+    assert pace.allows("EWR", DAY_MS + 5)
 
 
 def test_nobody_waits_for_an_airport_that_has_finished() -> None:
     _, pace = make()
     pace.finished("JFK")
     pace.finished("LGA")
-    pace.confirmed("EWR", 10, 50 * DAY_MS)
-    assert pace.allows(51 * DAY_MS)
-    pace.finished("EWR")
-    assert pace.allows(99 * DAY_MS)
+    assert pace.allows("EWR", 51 * DAY_MS)
+    pace.confirmed("JFK", 10, 5)
+    assert pace.allows("EWR", 99 * DAY_MS)
 
 
 def test_the_airports_wait_for_the_archive() -> None:
     progress, pace = make(ahead_rows=100)
     pace.confirmed("EWR", 101, 1)
-    assert not pace.allows(2)
+    assert not pace.allows("EWR", 2)
     progress.archived = 1
-    assert pace.allows(2)
+    assert pace.allows("EWR", 2)
 
 
 def test_a_turn_comes_when_the_slowest_moves() -> None:
@@ -51,10 +51,10 @@ def test_a_turn_comes_when_the_slowest_moves() -> None:
         turns = [asyncio.create_task(pace.turn(code, DAY_MS + 1)) for code in ("EWR", "LGA")]
         await asyncio.sleep(0)
         assert not any(turn.done() for turn in turns)
-        assert pace.all_wait_for("JFK")
-        assert not pace.all_wait_for("EWR")
+        assert pace.holds("EWR", "LGA")
+        assert not pace.holds("EWR", "JFK")
         pace.confirmed("JFK", 1, 1)
+        assert not pace.holds("EWR", "LGA")
         await asyncio.wait_for(asyncio.gather(*turns), 5)
-        assert not pace.all_wait_for("JFK")
 
     asyncio.run(scenario())

@@ -9,6 +9,7 @@ import pytest
 
 from atalanta.client import Byte, Float, Int, Message, ReceivedMessage, Short, connect
 from atalanta.client.blocking import connect as connect_blocking
+from atalanta.client.message import Property
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
@@ -27,7 +28,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def url(node: BrokerProcess, options: str = "") -> str:
     """The node as the client wants it."""
-    return f"tcp://127.0.0.1:{node.port}" + (f"?{options}" if options else "")
+    return "?".join(part for part in (f"tcp://127.0.0.1:{node.port}", options) if part)
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
@@ -89,7 +90,7 @@ def test_typed_properties_to_jms(jms: Jms, node: BrokerProcess, name: str) -> No
     async def body() -> None:
         async with connect(url(node), user=USER, password=PASSWORD) as connection:
             producer = await connection.producer(name, routing="anycast")
-            properties = {
+            properties: dict[str, Property] = {
                 "boolean": False, "byte": Byte(-1), "short": Short(-2), "int": Int(-3),
                 "long": -4, "float": Float(0.5), "double": 0.1, "string": "säge",
             }  # fmt: skip
@@ -329,7 +330,7 @@ def test_reconnects_after_a_restart(brokers: Lineup, target: str, ending: str) -
             seen: list[str] = []
             while not {str(n) for n in range(20, 40)} <= set(seen):
                 (message,) = await take(consumer, 1)
-                seen.append(message.text)
+                seen.append(str(message.text))
                 await message.acknowledge()
             fresh = [text for text in seen if int(text) >= 30]
             assert sorted(fresh) == [str(n) for n in range(30, 40)]

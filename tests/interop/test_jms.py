@@ -48,7 +48,7 @@ def test_connections_live_through_a_restart(
 ) -> None:
     node = brokers.single(target)
     node.start()
-    options = "reconnectAttempts=-1&retryInterval=100&failoverAttempts=-1"
+    options = "reconnectAttempts=-1&retryInterval=100&failoverAttempts=-1&callTimeout=3000"
     receiving = jms.open(f"r-{target}-{ending}", node, options)
     sending = jms.open(f"s-{target}-{ending}", node, options)
     consumer = jms.consumer(f"c-{target}-{ending}", receiving, "queue:kept", mode="client")

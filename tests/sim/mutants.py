@@ -1,6 +1,6 @@
 """Bugs planted on purpose: the simulator must find each of them (test_mutants.py). Interpreted build only.
 
-`python -m tests.sim.mutants [COUNT]` says for each mutant which of the first COUNT seeds find it.
+`python -m tests.sim.mutants [COUNT [NAME...]]` says for each mutant which of the first COUNT seeds find it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.redistribution import Redistribution
-from atalanta.kernel import keeper, logview, records
+from atalanta.kernel import catalogue, keeper, logview, records
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.keeper import Keeper
@@ -36,10 +36,10 @@ def confirmed_before_durable(patch: Patch) -> None:
         self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
         endpoint: Endpoint | None, token: int,
     ) -> int:  # fmt: skip
-        lsn = append_batch(self, batch, plans, references, None, token)
-        if endpoint is not None:
-            endpoint.done(token)
-        return lsn
+        if not plans or endpoint is None:
+            return append_batch(self, batch, plans, references, endpoint, token)
+        endpoint.done(token)
+        return append_batch(self, batch, plans, references, None, token)
 
     patch.setattr(Broker, "append_batch", hasty)
 
@@ -86,9 +86,9 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
         self: Broker, now: int, plan: Plan, endpoint: Endpoint | None, token: int
     ) -> None:
         for cache_name, duplicate_id in plan.duplicates:
-            record = records.encode_duplicates(cache_name, [duplicate_id])
+            record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
             lsn = self.journal.append(records.DUPLICATES, record)
-            self.caches.cache(cache_name, 20_000).add(duplicate_id, lsn)
+            self.duplicate_cache(cache_name).add(duplicate_id, lsn)
         plan.duplicates = []
         commit_plan(self, now, plan, endpoint, token)
 
@@ -129,7 +129,7 @@ def epoch_not_durable(patch: Patch) -> None:
 
 
 def sequence_used_again_after_compaction(patch: Patch) -> None:
-    store_queue = keeper.store_queue
+    store_queue = catalogue.store_queue
 
     def from_one(broker: Broker, queue: Queue) -> None:
         kept = queue.next_sequence
@@ -151,7 +151,7 @@ def compaction_drops_a_message(patch: Patch) -> None:
 
 
 def compaction_drops_a_duplicate_id(patch: Patch) -> None:
-    patch.setattr(Keeper, "_duplicate", lambda self, lsn, cache_name, duplicate_id: None)
+    patch.setattr(Keeper, "_duplicate", lambda self, *fields: None)
 
 
 def sequences_of_lost_messages_shown(patch: Patch) -> None:
@@ -185,8 +185,10 @@ MUTANTS: list[Mutant] = [
 ]
 
 
-def survey(count: int) -> None:
+def survey(count: int, names: list[str]) -> None:
     for mutant in MUTANTS:
+        if names and mutant.__name__ not in names:
+            continue
         found = []
         first = ""
         for seed in range(1, count + 1):
@@ -200,4 +202,4 @@ def survey(count: int) -> None:
 
 
 if __name__ == "__main__":
-    survey(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    survey(int(sys.argv[1]) if len(sys.argv) > 1 else 20, sys.argv[2:])

@@ -115,7 +115,8 @@ class Bridge(ClusterLink):
         if self.sessions_open < 2:
             return
         self.send(CreateProducer(1, None), SEND_CHANNEL)
-        self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={self.cluster.broker.config.name}"
+        own_name = self.cluster.broker.config.name
+        self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"
         text = notification_filter(
             self.cluster.config.max_hops,
             self.cluster.config.address,

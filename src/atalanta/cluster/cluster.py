@@ -1,8 +1,8 @@
 """One cluster connection of a node: who is there, a way to each of them, and what they hold.
 
-Members are found through static connectors or a discovery group (a Locator to each), learnt from topologies, and each gets
-a PeerRecord with a durable store-and-forward queue and a Bridge. A peer that crashes keeps its queue and its bindings
-(they attract nothing while it is away); a peer that says good-bye keeps the queue only.
+Members are found through static connectors or a discovery group (a Locator to each), learnt from topologies, and each
+gets a PeerRecord with a durable store-and-forward queue and a Bridge. A peer that crashes keeps its queue and its
+bindings (they attract nothing while it is away); a peer that says good-bye keeps the queue only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The frame of a forwarded message: the message as stored, plus where it must go and an id against repeats.
 
-`_AMQ_ROUTE_TO` holds the binding ids on the peer, `_AMQ_BRIDGE_DUP` 16 bytes of this node's id and the message's id (fact
-sheet, "Message forwarding headers").
+`_AMQ_ROUTE_TO` holds the binding ids on the peer, `_AMQ_BRIDGE_DUP` 16 bytes of this node's id and the message's id
+(fact sheet, "Message forwarding headers").
 """
 
 from __future__ import annotations

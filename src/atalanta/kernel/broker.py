@@ -17,8 +17,8 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_record import encode_message_record
-from atalanta.kernel.observer import Observer
 from atalanta.kernel.moves import dead_letter_unrouted, expire
+from atalanta.kernel.observer import Observer
 from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
@@ -87,9 +87,13 @@ class Broker:
 
     # -- ids ------------------------------------------------------------------------------------
     def start_ids(self, now: int) -> None:
-        """Message ids go on from the clock, so that ids of non-durable messages are not reused after a crash."""
+        """Ids go on from the clock, so that those which no record holds are not used again after a crash.
+
+        Such are the ids of non-durable messages, and of remote bindings, which peers may have in `_AMQ_ROUTE_TO`.
+        """
         self.now = now
         self.next_message_id = max(self.next_message_id, now // 1_000)
+        self.next_binding_id = max(self.next_binding_id, now // 1_000)
         # A peer may hold messages for a temporary queue of before (`_AMQ_ROUTE_TO`): its id is nobody's now.
         self.next_binding_id = max(self.next_binding_id, now // 1_000)
 
@@ -162,12 +166,15 @@ class Broker:
                 self._route_again(plan, message, unknown)
 
     def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:
-        """The peer named queues that are gone: by name rather than lost, and said so."""
+        """The peer named queues that are gone: told, and if the address has one queue only, routed there.
+
+        With several (subscriptions) the others have got their copy already: the one that is gone is owed nothing.
+        """
         self.trace.event(
             "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
         )
         address = self.addresses.get(split_fqqn(message.address)[0])
-        if address is not None:
+        if address is not None and len(address.groups) == 1:
             plan.routes = route(address, message, message.routing_type, "")
 
     def _repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
@@ -226,17 +233,19 @@ class Broker:
     ) -> int:
         """Journal the batch (if it holds anything) and park references and reply on it; returns the lsn (0: none)."""
         lsn = 0
+        after_lsn = 0
         if len(batch) == 1:
             lsn = self.journal.append(batch.kinds[0], batch.payloads[0])
         elif len(batch) > 1:
             lsn = self.journal.append(records.BATCH, batch.encode())
         for plan in plans:
             plan.message.lsn = lsn
+            after_lsn = max(after_lsn, plan.after_lsn)
             for cache_name, duplicate_id in plan.duplicates:
                 self.duplicate_cache(cache_name).add(duplicate_id, lsn)
         if lsn > 0:
             self.parked.append(Parked(lsn, references, endpoint, token))
-        elif self._must_wait(references):
+        elif after_lsn > self.journal.durable or self._must_wait(references):
             self.parked.append(Parked(self.journal.last, references, endpoint, token))
         else:
             self._enqueue(references)

@@ -119,7 +119,33 @@ def validate(broker: Broker) -> None:
         assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
         assert previous < queue.next_sequence
         used += size
-    pending = sum(ref.message.size for parked in broker.parked for ref in parked.references)
+    _validate_parked(broker, used)
+    _validate_stored(broker)
+
+
+def _validate_parked(broker: Broker, used: int) -> None:
+    pending = 0
+    waiting: dict[int, int] = {}
+    lsn = 0
+    for parked in broker.parked:
+        assert parked.lsn >= lsn, "what waits for the journal is in its order"
+        lsn = parked.lsn
+        for reference in parked.references:
+            pending += reference.message.size
+            waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
     assert used + pending == broker.memory.used_bytes, (
         f"memory: {used}+{pending} != {broker.memory.used_bytes}"
     )
+    for queue in broker.queues.values():
+        assert queue.pending == waiting.get(queue.id, 0), f"queue {queue.name}: pending"
+
+
+def _validate_stored(broker: Broker) -> None:
+    stored = 0
+    for message_id, message in broker.messages.items():
+        assert message.id == message_id
+        assert message.references, f"message {message_id} is kept for no queue"
+        for reference in message.references:
+            assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
+        stored += message.size
+    assert stored == broker.stored_bytes, f"stored: {stored} != {broker.stored_bytes}"

@@ -1,7 +1,7 @@
 """Management by message: requests on `activemq.management`, answered to their reply address.
 
-A request names a resource (`broker`, `queue.NAME`, `address.NAME`) and an attribute or an operation with a JSON array of
-parameters in its body, as Artemis' ManagementServiceImpl reads them. Only what stands in the tables below can be
+A request names a resource (`broker`, `queue.NAME`, `address.NAME`) and an attribute or an operation with a JSON array
+of parameters in its body, as Artemis' ManagementServiceImpl reads them. Only what stands in the tables below can be
 called: nothing is looked up by name in objects.
 """
 
@@ -193,7 +193,7 @@ class Management:
             self.broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
 
 
-ADDRESS_ATTRIBUTES: Final[dict[str, Callable[["Address"], object]]] = {
+ADDRESS_ATTRIBUTES: Final[dict[str, Callable[[Address], object]]] = {
     "Address": lambda address: address.name,
     "QueueNames": lambda address: [queue.name for queue in address.queues()],
     "RoutingTypes": lambda address: [

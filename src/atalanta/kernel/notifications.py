@@ -35,7 +35,8 @@ class Notifications(Observer):
 
     # -- changes of local queues ----------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
-        self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue))
+        """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
+        self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
@@ -70,13 +71,14 @@ class Notifications(Observer):
         self.publish(now, kind, properties)
 
     # -- sending --------------------------------------------------------------------------------
-    def publish(self, now: int, kind: str, properties: Properties) -> None:
-        """To every queue on the notification address that wants it."""
+    def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
+        """To every queue on the notification address that wants it, when `after_lsn` is durable."""
         address = self.broker.addresses.get(self.address)
         if address is None or not address.groups:
             return
         message = self.message(now, kind, properties)
         plan = Plan(message)
+        plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
         if plan.routes:
             self.broker.commit_plan(now, plan, None, 0)
@@ -106,7 +108,8 @@ class Notifications(Observer):
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
 
     def _local_info(self, now: int, target: Queue, queue: Queue) -> None:
-        self._direct(now, target, "BINDING_ADDED", binding_properties(self.broker, queue))
+        properties = binding_properties(self.broker, queue)
+        self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
         for consumer in queue.consumers:
             if not consumer.browse_only:
                 selector = consumer.selector
@@ -133,12 +136,15 @@ class Notifications(Observer):
         properties["_AMQ_FilterString"] = text
         self._direct(now, target, "CONSUMER_CREATED", properties)
 
-    def _direct(self, now: int, queue: Queue, kind: str, properties: Properties) -> None:
+    def _direct(
+        self, now: int, queue: Queue, kind: str, properties: Properties, after_lsn: int = 0
+    ) -> None:
         """To this one queue if its filter takes it (hops are counted by the filter: _AMQ_Distance < max-hops)."""
         message = self.message(now, kind, properties)
         if kind and queue.filter is not None and not queue.filter.matches(message):
             return
         plan = Plan(message)
+        plan.after_lsn = after_lsn
         plan.routes = [Route(queue, b"")]
         self.broker.commit_plan(now, plan, None, 0)
 

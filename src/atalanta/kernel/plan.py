@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Plan:
     """Outcome of preparing a message: its routes and the duplicate ids it brings.
 
-    `repeats_lsn` >= 0: the message is a repeat, and its answer waits for that lsn.
+    `repeats_lsn` >= 0: the message is a repeat, and its answer waits for that lsn. `after_lsn`: a message that is not
+    durable itself, but tells of something that must be durable before anybody hears of it.
     """
 
     def __init__(self, message: Message) -> None:
@@ -20,3 +21,4 @@ class Plan:
         self.routes: list[Route] = []
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
+        self.after_lsn: int = 0

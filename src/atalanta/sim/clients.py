@@ -1,4 +1,4 @@
-"""Simulated clients: real CORE frames, reconnecting for ever, each with a job of its own (producer, consumer, reader)."""
+"""Simulated clients: real CORE frames, reconnecting for ever, each with its own job (producer, consumer, reader)."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ class SimDisk(Disk):
         self._jobs: deque[_Job] = deque()
         self._working = False
         self._fail_next = False
+        self._strike_in = 0
+        self._strike: Callable[[], None] | None = None
         # Counts crashes: calls scheduled before one are void.
         self._life = 0
         self._committed: Callable[[int], None] | None = None
@@ -67,6 +69,11 @@ class SimDisk(Disk):
         """The next job that ends fails, and the disk works no more until `crash`."""
         self._fail_next = True
 
+    def strike_at_commit(self, commits: int, strike: Callable[[], None]) -> None:
+        """Call `strike` in the middle of a commit, `commits` (1 = the next) from now."""
+        self._strike_in = commits
+        self._strike = strike
+
     def crash(self) -> None:
         """Power is lost: the job in work is torn, the others never happen. The disk works again."""
         self._life += 1
@@ -75,6 +82,7 @@ class SimDisk(Disk):
         self._jobs.clear()
         self._working = False
         self._fail_next = False
+        self._strike_in = 0
         self.failed = False
 
     def flip_bit(self, name: str, offset: int, bit: int = 0) -> None:
@@ -163,6 +171,10 @@ class SimDisk(Disk):
         delay_ns += size * 1_000_000 // self.bytes_per_ms
         life = self._life
         self._at(delay_ns * self.slow, lambda: self._end(life))
+        if job.kind == COMMIT and self._strike_in > 0:
+            self._strike_in -= 1
+            if self._strike_in == 0 and self._strike is not None:
+                self._at(delay_ns * self.slow // 2, self._strike)
 
     def _end(self, life: int) -> None:
         if life != self._life:

@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer
+from atalanta.sim.jobs import Consumer, Producer
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
 
@@ -22,6 +22,7 @@ class Faults:
         world: World,
         network: Network,
         hosts: list[Host],
+        producers: list[Producer],
         consumers: list[Consumer],
         others: list[SimClient],
         until: float,
@@ -29,6 +30,7 @@ class Faults:
         self.world = world
         self.network = network
         self.hosts = hosts
+        self.producers = producers
         self.consumers = consumers
         self.others = others
         self.until = until
@@ -50,8 +52,12 @@ class Faults:
         if self.world.seconds() >= self.until:
             return
         draw = self.random.random()
-        if draw < 0.35:
+        if draw < 0.15:
             self._crash(self.random.choice(self.hosts))
+        elif draw < 0.28:
+            self._crash_at_commit(self.random.choice(self.hosts))
+        elif draw < 0.35:
+            self._ambush(self.random.choice(self.hosts))
         elif draw < 0.45:
             self._stop(self.random.choice(self.hosts))
         elif draw < 0.57:
@@ -77,7 +83,35 @@ class Faults:
         if host.up:
             self.crashes += 1
             host.crash()
+            host.disk.slow = 1
             self._start_later(host)
+
+    def _crash_at_commit(self, host: Host) -> None:
+        """Between two commits, or inside one: what must live or die together shows it."""
+        life = host.life
+        commits = self.random.randint(1, 12)
+        host.disk.strike_at_commit(commits, lambda: self._crash_if(host, life))
+
+    def _crash_if(self, host: Host, life: int) -> None:
+        if host.life == life:
+            self._crash(host)
+
+    def _ambush(self, host: Host) -> None:
+        """The disk hangs, all clients are cut off and come back with their repeats, and the node dies."""
+        if not host.up:
+            return
+        life = host.life
+        host.disk.slow = 2_000
+        self.world.at(self.random.randint(1, 200) * 1_000_000, lambda: self._cut_off(host, life))
+        self.world.at(self.random.randint(200, 600) * 1_000_000, lambda: self._crash_if(host, life))
+
+    def _cut_off(self, host: Host, life: int) -> None:
+        if host.life != life:
+            return
+        streams = self.network.streams
+        for connection in sorted(streams):
+            if streams[connection].target is host and streams[connection].source in self.producers:
+                self.network.cut_connection(connection)
 
     def _stop(self, host: Host) -> None:
         if host.up:
@@ -107,13 +141,13 @@ class Faults:
         if self.random.random() < 0.4:
             for host in self.hosts:
                 if host in ends:
-                    delay = self.random.randint(1, 40) * 1_000_000
-                    self._crash_later(host, delay)
+                    self._crash_later(host)
                     return
 
-    def _crash_later(self, host: Host, delay_ns: int) -> None:
+    def _crash_later(self, host: Host) -> None:
         life = host.life
-        self.world.at(delay_ns, lambda: self._crash(host) if host.life == life else None)
+        delay_ns = self.random.randint(1, 40) * 1_000_000
+        self.world.at(delay_ns, lambda: self._crash_if(host, life))
 
     def _restart_client(self) -> None:
         client = self.random.choice([*self.others, *self.consumers])

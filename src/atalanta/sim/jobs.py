@@ -129,7 +129,9 @@ class Consumer(SimClient):
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
         # A selector that takes every order is still one that peers and queues must look at.
-        self.selector = "key IS NOT NULL" if queue == ORDERS and self.random.random() < 0.3 else None
+        self.selector = (
+            "key IS NOT NULL" if queue == ORDERS and self.random.random() < 0.3 else None
+        )
 
     def on_ready(self) -> None:
         self.created = False

@@ -77,9 +77,7 @@ class Mover(SimClient):
         key = str(packet.message.properties.get("key"))
         self.ledger.deliver(ORDERS, key, self.name)
         self.send(IndividualAcknowledge(0, packet.message.id, False))
-        copy = Message.create(
-            BOOK, packet.message.body, 4, True, self.world.now // 1_000_000, 4
-        )
+        copy = Message.create(BOOK, packet.message.body, 4, True, self.world.now // 1_000_000, 4)
         copy.properties.put("key", key)
         copy.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         copy.properties_changed()
@@ -87,9 +85,7 @@ class Mover(SimClient):
         self.taken.append(key)
         if len(self.taken) == 1:
             life, conn = self.life, self.conn
-            self.world.at(
-                self.random.randint(1, 60) * 1_000_000, lambda: self._finish(life, conn)
-            )
+            self.world.at(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(life, conn))
         elif len(self.taken) >= BATCH_MAX:
             self._finish(self.life, self.conn)
 

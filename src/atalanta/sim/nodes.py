@@ -73,7 +73,7 @@ def queue(
 
 
 def addresses(index: int) -> list[AddressConfig]:
-    """`orders` and `book` anycast; `prices` multicast with `archive` everywhere and a filtered `alerts` on the first."""
+    """`orders` and `book` anycast; `prices` multicast: `archive` everywhere, a filtered `alerts` on the first."""
     orders = AddressConfig(ORDERS)
     orders.add(queue(ORDERS, ORDERS, ANYCAST))
     book = AddressConfig(BOOK)

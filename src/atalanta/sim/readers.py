@@ -99,9 +99,7 @@ class LogReader(SimClient):
 
     def _acknowledge_as_before(self) -> None:
         if self.old_epoch and self.planned is not None and self.random.random() < 0.1:
-            self.send(
-                LogAckThrough(STALE, self.queue, "", GROUP, self.old_epoch, self.planned[1])
-            )
+            self.send(LogAckThrough(STALE, self.queue, "", GROUP, self.old_epoch, self.planned[1]))
 
     def _refused(self, packet: ExceptionResponse) -> None:
         if packet.correlation == STALE and packet.code == FENCED:
@@ -121,9 +119,7 @@ class LogReader(SimClient):
         if self.planned is not None:
             self._read(self.planned[0])
         elif self.acknowledged < self.committed:
-            self.send(
-                LogAckThrough(ACKNOWLEDGE, self.queue, "", GROUP, self.epoch, self.committed)
-            )
+            self.send(LogAckThrough(ACKNOWLEDGE, self.queue, "", GROUP, self.epoch, self.committed))
         else:
             self.send(LogPlan(PLAN, self.queue, "", self.committed, self.random.randint(1, 12), -1))
 
@@ -170,9 +166,7 @@ class LogReader(SimClient):
         """Renew the lease; its answer leads on."""
         if self.life == life and self.conn == conn and self.ready:
             self.send(
-                LogLease(
-                    LEASE, self.queue, GROUP, f"{self.name}/{self.life}", 10_000, self.epoch
-                )
+                LogLease(LEASE, self.queue, GROUP, f"{self.name}/{self.life}", 10_000, self.epoch)
             )
 
     def on_lost(self) -> None:

@@ -37,7 +37,7 @@ class BrokerProcess(ABC):
     def __init__(self, folder: Path, name: str, port: int) -> None:
         self.folder = folder
         self.name = name
-        self.port = port
+        self.port: int = port
         self.log = folder / "run-0.log"
         self._starts = 0
         self._process: subprocess.Popen[bytes] | None = None

@@ -338,8 +338,18 @@ def test_pings_go_out_and_silence_ends_the_connection() -> None:
         pair.run()
     assert len(pair.link.packets(Ping)) == 11
     assert not [told for told in pair.events.told if told.startswith("broken")]
-    pair.tick(61)
+    for _ in range(7):
+        pair.tick(10)
     assert pair.events.told[-1] == "broken: nothing was heard for 60 s"
+
+
+def test_who_stood_still_himself_asks_before_he_complains() -> None:
+    pair = connected(ttl_ns=60_000_000_000, ping_period_ns=30_000_000_000)
+    pair.tick(300)
+    assert pair.events.told == ["ready"]
+    pair.run()  # the ping is answered
+    pair.tick(1)
+    assert pair.events.told == ["ready"]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ FINAL_REFUSALS: Final = (105, 108, 212)
 NOT_NOW: Final = 112
 NO_REASON: Final = -1
 MILLISECOND_NS: Final = 1_000_000
+LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
 MEMBERS_MAX: Final = 10_000
 
 
@@ -78,6 +79,7 @@ class ClientConnection:
         self._unready: int = 0
         self._next_channel: int = types.FIRST_SESSION_CHANNEL
         self._last_seen: int = 0
+        self._last_tick: int = 0
         self._next_ping: int = 0
         self._flush: list[ClientConsumer] = []
 
@@ -95,6 +97,7 @@ class ClientConnection:
         self.topology_complete = False
         self._framer = Framer(False, FRAME_BYTES_MAX)
         self._last_seen = now
+        self._last_tick = now
         self.write(types.HANDSHAKE)
         self._ping(now)
         if self.settings.subscribe_topology:
@@ -161,6 +164,10 @@ class ClientConnection:
         if not self.connected:
             return
         settings = self.settings
+        if now - self._last_tick > LATE_NS:
+            # It was this program that stood still: it may have heard nothing for that reason.
+            self._last_seen = max(self._last_seen, now - settings.ttl_ns // 2)
+        self._last_tick = now
         if settings.ttl_ns >= 0 and now - self._last_seen > settings.ttl_ns:
             self.events.broken(f"nothing was heard for {settings.ttl_ns // 1_000_000_000} s")
             return

@@ -37,11 +37,7 @@ from atalanta.wire.core.client_request import (
 from atalanta.wire.core.client_settings import SessionSettings, session_creation
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import (
-    ExceptionResponse,
-    NullResponse,
-    PacketsConfirmed,
-)
+from atalanta.wire.core.packets_connection import ExceptionResponse, PacketsConfirmed
 from atalanta.wire.core.packets_consumer import (
     Acknowledge,
     ConsumerClose,
@@ -461,8 +457,6 @@ class ClientSession:
             if consumer is not None:
                 text = f"queue {consumer.queue} was deleted"
                 consumer.fail(QueueDoesNotExist(text, 100))
-        elif isinstance(packet, NullResponse):
-            self._done(packet.correlation)
         else:
             self._answer(getattr(packet, "correlation", NO_CORRELATION), packet)
 

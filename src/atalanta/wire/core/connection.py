@@ -1,7 +1,8 @@
 """The server's side of one CORE connection: handshake, login, topology, and frames to their sessions.
 
-Before login only PING, SUBSCRIBE_TOPOLOGY(_V2), CREATESESSION(_V2), REATTACH_SESSION, CHECK_FOR_FAILOVER and CLUSTER_CONNECT
-are looked at; anything else closes the connection and changes nothing. Until then the topology is the node's own entry.
+Before login only PING, SUBSCRIBE_TOPOLOGY(_V2), CREATESESSION(_V2), REATTACH_SESSION, CHECK_FOR_FAILOVER and
+CLUSTER_CONNECT are looked at; anything else closes the connection and changes nothing. Until then the topology is
+the node's own entry.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from atalanta.kernel.session import Session
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Frame, Framer, write_frame_header
-from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
 from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
 from atalanta.wire.core.packets_connection import (
     CheckForFailover,
     CheckForFailoverReply,

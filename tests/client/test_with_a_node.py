@@ -1,0 +1,129 @@
+"""The client against a real `atalanta run` process: a node killed mid-stream, and the log view."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import (
+    Closed,
+    DuplicateId,
+    Fenced,
+    IncarnationChanged,
+    Message,
+    RangeLost,
+    connect,
+)
+from atalanta.client.blocking import connect as connect_blocking
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+
+pytestmark = pytest.mark.process
+
+MESSAGES = 3_000
+KILLS = (1_000, 2_000)
+
+
+def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    port = free_port()
+    broker_xml = write_broker_xml(tmp_path, port)
+
+    async def main(broker: BrokerProcess) -> None:
+        loop = asyncio.get_running_loop()
+        url = f"tcp://127.0.0.1:{port}?reconnectAttempts=-1&retryInterval=50&stay=true&sendWindow=300"
+        async with asyncio.timeout(90), connect(url) as sending, connect(url) as receiving:
+            for queue in ("numbers", "kept"):
+                await sending.create_queue(queue, address="all", routing="multicast")
+            producer = await sending.producer("all", routing="multicast")
+            seen: dict[int, int] = {}
+
+            async def receive() -> None:
+                consumer = await receiving.consumer("numbers", ack="cumulative")
+                async for message in consumer:
+                    number = message.properties["number"]
+                    assert isinstance(number, int)
+                    seen[number] = seen.get(number, 0) + 1
+                    if len(seen) % 20 == 0 or not consumer.buffered:
+                        await message.acknowledge()
+
+            service = asyncio.create_task(receive())
+            for number in range(MESSAGES):
+                await producer.send_soon(Message(text="x" * 50, properties={"number": number}))
+                if number in KILLS:
+                    broker.end(signal.SIGKILL)
+                    broker.start()
+                    await loop.run_in_executor(None, broker.wait_ready)
+            await producer.drain()
+            assert producer.confirmed == MESSAGES and producer.resent > 0
+            assert sending.lost_count == len(KILLS)
+            while len(seen) < MESSAGES:
+                assert not service.done(), service
+                await asyncio.sleep(0.02)
+            while (await sending.query_queue("numbers")).message_count:
+                await asyncio.sleep(0.02)
+            service.cancel()
+            assert (await sending.query_queue("kept")).message_count == MESSAGES
+
+    with BrokerProcess(broker_xml) as broker:
+        asyncio.run(main(broker))
+
+
+def test_log_view(tmp_path: Path) -> None:
+    port = free_port()
+    with (
+        BrokerProcess(write_broker_xml(tmp_path, port)),
+        connect_blocking(f"tcp://127.0.0.1:{port}") as connection,
+    ):
+        producer = connection.producer("log", routing="anycast")
+        for number in range(500):
+            message = Message(b"x" * 1_000, properties={"n": number}, timestamp_ms=1_000 + number)
+            producer.send_soon(message)
+        producer.drain()
+        view = connection.logview("log")
+        position = view.position()
+        assert (position.messages, position.last - position.first) == (500, 499)
+        start = position.first - 1
+        plan = view.plan(start, max_messages=100)
+        assert (plan.messages, plan.end) == (100, start + 100)
+        for _ in range(2):
+            got = list(view.read(start, position.last, chunk_bytes=50_000))
+            assert [message.properties["n"] for _, message in got] == list(range(500))
+            assert [sequence for sequence, _ in got] == list(range(start + 1, start + 501))
+        assert len(list(view.read_raw(start, position.last, chunk_bytes=50_000))) > 5
+        assert len(list(view.read(start, position.last, "n >= 490"))) == 10
+        assert view.seek(1_100) == start + 100
+        lease = view.lease("group", "first", 60_000)
+        assert view.ack_through("group", lease.epoch, plan.end) == 100
+        assert view.ack_through("group", lease.epoch, plan.end) == 0
+        taken = view.lease("group", "second", 60_000)
+        assert taken.epoch > lease.epoch and taken.acked_through == plan.end
+        with pytest.raises(Fenced):
+            view.ack_through("group", lease.epoch, plan.end)
+        with pytest.raises(RangeLost):
+            list(view.read(start, position.last))
+        with pytest.raises(IncarnationChanged):
+            connection.logview("log", "another").plan(start)
+        assert view.lost_ranges(start, position.last) == []
+
+
+def test_a_sink_commits_once(tmp_path: Path) -> None:
+    port = free_port()
+    with (
+        BrokerProcess(write_broker_xml(tmp_path, port)),
+        connect_blocking(f"tcp://127.0.0.1:{port}") as connection,
+    ):
+        connection.create_queue("out", routing="anycast")
+        for attempt in range(2):
+            try:
+                with connection.transaction(sink=("query", 7, 0)) as transaction:
+                    for number in range(3):
+                        transaction.send("out", Message(text=str(number)))
+                assert attempt == 0
+            except DuplicateId:
+                assert attempt == 1
+        assert connection.query_queue("out").message_count == 3
+        transaction = connection.transaction()
+        with pytest.raises(Closed):
+            transaction.commit()
