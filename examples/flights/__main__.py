@@ -13,8 +13,8 @@ from rich.console import Console
 
 from examples.flights import data, oracle
 from examples.flights.cluster import NodeFailed
-from examples.flights.demo import Demo, empty_folder
-from examples.flights.plan import plan_for
+from examples.flights.demo import Demo, Stalled, empty_folder
+from examples.flights.plan import check_count, plan_for
 from examples.flights.processes import kill_all
 from examples.flights.report import Report
 from examples.flights.screen import Screen
@@ -25,7 +25,7 @@ FAILED, DIFFERENT, INTERRUPTED = 1, 2, 130
 # Of the table, where there is no terminal.
 PLAIN_WIDTH = 120
 # Their text says it all.
-EXPECTED = (NodeFailed, SparkFailed, FileNotFoundError, ValueError)
+EXPECTED = (NodeFailed, SparkFailed, Stalled, FileNotFoundError, ValueError)
 
 
 def main() -> int:
@@ -72,6 +72,8 @@ async def run(console: Console, out: Path, count: int | None, master: str) -> Re
     empty_folder(out)
     with Screen(console) as screen:
         screen.status("reading the flights")
+        if count is not None:
+            check_count(count)
         flights = await asyncio.to_thread(data.load, count)
         plan = plan_for(flights, out, master)
         demo = Demo(plan, flights, oracle.expected(flights), screen)

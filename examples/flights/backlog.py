@@ -38,7 +38,7 @@ class Operator:
 
     async def until_empty(self, *queues: str) -> None:
         """Returns when the named queues are empty at every node that has them."""
-        while await self._messages(queues):
+        while await self.messages(*queues):
             await asyncio.sleep(LOOK_S)
 
     async def until_forwarded(self) -> None:
@@ -65,7 +65,8 @@ class Operator:
                     found[origin.code, target.code] = count
         return found
 
-    async def _messages(self, queues: tuple[str, ...]) -> int:
+    async def messages(self, *queues: str) -> int:
+        """How many wait in the named queues, all nodes together."""
         return sum(
             [
                 (await connection.query_queue(queue)).message_count

@@ -82,7 +82,7 @@ def draw_course(axes: Axes, local: pd.DataFrame) -> None:
     """Mean delay and cancelled share by day."""
     days = averages(local, [local["local"].dt.floor("D").dt.tz_localize(None).rename("day")])
     days = days[days["departed"] >= min(20, days["departed"].max())]
-    axes.set_title("Day by day: mean delay (minutes) and cancelled flights (%)", pad=10)
+    axes.set_title("Day by day: mean delay (minutes, orange above 30) and cancelled flights (%)", pad=10)
     position = dates.date2num(days.index.to_pydatetime())
     axes.bar(position, days["mean"], width=0.86, color=np.where(days["mean"] > 30, ACCENT, CALM), alpha=0.85)
     axes.bar(position, -days["cancelled_share"] * 100, width=0.86, color=FAINT)
@@ -131,7 +131,7 @@ def draw_day(axes: Axes, local: pd.DataFrame) -> None:
 
 def draw_carriers(axes: Axes, windows: pd.DataFrame) -> None:
     """Mean delay by carrier; the number of flights stands beside the name."""
-    axes.set_title("By carrier: mean delay (minutes)", pad=10)
+    axes.set_title("By carrier: mean delay (minutes, flights)", pad=10)
     carriers = averages(windows, [windows["carrier"]]).sort_values("mean")
     places = np.arange(len(carriers))
     mean = carriers["delay_sum"].sum() / max(carriers["departed"].sum(), 1)

@@ -29,7 +29,7 @@ from examples.flights.airports import (
 )
 from examples.flights.alerts import AlertingService
 from examples.flights.backlog import Operator
-from examples.flights.cluster import Cluster
+from examples.flights.cluster import Cluster, tail
 from examples.flights.cluster_picture import Flows, draw_cluster
 from examples.flights.data import departures_ms, end_message
 from examples.flights.delays_picture import draw_delays
@@ -46,6 +46,11 @@ from examples.flights.streams import ARCHIVE, DELAYS, WINDOWS, Settings
 
 DRAW_S = 0.1
 LOGS = "logs"
+STALL_S = 300
+
+
+class Stalled(Exception):
+    """The run hangs."""
 
 
 class Demo:
@@ -103,6 +108,7 @@ class Demo:
         """Does `work` beside what runs all the time; fails as soon as any of it fails."""
         watchers: list[Coroutine[Any, Any, None]] = [
             self.draw(),
+            self.move(),
             self.alerting.run(),
             self.driver.failed(),
             *(node.failed() for node in self.cluster.nodes.values()),
@@ -130,16 +136,17 @@ class Demo:
         target = self.plan.end - self.plan.watermark_delay
         await self.progress.until(lambda: self.watermark() >= target)
         await operator.until_empty(ARCHIVE_QUEUE, DELAYS_QUEUE, WINDOWS_QUEUE)
+        self.report.checks.append(compare.compare_number("queues: dead letters", 0, await operator.messages("DLQ")))
         self.report.forwarded = {key: count for key, count in (await operator.forwarded()).items() if count}
 
     async def break_things(self) -> None:
         """The two kills, one after the other."""
         say = self.screen.say
         node = await self.faults.kill_node(len(self.oracle.alerts))
-        figures = ", ".join(f"{name} {value:.1f} s" for name, value in node.seconds.items())
+        figures = ", ".join(f"{name} {value:.2f} s" for name, value in node.seconds.items())
         say(f"killed node {ALERTS_AIRPORT.code} (SIGKILL) after {node.seen}; it is back: {figures}", "yellow")
         driver = await self.faults.kill_driver()
-        figures = ", ".join(f"{name} {value:.1f} s" for name, value in driver.seconds.items())
+        figures = ", ".join(f"{name} {value:.2f} s" for name, value in driver.seconds.items())
         say(f"killed the Spark driver (SIGKILL) after {driver.seen}; it is back: {figures}", "yellow")
 
     async def send_end(self) -> None:
@@ -160,6 +167,18 @@ class Demo:
         while True:
             self.screen.draw()
             await asyncio.sleep(DRAW_S)
+
+    async def move(self) -> None:
+        """Never returns; raises Stalled when nothing has moved for a long time."""
+        while True:
+            before = self.progress.figures()
+            for _ in range(STALL_S):
+                await asyncio.sleep(1)
+                if self.progress.figures() != before:
+                    break
+            else:
+                log = tail(self.driver.log)
+                raise Stalled(f"nothing has moved for {STALL_S} s; the counters: {before}\n{log}")
 
     def bars(self) -> list[Bar]:
         """What the user watches."""
@@ -186,7 +205,7 @@ class Demo:
         archive, windows = results.read_archive(out), results.read_windows(out)
         # A batch that was committed just before the kill was not reported any more.
         self.progress.archived, self.progress.windows_saved = len(archive), len(windows)
-        report.checks = [
+        report.checks += [
             *compare.compare_archive(self.oracle, archive),
             *compare.compare_windows(self.oracle, windows),
             *compare.compare_alerts(self.oracle, results.read_alerts(out)),

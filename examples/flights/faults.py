@@ -18,7 +18,7 @@ from examples.flights.spark_driver import Batch, SparkDriver
 NODE_AT = 0.15
 DRIVER_AT = 0.5
 # While the node is away the others publish this part of all flights, then it is started again.
-OUTAGE_PART = 0.01
+OUTAGE_PART = 0.02
 LOOK_S = 0.005
 
 
@@ -33,7 +33,7 @@ class Recovery:
     def text(self) -> str:
         """In a few words: what, and how long the last step took."""
         name, value = list(self.seconds.items())[-1]
-        return f"{self.what}, {value:.1f} s from {name}"
+        return f"{self.what}, {value:.2f} s from {name}"
 
     def as_dict(self) -> dict[str, Any]:
         """For report.json."""
@@ -79,7 +79,12 @@ class Faults:
         recovery.seconds["start to ready"] = await self._cluster.nodes[code].start()
         await asyncio.gather(
             self._note(recovery, started, "start to the next flight", lambda: progress.published[code] > before),
-            self._note(recovery, started, "start to the next alert", lambda: progress.alerts > alerts),
+            self._note(
+                recovery,
+                started,
+                "start to the next alert",
+                lambda: progress.alerts > alerts or alerts == expected_alerts,
+            ),
         )
         self.recoveries.append(recovery)
         return recovery
@@ -88,7 +93,7 @@ class Faults:
         """SIGKILL for the driver's processes while a batch of the archive is planned and not committed."""
         progress, driver = self._progress, self._driver
         await progress.until(lambda: progress.archived >= self._plan.flights * DRIVER_AT)
-        while (batch := driver.in_flight()) is None:
+        while (batch := driver.in_flight()) is None and progress.archived < self._plan.flights:
             await asyncio.sleep(LOOK_S)
         await driver.kill()
         killed = time.monotonic()

@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+LEAST_FLIGHTS = 500
 MAX_BATCH_ROWS = 24_000
-MIN_BATCH_ROWS = 400
+MIN_BATCH_ROWS = 20
 # A batch is at most this part of all rows, so that the short forms have something to kill, too.
 BATCHES = 10
 # The producers are at most this part of all rows ahead of the archive.
@@ -57,6 +58,12 @@ class Plan:
     def ahead_rows(self) -> int:
         """How many rows the producers may be ahead of the archive; more than two batches."""
         return max(int(self.flights * AHEAD_PART), 3 * self.batch_rows)
+
+
+def check_count(count: int) -> None:
+    """Errors: ValueError for a run so short that nothing could be killed in its midst."""
+    if count < LEAST_FLIGHTS:
+        raise ValueError(f"FLIGHTS={count} is too short a run, at least {LEAST_FLIGHTS} are needed")
 
 
 def plan_for(flights: pd.DataFrame, out: Path, master: str) -> Plan:

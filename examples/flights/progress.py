@@ -22,6 +22,10 @@ class Progress:
         """Confirmed by the nodes, all airports."""
         return sum(self.published.values())
 
+    def figures(self) -> tuple[int, ...]:
+        """All counters."""
+        return (self.published_rows, self.alerts, self.archived, self.averaged, self.windows_saved)
+
     def changed(self) -> None:
         """To be called after every change of a counter."""
         self._changed.set()

@@ -29,13 +29,13 @@ class Report:
 
     def figures(self) -> list[tuple[str, str]]:
         """Lines for the table."""
-        lines = [(f"rate: {name}", f"{rate:,.0f}/s") for name, rate in self.rates.items()]
-        lines += [(name, f"{count:,}") for name, count in self.counts.items()]
-        lines += [
+        lines = [
             (f"forwarded {origin} → {target}", f"{count:,}") for (origin, target), count in self.forwarded.items()
         ]
+        lines += [(name, f"{count:,}") for name, count in self.counts.items()]
+        lines += [(f"rate: {name}", f"{rate:,.0f}/s") for name, rate in self.rates.items()]
         for recovery in self.recoveries:
-            lines += [(f"{recovery.what}: {name}", f"{value:.1f} s") for name, value in recovery.seconds.items()]
+            lines += [(f"{recovery.what}: {name}", f"{value:.2f} s") for name, value in recovery.seconds.items()]
         lines.append(("the whole run", f"{self.seconds:.1f} s"))
         return lines
 

@@ -20,14 +20,19 @@ REPORT = "report.json"
 
 def read_archive(out: Path) -> pd.DataFrame:
     """The archive, one row a flight."""
-    return read_parquet(out / ARCHIVE)
+    archive = read_parquet(out / ARCHIVE)
+    return archive.assign(scheduled=in_utc(archive["scheduled"]))
 
 
 def read_windows(out: Path) -> pd.DataFrame:
     """The windows, one row a carrier and hour."""
     windows = read_parquet(out / DELAYS)
-    windows["hour"] = pd.to_datetime(windows["hour"], utc=True).astype("datetime64[ns, UTC]")
-    return windows.sort_values(WINDOW_KEY, ignore_index=True)
+    return windows.assign(hour=in_utc(windows["hour"])).sort_values(WINDOW_KEY, ignore_index=True)
+
+
+def in_utc(times: pd.Series[Any]) -> pd.Series[pd.Timestamp]:
+    """The type of time that the oracle has."""
+    return pd.to_datetime(times, utc=True).astype("datetime64[ns, UTC]")
 
 
 def read_parquet(folder: Path) -> pd.DataFrame:

@@ -52,6 +52,8 @@ LOOK_S = 0.25
 TRIGGER = "250 milliseconds"
 SPARK_SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "20",
+    # Readers see times in UTC, not times of no zone (the default is INT96).
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A short life on two cores: the second compiler and a parallel collector cost more than they give.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }

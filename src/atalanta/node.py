@@ -68,6 +68,7 @@ class Node:
         self.failed: str | None = None
         self.stopped = False
         self.connections: dict[int, Connection] = {}
+        self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.journal = Journal(ports.disk, config.journal, self, ports.trace)
         self.broker = Broker(
             config.broker,
@@ -131,7 +132,9 @@ class Node:
 
     # -- connections ----------------------------------------------------------------------------
     def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
-        self.connections[conn] = CoreConnection(self.host, conn, remote or acceptor, now)
+        self.connections[conn] = CoreConnection(
+            self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
+        )
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         connection = self.connections.get(conn)

@@ -10,6 +10,7 @@ import pytest
 
 from examples.flights import compare, results
 from examples.flights.oracle import Oracle, expected
+from examples.flights.report import Report
 
 
 def failed(checks: list[compare.Check]) -> dict[str, compare.Check]:
@@ -89,6 +90,15 @@ def test_alerts_by_their_file(small: Oracle, tmp_path: Path) -> None:
     assert not failed(compare.compare_alerts(small, results.read_alerts(tmp_path)))
     results.write_json(tmp_path / results.ALERTS, {"alerts": alerts[1:]})
     assert failed(compare.compare_alerts(small, results.read_alerts(tmp_path)))["alerts: flights"].lost == 1
+
+
+def test_a_report_is_fine_only_if_everything_agrees() -> None:
+    good, bad = compare.compare_number("a: b", 1, 1), compare.compare_number("a: b", 1, 2)
+    assert Report(10, [good]).ok
+    assert not Report(10, [good, bad]).ok
+    assert not Report(10, [good], dropped=1).ok
+    assert not Report(10).ok
+    assert Report(10, [good, bad]).as_dict()["checks"][1]["seen"] == 2
 
 
 def test_parquet_is_read_as_it_was_meant(small: Oracle, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from atalanta.client import Int
 from examples.flights import data
-from examples.flights.plan import plan_for
+from examples.flights.plan import check_count, plan_for
 
 
 def test_all_rows_are_there_in_order_of_scheduled_departure(flights: pd.DataFrame) -> None:
@@ -65,6 +65,12 @@ def test_the_watermark_outlasts_the_skew(flights: pd.DataFrame, count: int) -> N
     assert plan.watermark_delay > plan.lead
     assert plan.end - plan.watermark_delay >= plan.last.floor("h") + pd.Timedelta(hours=1)
     assert plan.ahead_rows > 2 * plan.batch_rows
+
+
+def test_a_run_that_is_too_short_is_refused() -> None:
+    check_count(500)
+    with pytest.raises(ValueError, match="at least 500"):
+        check_count(499)
 
 
 def test_the_end_message_is_no_alert_and_no_flight() -> None:

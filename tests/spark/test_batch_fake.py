@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.spark.fake_node import FakeCluster
 from tests.spark.test_streaming_fake import QUEUE, fill, waiting
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def read(spark: SparkSession, cluster: FakeCluster, **options: Any) -> DataFrame:

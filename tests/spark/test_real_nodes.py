@@ -19,7 +19,7 @@ from atalanta.spark import register
 from tests.spark.driver import BATCH_MESSAGES
 from tests.spark.nodes import PASSWORD, QUEUE, ROOT, USER, BrokerCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

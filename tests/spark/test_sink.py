@@ -86,6 +86,7 @@ def test_a_node_that_stays_away_is_named(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(300)
 def test_batches_are_written_and_overwriting_is_refused(
     fake: SparkSession, cluster: FakeCluster
 ) -> None:
@@ -101,6 +102,7 @@ def test_batches_are_written_and_overwriting_is_refused(
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(300)
 def test_a_streaming_query_writes_each_batch_once(
     fake: SparkSession, cluster: FakeCluster, tmp_path: Path
 ) -> None:

@@ -23,6 +23,9 @@ class Address:
         self.lsn: int = 0
         self.groups: dict[str, BindingGroup] = {}
         self.local_count: int = 0
+        self.anycast_count: int = 0  # of those
+        self.created_at: int = 0
+        self.queue_left_at: int = 0  # 0: no queue has been removed yet
         self.bytes: int = 0
         self.routed: int = 0
         self.unrouted: int = 0
@@ -51,6 +54,8 @@ class Address:
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)
         self.local_count += 1
+        if queue.spec.routing_type == ANYCAST:
+            self.anycast_count += 1
 
     def remove_queue(self, queue: Queue) -> None:
         group = self.groups.get(queue.routing_name())
@@ -58,6 +63,8 @@ class Address:
             group.locals.remove(queue)
             group.position = 0
             self.local_count -= 1
+            if queue.spec.routing_type == ANYCAST:
+                self.anycast_count -= 1
             if group.empty():
                 del self.groups[group.routing_name]
 

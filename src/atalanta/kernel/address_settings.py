@@ -199,7 +199,6 @@ class AddressSettings:
         False,
         "send-to-dla-on-no-route",
         "messages no queue takes go to the dead-letter address",
-        supported=False,
     )
     slow_consumer_threshold: int = option(
         -1, "slow-consumer-threshold", "rate below which a consumer is slow", supported=False
@@ -233,7 +232,7 @@ class AddressSettings:
         True, "auto-delete-queues", "auto-created queues go when unused and empty"
     )
     auto_delete_created_queues: bool = option(
-        False, "auto-delete-created-queues", "the same for queues a client created", supported=False
+        False, "auto-delete-created-queues", "the same for queues a client created"
     )
     auto_delete_queues_delay_ms: int = option(
         0,
@@ -241,7 +240,6 @@ class AddressSettings:
         "time a queue must be unused first",
         unit="ms",
         minimum=0,
-        supported=False,
     )
     auto_delete_queues_message_count: int = option(
         0,
@@ -249,13 +247,11 @@ class AddressSettings:
         "messages it may still hold, -1 any",
         unit="count",
         minimum=-1,
-        supported=False,
     )
     auto_delete_queues_skip_usage_check: bool = option(
         False,
         "auto-delete-queues-skip-usage-check",
         "delete queues that were never used, too",
-        supported=False,
     )
     auto_create_addresses: bool = option(
         True, "auto-create-addresses", "clients may name an address that does not exist"
@@ -269,13 +265,11 @@ class AddressSettings:
         "time an address must be unused first",
         unit="ms",
         minimum=0,
-        supported=False,
     )
     auto_delete_addresses_skip_usage_check: bool = option(
         False,
         "auto-delete-addresses-skip-usage-check",
         "delete addresses that were never used, too",
-        supported=False,
     )
     config_delete_queues: str = option(
         "OFF",
@@ -303,14 +297,12 @@ class AddressSettings:
         "default-address-routing-type",
         "of auto-created addresses",
         choices=ROUTING_TYPES,
-        supported=False,
     )
     default_queue_routing_type: int = option(
         0,
         "default-queue-routing-type",
         "of auto-created queues",
         choices=ROUTING_TYPES,
-        supported=False,
     )
     default_max_consumers: int = option(
         -1, "default-max-consumers", "consumers a queue may have", unit="count"

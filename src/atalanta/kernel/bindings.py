@@ -119,6 +119,7 @@ class BindingGroup:
         if total == 1 and here == 1:
             return 0 if _local_eligible(queues[0], message, routing_type, only_queue) else -1
         strict = bool(remotes) and remotes[0].mode == STRICT
+        stays = bool(remotes) and remotes[0].mode == ON_DEMAND
         fallback = -1
         for step in range(total):
             place = (self.position + step) % total
@@ -127,7 +128,7 @@ class BindingGroup:
                 if not _local_eligible(queue, message, routing_type, only_queue):
                     continue
                 high = strict or queue.has_match(message)
-                if fallback < 0 or (fallback >= here and not strict):
+                if fallback < 0 or (fallback >= here and stays):
                     fallback = place
             else:
                 remote = remotes[place - here]

@@ -22,6 +22,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
@@ -166,16 +167,16 @@ class Broker:
                 self._route_again(plan, message, unknown)
 
     def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:
-        """The peer named queues that are gone: told, and if the address has one queue only, routed there.
+        """The peer named queues that are gone: told; an anycast message is routed by its address rather than lost.
 
-        With several (subscriptions) the others have got their copy already: the one that is gone is owed nothing.
+        Other subscriptions of a multicast address have got their copies already: one that is gone is owed nothing.
         """
         self.trace.event(
             "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
         )
         address = self.addresses.get(split_fqqn(message.address)[0])
-        if address is not None and len(address.groups) == 1:
-            plan.routes = route(address, message, message.routing_type, "")
+        if address is not None and (message.routing_type == ANYCAST or not address.multicast):
+            plan.routes = route(address, message, ANYCAST, "")
 
     def _repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
         cache = self.duplicate_cache(cache_name)

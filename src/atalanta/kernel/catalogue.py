@@ -50,6 +50,7 @@ def create_address(
     if not name or "::" in name:
         raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
     address = Address(name, anycast, multicast, auto_created)
+    address.created_at = broker.now
     broker.addresses[name] = address
     if durable:
         store_address(broker, address)
@@ -88,6 +89,7 @@ def delete_address(broker: Broker, name: str) -> None:
     if not address.remotes():
         del broker.addresses[name]
     if address.lsn > 0:
+        address.lsn = 0
         writer = Writer()
         writer.simple_string(name)
         broker.journal.append(records.ADDRESS_DELETED, writer.getvalue())
@@ -101,17 +103,20 @@ def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
     if not spec.name or "::" in spec.name:
         raise BrokerError(ILLEGAL_STATE, f"{spec.name!r} is not a name for a queue")
     selector = parse_filter(spec.filter_text)
+    # An address that comes with a client's queue goes with the last of them (ActiveMQServerImpl.createQueue).
     address = ensure_address(
         broker,
         spec.address,
         spec.routing_type,
-        spec.auto_created,
+        not spec.internal and not spec.configuration_managed,
         spec.durable and not spec.temporary,
     )
     queue = Queue(broker.take_binding_id(), spec, selector, broker.ids.uuid().hex())
+    queue.created_at = now
     broker.queues[queue.name] = queue
     broker.queues_by_id[queue.id] = queue
     address.add_queue(queue)
+    address.swept = False
     if queue.durable:
         store_queue(broker, queue)
     for observer in broker.observers:
@@ -167,12 +172,13 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         broker.journal.append(records.QUEUE_DELETED, writer.getvalue())
     for observer in broker.observers:
         observer.on_queue_removed(now, queue)
-    if address is not None and address.auto_created and not address.groups:
-        if (
-            broker.settings_of(address.name).auto_delete_addresses
-            and address.name in broker.addresses
-        ):
-            delete_address(broker, address.name)
+    if address is not None:
+        address.queue_left_at = now
+        if address.auto_created and not address.groups and address.name in broker.addresses:
+            settings = broker.settings_of(address.name)
+            at_once = settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
+            if at_once or queue.spec.temporary:
+                delete_address(broker, address.name)
 
 
 def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: object) -> None:
@@ -181,6 +187,7 @@ def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: object) 
 
     assert isinstance(consumer, Consumer)
     queue.remove_consumer(consumer)
+    queue.consumer_left_at = now
     if not consumer.browse_only:
         for observer in broker.observers:
             observer.on_consumer_removed(now, consumer)
@@ -204,16 +211,47 @@ def check_routing_type(address: Address, routing_type: int) -> None:
 
 
 def sweep(broker: Broker, now: int) -> None:
-    """Delete auto-created queues that were used, are empty and have no consumer since the last sweep.
+    """Delete queues and addresses that may go and were found unused twice (address-queue-scan-period).
 
-    Follows Artemis' queue reaper (address-queue-scan-period): a queue must be found idle twice.
+    Follows PostOfficeImpl.reapAddresses; a queue with a log-view group stays, it has a reader without a consumer.
     """
     for queue in list(broker.queues.values()):
-        spec = queue.spec
-        idle = not queue.consumers and queue.message_count == 0 and queue.pending == 0
-        if not (spec.auto_created and spec.auto_delete and queue.was_used and idle) or queue.leases:
+        if not _may_go(broker, now, queue):
             queue.swept = False
         elif queue.swept:
             delete_queue(broker, now, queue.name, "auto-deleted")
         else:
             queue.swept = True
+    for address in list(broker.addresses.values()):
+        if not _address_may_go(broker, now, address):
+            address.swept = False
+        elif address.swept:
+            delete_address(broker, address.name)
+        else:
+            address.swept = True
+
+
+def _may_go(broker: Broker, now: int, queue: Queue) -> bool:
+    spec = queue.spec
+    if not spec.auto_delete or queue.internal or queue.consumers or queue.pending or queue.leases:
+        return False
+    if 0 <= spec.auto_delete_message_count < queue.message_count:
+        return False
+    skip_usage = broker.settings_of(spec.address).auto_delete_queues_skip_usage_check
+    if not skip_usage and not queue.was_used:
+        return False
+    since = queue.created_at if skip_usage else queue.consumer_left_at
+    return now - since >= spec.auto_delete_delay_ms * 1_000_000
+
+
+def _address_may_go(broker: Broker, now: int, address: Address) -> bool:
+    settings = broker.settings_of(address.name)
+    if not address.auto_created or address.internal or address.groups:
+        return False
+    if not settings.auto_delete_addresses:
+        return False
+    skip_usage = settings.auto_delete_addresses_skip_usage_check
+    if not skip_usage and address.queue_left_at == 0:
+        return False
+    since = address.created_at if skip_usage else address.queue_left_at
+    return now - since >= settings.auto_delete_addresses_delay_ms * 1_000_000

@@ -38,6 +38,7 @@ class Consumer:
         self.unlimited: bool = False
         self.credits: int = 0
         self.position: int = 0
+        self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
         self.unacknowledged: dict[int, Reference] = {}
         self.delivered: int = 0
         self.pre_acknowledge: bool = False

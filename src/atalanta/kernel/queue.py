@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.message import Message
+from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING, DONE, READY, Reference
 
@@ -41,6 +42,7 @@ class Queue:
         self.references: list[Reference] = []
         self.tombstones: int = 0
         self.cursor: int = 1
+        self.priorities: Priorities = Priorities()
         self.next_sequence: int = 1
         # Highest sequence of a durable message that was added: what a log view may show ends here.
         self.durable_through: int = 0
@@ -62,6 +64,8 @@ class Queue:
         self.killed: int = 0
         self.was_used: bool = False
         self.swept: bool = False
+        self.created_at: int = 0
+        self.consumer_left_at: int = 0  # 0: no consumer has left yet
         self.acked_through: int = 0
         self.shown_through: int = 0
         self.leases: dict[str, Lease] = {}
@@ -110,6 +114,11 @@ class Queue:
         self.references.append(reference)
         if reference.durable:
             self.durable_through = reference.sequence
+        priorities = self.priorities
+        level = level_of(reference.message.priority)
+        priorities.live[level] += 1
+        if level != priorities.only and not priorities.mixed() and not self.internal:
+            self._mix_priorities(level)
         self.message_count += 1
         self.added += 1
         self.bytes += reference.message.size
@@ -120,12 +129,28 @@ class Queue:
             self.delivering_count -= 1
         reference.state = DONE
         reference.consumer = None
+        priorities = self.priorities
+        level = level_of(reference.message.priority)
+        priorities.live[level] -= 1
+        if priorities.mixed() and priorities.live[level] == 0 and priorities.levels() <= 1:
+            priorities.only = priorities.highest()
         self.message_count -= 1
         self.bytes -= reference.message.size
         self.tombstones += 1
         if self.tombstones >= TRIM_MIN and self.tombstones * 2 > len(self.references):
             self.references = [kept for kept in self.references if kept.state != DONE]
             self.tombstones = 0
+
+    def _mix_priorities(self, level: int) -> None:
+        """The first message of another priority came: from here on each level has its cursors."""
+        priorities = self.priorities
+        if self.message_count == 0:
+            priorities.only = level
+            return
+        priorities.only = -1
+        priorities.cursors = [self.cursor] * LEVELS
+        for consumer in self.consumers:
+            consumer.cursors = [consumer.position] * LEVELS
 
     def give_back(self, reference: Reference) -> None:
         """A delivered reference becomes deliverable again, at its old place."""
@@ -139,6 +164,11 @@ class Queue:
         for consumer in self.consumers:
             if sequence < consumer.position and not consumer.browse_only:
                 consumer.position = sequence
+        if self.priorities.mixed():
+            level = level_of(reference.message.priority)
+            self.priorities.cursors[level] = min(sequence, self.priorities.cursors[level])
+            for consumer in self.consumers:
+                consumer.cursors[level] = min(sequence, consumer.cursors[level])
 
     def add_lost(self, sequence: int, why: str) -> None:
         """Remember that a shown message left by another way than `ack_through`; neighbours are joined."""
@@ -157,6 +187,7 @@ class Queue:
     # -- consumers ------------------------------------------------------------------------------
     def add_consumer(self, consumer: Consumer) -> None:
         consumer.position = 1 if consumer.browse_only else self.cursor
+        consumer.cursors = [self.cursor] * LEVELS
         at = len(self.consumers)
         while at > 0 and self.consumers[at - 1].priority < consumer.priority:
             at -= 1
@@ -172,7 +203,10 @@ class Queue:
         ends: list[int] = []
         consumers = self.consumers
         for index in range(1, len(consumers) + 1):
-            if index == len(consumers) or consumers[index].priority != consumers[index - 1].priority:
+            if (
+                index == len(consumers)
+                or consumers[index].priority != consumers[index - 1].priority
+            ):
                 ends.append(index)
         self.level_ends = ends
 
@@ -240,11 +274,15 @@ class Queue:
             consumer = self.consumers[start + place]
             if not consumer.ready():
                 continue
-            reference = self._next_for(consumer, now_ms)
+            by_priority = self.priorities.mixed() and not consumer.browse_only
+            if by_priority:
+                reference = self._next_by_priority(consumer, now_ms)
+            else:
+                reference = self._next_for(consumer, now_ms)
             if reference is not None:
                 self._hand_out(consumer, reference)
                 return 1
-            if consumer.position < self._end():
+            if self.priorities.unfinished if by_priority else consumer.position < self._end():
                 return -1
         return 0
 
@@ -269,15 +307,8 @@ class Queue:
             ):
                 continue
             message = reference.message
-            if (
-                message.expiration != 0
-                and message.expiration <= now_ms
-                and not consumer.browse_only
-            ):
-                if self.active_lease() is None:
-                    reference.state = DELIVERING
-                    self.delivering_count += 1
-                    self.found_expired.append(reference)
+            if message.expiration != 0 and not consumer.browse_only:
+                if self._set_aside_expired(reference, now_ms):
                     continue
             if selector is not None and not selector.matches(message):
                 continue
@@ -288,6 +319,48 @@ class Queue:
         consumer.position = references[stop - 1].sequence + 1 if stop else position
         if selector is None and not consumer.browse_only and consumer.position > self.cursor:
             self.cursor = consumer.position
+        return None
+
+    def _set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
+        """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
+        if reference.message.expiration > now_ms or self.active_lease() is not None:
+            return False
+        reference.state = DELIVERING
+        self.delivering_count += 1
+        self.found_expired.append(reference)
+        return True
+
+    def _next_by_priority(self, consumer: Consumer, now_ms: int) -> Reference | None:
+        """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short."""
+        priorities = self.priorities
+        priorities.unfinished = False
+        selector = consumer.selector
+        cursors = priorities.cursors if selector is None else consumer.cursors
+        references = self.references
+        end = len(references)
+        looks = 0
+        for level in range(LEVELS - 1, -1, -1):
+            if priorities.live[level] == 0:
+                continue
+            index = self.index_of(max(cursors[level], priorities.cursors[level]))
+            while index < end:
+                reference = references[index]
+                if looks >= SCAN_MAX:
+                    cursors[level] = reference.sequence
+                    priorities.unfinished = True
+                    return None
+                looks += 1
+                index += 1
+                message = reference.message
+                if reference.state != READY or level_of(message.priority) != level:
+                    continue
+                if message.expiration != 0 and self._set_aside_expired(reference, now_ms):
+                    continue
+                if selector is not None and not selector.matches(message):
+                    continue
+                cursors[level] = reference.sequence + 1
+                return reference
+            cursors[level] = self._end()
         return None
 
     def _hand_out(self, consumer: Consumer, reference: Reference) -> None:

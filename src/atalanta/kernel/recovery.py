@@ -194,6 +194,9 @@ class Recovery:
     def finish(self, now: int) -> None:
         """Queues below their addresses, references in their order, counters beyond everything seen."""
         broker = self.broker
+        for known in broker.addresses.values():
+            known.created_at = now
+            known.queue_left_at = now
         for queue in broker.queues.values():
             address = broker.addresses.get(queue.spec.address)
             if address is None:
@@ -209,6 +212,8 @@ class Recovery:
             )
             queue.shown_through = queue.next_sequence - 1
             queue.was_used = True
+            queue.created_at = now
+            queue.consumer_left_at = now
             for lease in queue.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns

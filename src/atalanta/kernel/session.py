@@ -17,6 +17,7 @@ from atalanta.kernel.errors import (
     ILLEGAL_STATE,
     MAX_CONSUMERS,
     SECURITY,
+    UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
 from atalanta.kernel.moves import dead_letter, expire, purge
@@ -27,6 +28,7 @@ from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.client import Client
     from atalanta.kernel.endpoint import Endpoint
@@ -79,7 +81,13 @@ class Session:
     def send(self, now: int, message: Message, token: int) -> None:
         """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
         address = self.broker.addresses.get(message.address)
-        if address is None or address.local_count == 0 or message.address not in self.may_send:
+        routing_type = message.routing_type
+        if (
+            address is None
+            or message.address not in self.may_send
+            or (routing_type == ANYCAST and address.anycast_count == 0)
+            or (routing_type >= 0 and not address.supports(routing_type))
+        ):
             try:
                 self._prepare_address(now, message)
             except BrokerError as error:
@@ -103,28 +111,55 @@ class Session:
             if len(self.may_send) > 1_000:
                 self.may_send.clear()
             self.may_send[message.address] = True
-        broker = self.broker
+        address = self._address_for(name, message.routing_type)
         routing_type = message.routing_type
+        if routing_type < 0 and address.auto_created and address.local_count == 0:
+            routing_type = ANYCAST if address.anycast else MULTICAST
+        if address.internal or self.identity.cluster:
+            return
+        if queue_name or (routing_type == ANYCAST and address.anycast_count == 0):
+            self._queue_for(now, address, queue_name, routing_type)
+
+    def _address_for(self, name: str, routing_type: int) -> Address:
+        """The address, created or given the routing type if that is allowed; -1 means the default one."""
+        broker = self.broker
         address = broker.addresses.get(name)
         settings = broker.settings_of(name)
-        if address is None:
-            if not settings.auto_create_addresses:
-                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
-            self.check("createAddress", name)
-            kind = routing_type if routing_type >= 0 else MULTICAST
-            address = catalogue.create_address(broker, name, kind == ANYCAST, kind != ANYCAST, True)
-        else:
-            catalogue.check_routing_type(address, routing_type)
-        if address.local_count > 0 or address.internal or routing_type < 0 or self.identity.cluster:
+        if address is not None and (routing_type < 0 or address.supports(routing_type)):
+            return address
+        if not settings.auto_create_addresses:
+            if address is not None:
+                catalogue.check_routing_type(address, routing_type)
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
+        self.check("createAddress", name)
+        kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
+        return catalogue.ensure_address(broker, name, kind, True, True)
+
+    def _queue_for(self, now: int, address: Address, queue_name: str, routing_type: int) -> None:
+        """An address without an anycast queue gets one with the message, however often it was deleted."""
+        broker = self.broker
+        name = queue_name or address.name
+        known = broker.queues.get(name)
+        if known is not None and known.spec.address == address.name and queue_name:
             return
-        if routing_type == ANYCAST or queue_name:
-            if not settings.auto_create_queues:
-                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} has no queue to take the message")
-            spec = QueueSpec(queue_name or name, name, routing_type)
-            spec.auto_created = True
-            spec.auto_delete = settings.auto_delete_queues
-            if spec.name not in broker.queues:
-                self.create_queue(now, spec)
+        group = address.groups.get(address.name)
+        if not queue_name and group is not None and group.remotes:
+            return  # queues of other nodes take it
+        if known is not None:
+            raise BrokerError(
+                UNEXPECTED_ROUTING_TYPE,
+                f"queue {name} cannot take the message: it is a queue of {known.spec.address} or not anycast",
+            )
+        settings = broker.settings_of(address.name)
+        if not settings.auto_create_queues:
+            raise BrokerError(
+                ADDRESS_DOES_NOT_EXIST, f"address {address.name} has no queue to take the message"
+            )
+        kind = routing_type if routing_type >= 0 else settings.default_queue_routing_type
+        spec = QueueSpec(name, address.name, kind)
+        spec.auto_created = True
+        spec.take_defaults(settings)
+        self.create_queue(now, spec)
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
@@ -401,13 +436,26 @@ class Session:
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:
         """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
         self.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
-        if spec.address not in self.broker.addresses:
-            self.check("createAddress", spec.address)
+        self._check_address_of(spec)
         spec.user = self.identity.user
         queue = catalogue.create_queue(self.broker, now, spec)
         if spec.temporary:
             self.client.temporary_queues[queue.name] = queue
         return queue
+
+    def _check_address_of(self, spec: QueueSpec) -> None:
+        """A queue may not bring an address, or a routing type of it, that the user could not create."""
+        address = self.broker.addresses.get(spec.address)
+        if address is not None and address.supports(spec.routing_type):
+            return
+        automatic = self.broker.settings_of(spec.address).auto_create_addresses
+        if not automatic and not spec.temporary:
+            if address is not None:
+                catalogue.check_routing_type(address, spec.routing_type)
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
+        # Where addresses are not created automatically a temporary queue still has one of its own.
+        if automatic or address is not None:
+            self.check("createAddress", spec.address)
 
     def delete_queue(self, now: int, name: str) -> None:
         queue = catalogue.find_queue(self.broker, name)

@@ -53,7 +53,7 @@ class Faults:
             return
         draw = self.random.random()
         if draw < 0.15:
-            self._crash(self.random.choice(self.hosts))
+            self.crash(self.random.choice(self.hosts))
         elif draw < 0.28:
             self._crash_at_commit(self.random.choice(self.hosts))
         elif draw < 0.35:
@@ -79,7 +79,7 @@ class Faults:
     def _somewhere(self) -> str:
         return self.random.choice(self.hosts).name
 
-    def _crash(self, host: Host) -> None:
+    def crash(self, host: Host) -> None:
         if host.up:
             self.crashes += 1
             host.crash()
@@ -94,7 +94,7 @@ class Faults:
 
     def _crash_if(self, host: Host, life: int) -> None:
         if host.life == life:
-            self._crash(host)
+            self.crash(host)
 
     def _ambush(self, host: Host) -> None:
         """The disk hangs, all clients are cut off and come back with their repeats, and the node dies."""

@@ -160,7 +160,7 @@ class Host(Machine):
         self.up = False
         self.life += 1
         self.node = None
-        self.network.drop_machine(self)
+        self.network.leave(self)
         self.disk.crash()
 
     # -- inputs ---------------------------------------------------------------------------------

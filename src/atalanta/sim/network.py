@@ -153,6 +153,12 @@ class Network:
             self._forget(conn)
             self._reset_later(far, target)
 
+    def leave(self, machine: Machine) -> None:
+        """The machine ends in good order: what it has sent arrives, then its streams end."""
+        self.unlisten(machine)
+        for conn in [conn for conn, stream in self.streams.items() if stream.source is machine]:
+            self.close(conn, "the machine has stopped")
+
     def _reset_later(self, conn: int, machine: Machine) -> None:
         def arrive() -> None:
             if conn in self.streams:

@@ -16,7 +16,7 @@ from atalanta.sim.readers import LogReader
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
-HEAL_SECONDS_MAX: Final = 240
+HEAL_SECONDS_MAX: Final = 120
 MESSAGES_PER_SECOND: Final = (4, 12)  # of one producer
 
 

@@ -18,6 +18,7 @@ from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.schema import check_schema, default_schema
+from atalanta.spark.shipping import ship
 from atalanta.spark.sink import AtalantaBatchWriter, AtalantaStreamWriter
 from atalanta.spark.streaming import AtalantaStreamReader
 
@@ -63,5 +64,6 @@ def refuse_overwrite(overwrite: bool) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `format("atalanta")` known to a session."""
+    """Makes `format("atalanta")` known to a session, and the package to its workers (shipping.py)."""
+    ship(spark)
     spark.dataSource.register(AtalantaDataSource)

@@ -165,7 +165,6 @@ class AcceptorConfig:
         "shortest time to live a client may ask for",
         unit="ms",
         minimum=0,
-        supported=False,
     )
     connection_ttl_max_ms: int | None = option(
         None,
@@ -173,7 +172,6 @@ class AcceptorConfig:
         "longest time to live a client may ask for",
         unit="ms",
         minimum=0,
-        supported=False,
     )
     handshake_timeout_s: int = option(
         10,
@@ -181,7 +179,6 @@ class AcceptorConfig:
         "silence after connecting before the door is shut, 0 for ever",
         unit="s",
         minimum=0,
-        supported=False,
     )
     backlog: int | None = option(
         None, "backlog", "connections the kernel holds ready", unit="count", minimum=1

@@ -50,24 +50,45 @@ from atalanta.wire.core.session import CoreSession
 from atalanta.wire.detect import CORE, NEED_MORE, detect
 
 if TYPE_CHECKING:
+    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.host import CoreHost
     from atalanta.wire.core.transport import TransportConfiguration
 
 SERVER_VERSION: Final = 136
 OLDEST_VERSION: Final = 129
-HANDSHAKE_TIMEOUT_NS: Final = 10_000_000_000
+DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
+LOGIN_FAILURES_MAX: Final = 10
 DEFAULT_TTL_NS: Final = 60_000_000_000
 SESSIONS_MAX: Final = 10_000  # of one connection
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 FIRST_SESSION_CHANNEL: Final = 10
 CLUSTER_CHANNEL: Final = 3
+# Packet types that are looked at without a login, and the one channel each of them is sent on.
+HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
+    types.PING: 0,
+    types.SUBSCRIBE_TOPOLOGY: 0,
+    types.SUBSCRIBE_TOPOLOGY_V2: 0,
+    types.CREATESESSION: 1,
+    types.CREATESESSION_V2: 1,
+    types.REATTACH_SESSION: 1,
+    types.CHECK_FOR_FAILOVER: 1,
+    types.CLUSTER_CONNECT: CLUSTER_CHANNEL,
+}
 
 
 class CoreConnection(Connection):
     """`version` is 0 until the peer told it; `authenticated` once a session or a cluster login succeeded."""
 
-    def __init__(self, host: CoreHost, conn: int, remote: str, now: int) -> None:
+    def __init__(
+        self,
+        host: CoreHost,
+        conn: int,
+        remote: str,
+        now: int,
+        acceptor: AcceptorConfig | None = None,
+    ) -> None:
         self.host = host
+        self.acceptor = acceptor
         self.conn = conn
         self.client = Client(conn, remote)
         self.out: BytesWriter = BytesWriter()
@@ -84,6 +105,7 @@ class CoreConnection(Connection):
         self.last_seen: int = now
         self.opened: int = now
         self.ttl_ns: int = DEFAULT_TTL_NS
+        self.login_failures: int = 0
         self.gone: bool = False
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -132,8 +154,10 @@ class CoreConnection(Connection):
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
         """Channels below the sessions'. What is not named here closes the connection."""
-        if packet_type == types.PACKETS_CONFIRMED:
-            return
+        if HANDSHAKE_CHANNELS.get(packet_type) != channel:
+            self._check_control(packet_type, channel)
+            if packet_type == types.PACKETS_CONFIRMED:
+                return
         packet = codec.decode(packet_type, body, self.version)
         if isinstance(packet, Ping):
             self._ping(packet)
@@ -149,20 +173,46 @@ class CoreConnection(Connection):
             self.send(CheckForFailoverReply(True), channel)
         elif isinstance(packet, ClusterConnect):
             self._cluster_connect(now, packet)
-        elif isinstance(packet, NodeAnnounce) and self.cluster_peer:
+        elif isinstance(packet, NodeAnnounce):
             self.host.cluster.announced(now, self, packet)
-        elif packet_type in (types.DISCONNECT, types.DISCONNECT_V2, types.DISCONNECT_V3):
-            self.host.closing.append((self.conn, "the peer said good-bye"))
         else:
-            state = "" if self.authenticated else " before login"
-            raise ProtocolError(f"{types.packet_name(packet_type)} on channel {channel}{state}")
+            self.host.closing.append((self.conn, "the peer said good-bye"))
+
+    def _check_control(self, packet_type: int, channel: int) -> None:
+        """ProtocolError unless a peer that logged in may send this here; nothing of the packet is read before."""
+        if self.authenticated:
+            if packet_type == types.PACKETS_CONFIRMED:
+                return
+            if packet_type == types.NODE_ANNOUNCE and channel == CLUSTER_CHANNEL and self.cluster_peer:
+                return
+            if channel == 0 and packet_type in (
+                types.DISCONNECT,
+                types.DISCONNECT_V2,
+                types.DISCONNECT_V3,
+            ):
+                return
+        state = "" if self.authenticated else " before login"
+        raise ProtocolError(f"{types.packet_name(packet_type)} on channel {channel}{state}")
 
     # -- control packets ------------------------------------------------------------------------
     def _ping(self, packet: Ping) -> None:
-        override_ms = self.host.broker.config.connection_ttl_override_ms
-        ttl_ms = override_ms if override_ms >= 0 else packet.connection_ttl_ms
-        self.ttl_ns = ttl_ms * 1_000_000
+        self.ttl_ns = self._ttl_ms(packet.connection_ttl_ms) * 1_000_000
         self.send(packet, 0)
+
+    def _ttl_ms(self, wanted_ms: int) -> int:
+        """What the client asks for, unless broker or acceptor replace or limit it; -1 is for ever."""
+        override_ms = self.host.broker.config.connection_ttl_override_ms
+        acceptor = self.acceptor
+        if override_ms >= 0:
+            return override_ms
+        if acceptor is None:
+            return wanted_ms
+        if acceptor.connection_ttl_ms >= 0:
+            return acceptor.connection_ttl_ms
+        longest_ms = acceptor.connection_ttl_max_ms
+        if longest_ms is not None and not 0 <= wanted_ms <= longest_ms:
+            return longest_ms
+        return wanted_ms if wanted_ms < 0 else max(wanted_ms, acceptor.connection_ttl_min_ms)
 
     def _subscribe(self, now: int, is_cluster: bool, version: int) -> None:
         if version > 0 and self.version == 0:
@@ -175,6 +225,11 @@ class CoreConnection(Connection):
         try:
             self._open_session(now, packet)
         except BrokerError as error:
+            self.login_failures += 1
+            if self.login_failures > LOGIN_FAILURES_MAX:
+                raise ProtocolError(
+                    f"{LOGIN_FAILURES_MAX} refused sessions on one connection"
+                ) from error
             self.send_exception(1, error, -1, self.version)
 
     def _open_session(self, now: int, packet: CreateSession) -> None:
@@ -222,6 +277,9 @@ class CoreConnection(Connection):
         )
         self.send(ClusterConnectReply(self.cluster_peer), CLUSTER_CHANNEL)
         if not self.cluster_peer:
+            self.login_failures += 1
+            if self.login_failures > LOGIN_FAILURES_MAX:
+                raise ProtocolError(f"{LOGIN_FAILURES_MAX} refused logins on one connection")
             self.host.broker.trace.event("cluster_login_refused", {"remote": self.client.remote})
         elif not self.authenticated:
             self._authenticated()
@@ -315,10 +373,15 @@ class CoreConnection(Connection):
         """Silent for longer than its time to live, or slow with its login: the connection goes."""
         for session in self.sessions.values():
             session.confirm()
+        acceptor = self.acceptor
+        timeout_s = (
+            DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s
+        )
         if (
-            not self.authenticated
+            timeout_s > 0
+            and not self.authenticated
             and not self.subscribed
-            and now - self.opened > HANDSHAKE_TIMEOUT_NS
+            and now - self.opened > timeout_s * 1_000_000_000
         ):
             return False
         return self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns
@@ -338,5 +401,3 @@ class CoreConnection(Connection):
             session.closed(now, True)
         self.sessions.clear()
         self.client.close(now, self.host.broker, True)
-        if self.client.client_id is not None:
-            self.host.client_ids.pop(self.client.client_id, None)

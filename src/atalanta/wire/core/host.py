@@ -44,7 +44,18 @@ class CoreHost:
         self.cluster: ClusterHooks = ClusterHooks()
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
-        self.client_ids: dict[str, int] = {}
+        # (key, value) of metadata -> sessions that carry it, as (connection, channel): for unique ones.
+        self.metadata: dict[tuple[str, str], dict[tuple[int, int], bool]] = {}
+
+    def add_metadata(self, owner: tuple[int, int], key: str, value: str) -> None:
+        self.metadata.setdefault((key, value), {})[owner] = True
+
+    def remove_metadata(self, owner: tuple[int, int], key: str, value: str) -> None:
+        owners = self.metadata.get((key, value))
+        if owners is not None:
+            owners.pop(owner, None)
+            if not owners:
+                del self.metadata[(key, value)]
 
     def take_dirty(self) -> list[int]:
         dirty = self.dirty

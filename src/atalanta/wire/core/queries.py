@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.queue_spec import MULTICAST
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_query import (
     BindingQueryResponseV4,
@@ -47,7 +47,9 @@ def queue_response(session: CoreSession, name: str) -> Packet:
                 -1,
             )
         known = broker.addresses.get(address)
-        routing_type = MULTICAST if known is None or known.multicast else 1
+        routing_type = settings.default_queue_routing_type
+        if known is not None and known.anycast != known.multicast:
+            routing_type = ANYCAST if known.anycast else MULTICAST
         return QueueQueryResponseV3(
             False,
             address=address,
@@ -77,6 +79,8 @@ def queue_response(session: CoreSession, name: str) -> Packet:
         default_consumer_window=settings.default_consumer_window_size,
         non_destructive=False,
         auto_delete=spec.auto_delete,
+        auto_delete_delay_ms=spec.auto_delete_delay_ms,
+        auto_delete_message_count=spec.auto_delete_message_count,
         enabled=True,
         configuration_managed=spec.configuration_managed,
     )

@@ -12,7 +12,8 @@ from atalanta.kernel import catalogue
 from atalanta.kernel.errors import (
     DUPLICATE_METADATA,
     ILLEGAL_STATE,
-    QUEUE_EXISTS,
+    INVALID_SHARED_QUEUE,
+    UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
@@ -53,6 +54,7 @@ from atalanta.wire.core.queries import binding_response, queue_response
 from atalanta.wire.core.types import packet_name
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address_settings import AddressSettings
     from atalanta.wire.core.session import CoreSession
 
 NO_CORRELATION: Final = -1
@@ -152,6 +154,9 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         kernel.check("createAddress", packet.address)
         # ServerSessionImpl.createAddress: one that exists is extended, never refused (clients race).
         for routing_type in packet.routing_types:
+            if routing_type not in (ANYCAST, MULTICAST):
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
+        for routing_type in packet.routing_types:
             catalogue.ensure_address(
                 session.broker, packet.address, routing_type, packet.auto_created, True
             )
@@ -176,18 +181,24 @@ def _metadata(
 ) -> None:
     kernel = session.session
     host = session.connection.host
-    client = kernel.client
+    owner = (kernel.client.connection, int(session.channel))
     if len(kernel.metadata) >= METADATA_MAX:
         raise BrokerError(
             ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
         )
     if isinstance(packet, UniqueAddMetadata):
-        owner = host.client_ids.get(packet.value)
-        if packet.key == CLIENT_ID_KEY and owner is not None and owner != client.connection:
-            raise BrokerError(DUPLICATE_METADATA, f"client id {packet.value} is already in use")
-    if packet.key == CLIENT_ID_KEY:
-        host.client_ids[packet.value] = client.connection
-        client.client_id = packet.value
+        # ServerSessionImpl.addUniqueMetaData: any other session that has it, whatever its connection.
+        for other in host.metadata.get((packet.key, packet.value), {}):
+            if other != owner:
+                raise BrokerError(
+                    DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
+                )
+        if packet.key == CLIENT_ID_KEY:
+            kernel.client.client_id = packet.value
+    known = kernel.metadata.get(packet.key)
+    if known is not None:
+        host.remove_metadata(owner, packet.key, known)
+    host.add_metadata(owner, packet.key, packet.value)
     kernel.metadata[packet.key] = packet.value
     if isinstance(packet, AddMetadata) or packet.requires_confirmation:
         session.done(NO_CORRELATION)
@@ -222,44 +233,71 @@ def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
     spec.filter_text = packet.filter
     spec.durable = packet.durable and not packet.temporary
     spec.temporary = packet.temporary
-    spec.max_consumers = settings.default_max_consumers
-    spec.purge_on_no_consumers = settings.default_purge_on_no_consumers
+    if isinstance(packet, CreateQueueV2):
+        spec.auto_created = packet.auto_created
+    spec.take_defaults(settings)
     if isinstance(packet, CreateQueueV2):
         _refuse_unsupported(packet)
-        if packet.routing_type in (ANYCAST, MULTICAST):
-            spec.routing_type = packet.routing_type
-        spec.auto_created = packet.auto_created
+        spec.routing_type = _routing_type(packet.routing_type, settings)
         spec.max_consumers = packet.max_consumers
         spec.purge_on_no_consumers = packet.purge_on_no_consumers
-        if packet.auto_delete is not None:
-            spec.auto_delete = packet.auto_delete
-        elif packet.auto_created:
-            spec.auto_delete = settings.auto_delete_queues
+        _auto_delete(spec, packet)
     return spec
+
+
+def _routing_type(asked: int, settings: AddressSettings) -> int:
+    """-1 is the address setting's default; another number is no routing type."""
+    if asked in (ANYCAST, MULTICAST):
+        return asked
+    if asked != -1:
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is no routing type")
+    return settings.default_queue_routing_type
+
+
+def _auto_delete(spec: QueueSpec, packet: CreateQueueV2 | CreateSharedQueueV2) -> None:
+    """What the client says itself goes before the address settings."""
+    if packet.auto_delete is not None:
+        spec.auto_delete = packet.auto_delete
+    if packet.auto_delete_delay_ms is not None:
+        spec.auto_delete_delay_ms = packet.auto_delete_delay_ms
+    if packet.auto_delete_message_count is not None:
+        spec.auto_delete_message_count = packet.auto_delete_message_count
 
 
 def _create_shared(
     session: CoreSession, now: int, packet: CreateSharedQueue | CreateSharedQueueV2
 ) -> None:
     """A subscription that several consumers share: it may exist already if it is alike."""
+    settings = session.broker.settings_of(packet.address)
     spec = QueueSpec(packet.queue, packet.address, MULTICAST)
     spec.filter_text = packet.filter
     spec.durable = packet.durable
     spec.transient = not packet.durable
+    spec.take_defaults(settings)
     if isinstance(packet, CreateSharedQueueV2):
         _refuse_unsupported(packet)
-        if packet.routing_type in (ANYCAST, MULTICAST):
-            spec.routing_type = packet.routing_type
+        spec.routing_type = _routing_type(packet.routing_type, settings)
+        if packet.max_consumers is not None:
+            spec.max_consumers = packet.max_consumers
+        if packet.purge_on_no_consumers is not None:
+            spec.purge_on_no_consumers = packet.purge_on_no_consumers
+        _auto_delete(spec, packet)
     known = session.broker.queues.get(packet.queue)
     if known is None:
         session.session.create_queue(now, spec)
-    elif (
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+        return
+    permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
+    session.session.check(permission, spec.address)
+    if (
         known.spec.address != spec.address
         or (known.spec.filter_text or "") != (spec.filter_text or "")
         or known.durable != spec.durable
     ):
         raise BrokerError(
-            QUEUE_EXISTS, f"queue {packet.queue} exists with another address, filter or durability"
+            INVALID_SHARED_QUEUE,
+            f"queue {packet.queue} exists with another address, filter or durability",
         )
     if packet.requires_response:
         session.done_when_durable(NO_CORRELATION)

@@ -89,7 +89,7 @@ class CoreSession(Endpoint):
         """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
         if packet_type == types.SESS_ADD_METADATA2 or packet_type == types.SESS_UNIQUE_ADD_METADATA:
             return data[end - 1] != 0
-        return True
+        return packet_type not in types.NOT_COUNTED
 
     def confirm(self) -> None:
         """Tell the client how far its frames were taken up."""
@@ -246,11 +246,16 @@ class CoreSession(Endpoint):
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int) -> None:
-        """SESS_CLOSE: in good order, answered."""
-        self.session.close(now, False)
-        self.done(NO_CORRELATION)
+        """SESS_CLOSE: in good order, answered when all that was done in the session is on disk."""
+        self.closed(now, False)
+        self.done_when_durable(NO_CORRELATION)
         self.connection.remove_session(int(self.channel))
 
     def closed(self, now: int, failed: bool) -> None:
-        if self.kernel is not None:
-            self.kernel.close(now, failed)
+        kernel = self.kernel
+        if kernel is not None:
+            kernel.close(now, failed)
+            owner = (kernel.client.connection, int(self.channel))
+            for key, value in kernel.metadata.items():
+                self.connection.host.remove_metadata(owner, key, value)
+            kernel.metadata = {}

@@ -1,0 +1,52 @@
+"""Message priorities of a queue: higher ones are handed out first (QueueImpl's PriorityLinkedList).
+
+The queue's list stays in order of sequence; while the live messages have different priorities, each priority has a
+cursor of its own in it. As long as all have the same, which is the usual case, nothing of this is looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+LEVELS: Final = 10  # JMS: 0 … 9
+DEFAULT: Final = 4
+
+
+def level_of(priority: int) -> int:
+    """A message's priority as a level: what lies outside of 0…9 counts as the nearest."""
+    if priority < 0:
+        return 0
+    return priority if priority < LEVELS else LEVELS - 1
+
+
+class Priorities:
+    """`live` counts messages by level; `only` is the level all have, -1 while they are mixed.
+
+    While mixed, nothing of a level is READY below `cursors[level]`. `unfinished` says that the last look was cut short.
+    """
+
+    def __init__(self) -> None:
+        self.live: list[int] = [0] * LEVELS
+        self.only: int = DEFAULT
+        self.cursors: list[int] = []
+        self.unfinished: bool = False
+
+    def mixed(self) -> bool:
+        return self.only < 0
+
+    def levels(self) -> int:
+        """How many different priorities live messages have."""
+        found = 0
+        for count in self.live:
+            if count > 0:
+                found += 1
+        return found
+
+    def highest(self) -> int:
+        """The highest level with a live message; the default's if there is none."""
+        level = LEVELS - 1
+        while level >= 0:
+            if self.live[level] > 0:
+                return level
+            level -= 1
+        return DEFAULT

@@ -1,0 +1,152 @@
+"""Messages follow consumers: redistribution (fact sheet, "Redistribution")."""
+
+from __future__ import annotations
+
+from atalanta.kernel.queue_spec import ANYCAST
+from tests.cluster.rig import Client, Rig, count, remote_consumers
+
+
+def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Client]:
+    """Two nodes, `number` orders at the first, and a consumer at the second that has just come."""
+    hosts = rig.cluster(2, **options)
+    producer = rig.client(hosts[0])
+    for each in range(number):
+        producer.publish("orders", bytes([each]), ANYCAST)
+    rig.until(lambda: len(producer.answers) == number)
+    rig.run(0.2)
+    assert count(hosts[0], "orders") == number
+    return list(hosts), producer
+
+
+def test_messages_follow_a_consumer_that_appears_elsewhere_after_the_delay() -> None:
+    rig = Rig()
+    stocked(rig, 5, delay_ms=1_000)
+    consumer = rig.client(rig.hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
+    rig.run(0.9)
+    assert consumer.bodies == []
+    rig.until(lambda: len(consumer.bodies) == 5, 1)
+    assert consumer.bodies == [bytes([each]) for each in range(5)]
+    rig.run(0.2)
+    assert count(rig.hosts[0], "orders") == 0
+
+
+def test_without_a_delay_setting_messages_stay() -> None:
+    rig = Rig()
+    stocked(rig, 5, delay_ms=-1)
+    consumer = rig.client(rig.hosts[1])
+    consumer.consume("orders")
+    rig.run(5)
+    assert count(rig.hosts[0], "orders") == 5
+
+
+def test_a_local_consumer_that_comes_in_time_keeps_them() -> None:
+    rig = Rig()
+    stocked(rig, 5, delay_ms=1_000)
+    elsewhere = rig.client(rig.hosts[1])
+    elsewhere.consume("orders")
+    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
+    here = rig.client(rig.hosts[0])
+    here.consume("orders")
+    rig.run(3)
+    assert len(here.bodies) == 5 and elsewhere.bodies == []
+
+
+def test_when_the_last_local_consumer_leaves_messages_go_on_and_also_those_that_come_later() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    here, there = rig.client(hosts[0]), rig.client(hosts[1])
+    there.consume("orders")
+    here.consume("orders", "colour = 'red'")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    rig.until(lambda: remote_consumers(hosts[1], hosts[0], "orders") == 1)
+    # Kept off the wire, so that they are parked here: only a local consumer takes red ones.
+    rig.network.block("n0", "n1")
+    rig.run(10)
+    producer = rig.client(hosts[0])
+    for colour in ("blue", "blue"):
+        producer.publish("orders", colour.encode(), ANYCAST, colour=colour)
+    rig.run(1)
+    assert count(hosts[0], "orders") == 2
+    rig.network.heal()
+    rig.formed()
+    rig.until(lambda: len(there.bodies) == 2)
+    here.close()
+    rig.run(1)
+    assert count(hosts[0], "orders") == 0
+
+
+def test_a_message_that_no_local_selector_takes_goes_to_where_one_does() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=100, mode="OFF_WITH_REDISTRIBUTION")
+    red, blue = rig.client(hosts[0]), rig.client(hosts[1])
+    red.consume("orders", "colour = 'red'")
+    blue.consume("orders", "colour = 'blue'")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    producer = rig.client(hosts[0])
+    for colour in ("red", "blue", "green"):
+        producer.publish("orders", colour.encode(), ANYCAST, colour=colour)
+    rig.until(lambda: blue.bodies == [b"blue"])
+    assert red.bodies == [b"red"]
+    rig.run(1)
+    assert count(hosts[0], "orders") == 1, "nobody wants green ones"
+
+
+def test_messages_of_a_group_stay() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    producer = rig.client(hosts[0])
+    producer.publish("orders", b"of a group", ANYCAST, _AMQ_GROUP_ID="one")
+    producer.publish("orders", b"of none", ANYCAST)
+    rig.until(lambda: count(hosts[0], "orders") == 2)
+    consumer = rig.client(hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: consumer.bodies == [b"of none"])
+    rig.run(2)
+    assert count(hosts[0], "orders") == 1
+
+
+def test_back_and_forth_as_the_consumer_moves() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=100)
+    producer = rig.client(hosts[0])
+    sent = 0
+    for turn in range(4):
+        for _ in range(3):
+            producer.publish("orders", bytes([sent]), ANYCAST)
+            sent += 1
+        rig.until(lambda: len(producer.answers) == sent)
+        consumer = rig.client(hosts[turn % 2])
+        consumer.consume("orders")
+        rig.until(lambda: len(consumer.bodies) == 3)
+        consumer.close()
+        rig.run(1)
+    assert count(hosts[0], "orders") == count(hosts[1], "orders") == 0
+
+
+def test_off_and_strict_never_redistribute_off_with_redistribution_does() -> None:
+    for mode, moves in (("OFF", False), ("STRICT", False), ("OFF_WITH_REDISTRIBUTION", True)):
+        rig = Rig()
+        hosts = rig.cluster(1, delay_ms=0, mode=mode)
+        producer = rig.client(hosts[0])
+        producer.publish("orders", b"x", ANYCAST)
+        rig.until(lambda: len(producer.answers) == 1)
+        second = rig.node(delay_ms=0, mode=mode)
+        second.start()
+        rig.formed()
+        consumer = rig.client(second)
+        consumer.consume("orders")
+        rig.run(3)
+        assert (consumer.bodies == [b"x"]) == moves, mode
+
+
+def test_redistributed_messages_are_new_ones_without_marks() -> None:
+    rig = Rig()
+    stocked(rig, 1, delay_ms=0)
+    consumer = rig.client(rig.hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: len(consumer.bodies) == 1)
+    names = consumer.messages[0].message.properties.names()
+    assert not [name for name in names if name.startswith("_AMQ_ORIG") or name == "_AMQ_ROUTE_TO"]
+    assert consumer.messages[0].delivery_count == 1

@@ -1,0 +1,56 @@
+"""One small scenario, crashed at each of its commits in turn: no interleaving of a commit and a crash is left to chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atalanta.sim.ledger import Violation
+from atalanta.sim.mover import Mover
+from atalanta.sim.scenario import Scenario, story_of
+
+SECONDS = 4.0
+SMALLEST_BLOCK_BYTES = 64
+
+
+def small_world(nodes: int, telling: bool = False) -> Scenario:
+    """Without faults of its own; every record is a commit, and orders are moved in transactions."""
+    for seed in range(1, 1_000):
+        scenario = Scenario(seed, nodes, SECONDS, faults=False, telling=telling)
+        moves = any(isinstance(client, Mover) for client in scenario.consumers)
+        small = scenario.shape.block_bytes == SMALLEST_BLOCK_BYTES and scenario.shape.segment_bytes == 4_096
+        if small and moves and not scenario.late:
+            return scenario
+    raise AssertionError("no seed has that shape")
+
+
+def commits_of(nodes: int) -> int:
+    """Commits of the first node in a run without a crash."""
+    scenario = small_world(nodes)
+    scenario.run()
+    return scenario.hosts[0].disk.commits
+
+
+def crash_at(nodes: int, commit: int, telling: bool = False) -> Scenario:
+    scenario = small_world(nodes, telling)
+    host = scenario.hosts[0]
+    host.disk.strike_at_commit(commit, lambda: scenario.faults.crash(host))
+    return scenario
+
+
+def violations(nodes: int, step: int) -> Iterator[str]:
+    """Reports of the crash points (every `step`-th) that break a promise, one after the other."""
+    for commit in range(1, commits_of(nodes) + 1, step):
+        try:
+            crash_at(nodes, commit).run()
+        except AssertionError as violation:
+            yield f"crash at commit {commit}: {violation}\n{_story(nodes, commit)}"
+
+
+def _story(nodes: int, commit: int) -> str:
+    scenario = crash_at(nodes, commit, telling=True)
+    try:
+        scenario.run()
+    except AssertionError as violation:
+        key = violation.key if isinstance(violation, Violation) else ""
+        return "\n".join(story_of(scenario, key))
+    return "the second run kept its promises: the world is not deterministic"

@@ -1,0 +1,14 @@
+"""A node that dies at any of its commits keeps every promise when it is back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sim.crash_points import commits_of, violations
+
+
+@pytest.mark.parametrize(("nodes", "step"), [(1, 1), (2, 2)])
+def test_no_crash_point_breaks_a_promise(nodes: int, step: int) -> None:
+    assert commits_of(nodes) > 50
+    reports = list(violations(nodes, step))
+    assert not reports, "\n\n".join(reports)

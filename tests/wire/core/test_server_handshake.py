@@ -1,0 +1,419 @@
+"""Before login: what is looked at, what closes the connection, and that nothing else happens."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import pytest
+
+from atalanta.kernel.errors import (
+    CLUSTER_SECURITY,
+    INCOMPATIBLE,
+    SECURITY,
+    SESSION_CREATION_REJECTED,
+)
+from atalanta.wire.core import codec, types
+from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.connection import UNAUTHENTICATED_FRAME_BYTES_MAX
+from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
+from atalanta.wire.core.packets_connection import (
+    CheckForFailover,
+    CheckForFailoverReply,
+    DisconnectV3,
+    ExceptionResponse,
+    PacketsConfirmed,
+    Ping,
+)
+from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.packets_query import QueueQuery
+from atalanta.wire.core.packets_session import (
+    CreateSession,
+    CreateSessionResponse,
+    CreateSessionV2,
+    ReattachSession,
+    ReattachSessionResponse,
+    SessionClose,
+)
+from atalanta.wire.core.packets_topology import (
+    ClusterTopology,
+    SubscribeTopology,
+    SubscribeTopologyV2,
+)
+from atalanta.wire.core.types import HANDSHAKE
+from tests.golden.frames import golden_frames
+from tests.kernel.bench import SECOND
+from tests.wire.core.samples import all_packets, sample_transport
+from tests.wire.core.server_bench import Client, Server, queue_request, text_message
+
+ALLOWED = {
+    (types.PING, 0),
+    (types.SUBSCRIBE_TOPOLOGY, 0),
+    (types.SUBSCRIBE_TOPOLOGY_V2, 0),
+    (types.CREATESESSION, 1),
+    (types.CREATESESSION_V2, 1),
+    (types.REATTACH_SESSION, 1),
+    (types.CHECK_FOR_FAILOVER, 1),
+    (types.CLUSTER_CONNECT, 3),
+}
+CHANNELS = (0, 1, 3, 10, -1, 1 << 40)
+
+
+def greeted(server: Server) -> Client:
+    client = server.connect()
+    client.feed(HANDSHAKE)
+    return client
+
+
+def frame(code: int, channel: int, body: bytes) -> bytes:
+    head = (len(body) + 9).to_bytes(4, "big") + (code & 0xFF).to_bytes(1, "big")
+    return head + channel.to_bytes(8, "big", signed=True) + body
+
+
+def bodies() -> dict[int, bytes]:
+    """A well-formed body for every packet type there is, an empty one for all other numbers."""
+    found = {packet.type: codec.encode(packet, 10, 136)[13:] for packet in all_packets()}
+    return {code: found.get(code, b"") for code in range(-128, 128)}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel: int) -> None:
+    server = Server()
+    server.queue("orders")
+    server.settle()
+    records = list(server.journal.records)
+    names = (sorted(server.broker.addresses), sorted(server.broker.queues))
+    for code, body in bodies().items():
+        client = greeted(server)
+        client.feed(frame(code, channel, body))
+        if (code, channel) in ALLOWED:
+            assert client.closed is None, f"{types.packet_name(code)} on channel {channel}"
+        else:
+            assert client.closed is not None, f"{types.packet_name(code)} on channel {channel}"
+            assert client.receive() == []
+    server.settle()
+    assert server.journal.records == records
+    assert (sorted(server.broker.addresses), sorted(server.broker.queues)) == names
+    assert server.broker.memory.used_bytes == 0
+    assert all(not connection.sessions for connection in server.connections.values())
+
+
+def test_what_is_refused_before_login_is_not_even_decoded() -> None:
+    server = Server()
+    client = greeted(server)
+    client.feed(frame(types.SESS_SEND, 0, b"\xff" * 40))
+    assert client.closed is not None and "before login" in client.closed
+
+
+@pytest.mark.parametrize("length", [UNAUTHENTICATED_FRAME_BYTES_MAX, 1 << 30, (1 << 31) - 1])
+def test_a_huge_frame_before_login_is_refused_by_its_length(length: int) -> None:
+    server = Server()
+    client = greeted(server)
+    client.feed(length.to_bytes(4, "big"))
+    assert client.closed is not None
+    assert str(UNAUTHENTICATED_FRAME_BYTES_MAX) in client.closed
+
+
+def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on() -> None:
+    server = Server()
+    client = greeted(server)
+    ping = codec.encode(Ping(60_000), 0, 136)
+    subscribe = codec.encode(SubscribeTopologyV2(False, 136), 0, 136)
+    reattach = codec.encode(ReattachSession("x" * 1000, 0), 1, 136)
+    client.feed(ping + subscribe + reattach)
+    client.receive()
+    client.seen.clear()
+    tracemalloc.start()
+    try:
+        for _ in range(2_000):
+            client.feed(ping + subscribe + reattach)
+            server.turn()
+            server.wire.written.clear()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert client.closed is None
+    assert kept < 64 << 10
+
+
+def test_nothing_else_than_core_is_served() -> None:
+    server = Server()
+    for greeting in (b"GET / HTTP/1.1\r\n\r\n", b"AMQP\x00\x01\x00\x00", b"\x00\x00\x00\x10abcdefgh"):
+        client = server.connect()
+        client.feed(greeting)
+        assert client.closed is not None
+        assert client.receive() == []
+
+
+def test_bytes_may_come_one_by_one() -> None:
+    server = Server()
+    client = server.connect()
+    for byte in HANDSHAKE + codec.encode(Ping(60_000), 0, 136):
+        client.feed(bytes([byte]))
+    assert [type(packet) for _, packet in client.receive()] == [Ping]
+
+
+def test_the_topology_before_login_is_the_nodes_own_entry_alone() -> None:
+    for request in (SubscribeTopologyV2(False, 136), SubscribeTopologyV2(True, 136), SubscribeTopology(True)):
+        server = Server()
+        client = greeted(server)
+        client.send(request, 0)
+        members = client.packets(ClusterTopology)
+        assert [(member.node_id, member.last) for member in members] == [("node-a", True)]
+
+
+def test_failover_and_reattach_are_answered_without_login() -> None:
+    server = Server()
+    client = greeted(server)
+    client.send(CheckForFailover("node-a"), 1)
+    client.send(ReattachSession("somebody-elses", 3), 1)
+    answers = [packet for _, packet in client.receive()]
+    assert isinstance(answers[0], CheckForFailoverReply) and answers[0].ok
+    assert isinstance(answers[1], ReattachSessionResponse) and not answers[1].reattached
+
+
+# -- login --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("user", "password", "code"),
+    [
+        ("admin", "wrong", SECURITY),
+        ("nobody", "admin", SECURITY),
+        (None, None, SECURITY),
+        ("admin", None, SECURITY),
+        ("admin", "\ud800", SECURITY),
+        ("cluster", "wrong", CLUSTER_SECURITY),
+    ],
+)
+def test_wrong_credentials_open_nothing(user: str | None, password: str | None, code: int) -> None:
+    server = Server()
+    client = greeted(server)
+    answer = client.open_session(10, user, password)
+    assert isinstance(answer, ExceptionResponse) and answer.code == code
+    assert client.closed is None
+    client.send(QueueQuery("orders"))
+    assert client.closed is not None
+
+
+def test_guessing_passwords_ends_the_connection() -> None:
+    server = Server()
+    client = greeted(server)
+    for _ in range(10):
+        client.open_session(10, "admin", "wrong")
+    assert client.closed is None
+    client.send(CreateSessionV2("s", 10, 136, "admin", "wrong"), 1)
+    assert client.closed is not None
+
+
+@pytest.mark.parametrize("kind", [CreateSession, CreateSessionV2])
+def test_right_credentials_open_a_session(kind: type[CreateSession]) -> None:
+    server = Server()
+    client = greeted(server)
+    client.send(kind("s", 10, 136, "admin", "admin"), 1)
+    answers = client.receive()
+    assert [channel for channel, _ in answers] == [1]
+    assert isinstance(answers[0][1], CreateSessionResponse)
+    assert answers[0][1].server_version == 136
+    client.send(SessionClose())
+    server.settle()
+    assert len(client.receive()) == 1
+
+
+def test_old_clients_are_told_so() -> None:
+    server = Server()
+    answer = greeted(server).open_session(10, "admin", "admin", version=128)
+    assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
+
+
+@pytest.mark.parametrize("channel", [0, 1, 9, -5])
+def test_a_session_needs_a_channel_of_its_own(channel: int) -> None:
+    server = Server()
+    answer = greeted(server).open_session(channel, "admin", "admin")
+    assert isinstance(answer, ExceptionResponse) and answer.code == SESSION_CREATION_REJECTED
+
+
+def test_several_sessions_live_on_one_connection() -> None:
+    server = Server()
+    client = server.login()
+    client.open_session(11, "admin", "admin")
+    again = client.open_session(11, "admin", "admin")
+    assert isinstance(again, ExceptionResponse) and again.code == SESSION_CREATION_REJECTED
+    client.create_queue("orders")
+    client.consume("orders", channel=11)
+    client.publish("orders", "a")
+    server.settle()
+    assert client.bodies(11) == ["a"]
+    client.succeeds(SessionClose(), 11)
+    client.consume("orders")
+    server.settle()
+    assert client.bodies(10) == ["a"]
+
+
+# -- cluster credentials ------------------------------------------------------------------------
+def test_only_a_cluster_member_may_announce_a_node() -> None:
+    announce = NodeAnnounce("node-b", None, False, 1, sample_transport())
+    server = Server()
+    for login in (None, "admin"):
+        client = greeted(server) if login is None else server.login(login)
+        client.send(announce, 3)
+        assert client.closed is not None
+    member = greeted(server)
+    member.send(ClusterConnect("cluster", "secret"), 3)
+    member.send(announce, 3)
+    assert member.closed is None
+    assert [packet.authorized for packet in member.packets(ClusterConnectReply)] == [True]
+
+
+def test_wrong_cluster_credentials_open_nothing() -> None:
+    server = Server()
+    client = greeted(server)
+    client.send(ClusterConnect("cluster", "guess"), 3)
+    assert [packet.authorized for packet in client.packets(ClusterConnectReply)] == [False]
+    client.send(QueueQuery("orders"))
+    assert client.closed is not None
+
+
+def test_a_member_without_a_session_cannot_touch_queues() -> None:
+    server = Server()
+    server.settle()
+    records = len(server.journal.records)
+    client = greeted(server)
+    client.send(ClusterConnect("cluster", "secret"), 3)
+    client.receive()
+    client.send(queue_request("mine"), 10)
+    client.send(SendMessage(text_message("orders", "x"), True, -7, 0), 10)
+    server.settle()
+    assert client.receive() == []
+    assert "mine" not in server.broker.queues
+    assert len(server.journal.records) == records
+
+
+# -- life ---------------------------------------------------------------------------------------
+def test_a_silent_connection_is_dropped_after_its_time_to_live_and_a_pinging_one_is_not() -> None:
+    server = Server()
+    silent = server.login()
+    alive = server.login()
+    for client in (silent, alive):
+        client.send(Ping(5_000), 0)
+        assert [packet.connection_ttl_ms for packet in client.packets(Ping)] == [5_000]
+    for _ in range(6):
+        server.now += SECOND
+        alive.send(Ping(5_000), 0)
+        server.check_alive()
+    assert silent.closed is not None
+    assert alive.closed is None
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "ttl_ms"), [(5_000, 10_000), (100_000, 60_000), (-1, 60_000), (30_000, 30_000)]
+)
+def test_the_acceptor_limits_the_time_to_live(asked_ms: int, ttl_ms: int) -> None:
+    acceptor = AcceptorConfig(
+        "a", "0.0.0.0", 1, connection_ttl_min_ms=10_000, connection_ttl_max_ms=60_000
+    )
+    server = Server(acceptor=acceptor)
+    client = server.login()
+    client.send(Ping(asked_ms), 0)
+    assert server.connections[client.conn].ttl_ns == ttl_ms * 1_000_000
+
+
+@pytest.mark.parametrize(("timeout_s", "stays"), [(10, False), (30, True), (0, True)])
+def test_who_does_not_log_in_is_shown_the_door(timeout_s: int, stays: bool) -> None:
+    server = Server(acceptor=AcceptorConfig("a", "0.0.0.0", 1, handshake_timeout_s=timeout_s))
+    idle = server.connect()
+    user = server.login()
+    server.now += 20 * SECOND
+    server.check_alive()
+    assert (idle.closed is None) == stays
+    assert user.closed is None
+
+
+def test_a_node_that_stops_says_good_bye() -> None:
+    server = Server()
+    client = server.login()
+    for connection in list(server.connections.values()):
+        connection.stop(server.now)
+    server.turn()
+    byes = [packet for packet in client.packets(DisconnectV3)]
+    assert [(bye.node_id, bye.reason) for bye in byes] == [("node-a", 4)]
+    assert client.closed is not None
+    server.broker.stopping = True
+    late = greeted(server).open_session(10, "admin", "admin")
+    assert isinstance(late, ExceptionResponse) and late.code == SESSION_CREATION_REJECTED
+
+
+def test_frames_are_confirmed_by_window_and_by_the_clock() -> None:
+    server = Server()
+    client = greeted(server)
+    client.open_session(10, "admin", "admin", window=2_000, start=False)
+    client.open_session(11, "admin", "admin", window=-1, start=False)
+    for _ in range(3):
+        client.send(QueueQuery("x" * 100))
+        client.send(QueueQuery("x" * 100), 11)
+    assert client.packets(PacketsConfirmed) == []
+    for _ in range(12):
+        client.send(QueueQuery("x" * 100))
+    confirmed = [
+        (channel, packet.command_id)
+        for channel, packet in client.receive()
+        if isinstance(packet, PacketsConfirmed)
+    ]
+    # A query of 100 characters is a frame of 217 bytes: ten of them fill the window.
+    assert confirmed == [(10, 9)]
+    server.check_alive()
+    assert [packet.command_id for packet in client.packets(PacketsConfirmed)] == [14]
+    server.check_alive()
+    assert client.packets(PacketsConfirmed) == []
+
+
+# -- damage -------------------------------------------------------------------------------------
+def test_damaged_conversations_end_their_connection_and_nothing_else() -> None:
+    """Captured client frames, cut and corrupted: no error but the two that `Server.data` expects."""
+    source = random.Random(5)
+    by_type: dict[int, list[tuple[int, bytes]]] = {}
+    for golden in golden_frames():
+        if golden.sender == "client":
+            by_type.setdefault(golden.type, []).append((golden.channel, golden.data))
+    server = Server()
+    server.login().create_queue("orders")
+    closed = 0
+    for _, samples in sorted(by_type.items()):
+        for channel, data in samples[:25]:
+            for _ in range(6):
+                broken = bytearray(data)
+                for _ in range(source.randint(1, 3)):
+                    broken[source.randrange(13, len(broken)) if len(broken) > 13 else 0] = (
+                        source.randrange(256)
+                    )
+                cut = bytes(broken[: source.randrange(13, len(broken) + 1)])
+                if source.random() < 0.5:
+                    cut = (len(cut) - 4).to_bytes(4, "big") + cut[4:]
+                user = source.choice(("admin", "cluster"))
+                client = server.login(user, "secret" if user == "cluster" else "admin")
+                if channel > 10:
+                    client.open_session(channel, "admin", "admin")
+                client.feed(cut)
+                server.turn()
+                closed += client.closed is not None
+                if client.closed is None:
+                    server.lost(client.conn)
+    assert closed > 500
+    witness = server.login()
+    witness.consume("orders")
+    assert witness.closed is None
+
+
+def test_damage_in_every_packet_type_on_a_session_gives_no_other_error() -> None:
+    source = random.Random(9)
+    server = Server()
+    for packet in all_packets():
+        data = codec.encode(packet, 10, 136)
+        for _ in range(40):
+            broken = bytearray(data[13:] or b"\0")
+            for _ in range(source.randint(0, 3)):
+                broken[source.randrange(len(broken))] = source.randrange(256)
+            body = bytes(broken[: source.randrange(len(broken) + 1)])
+            client = server.login()
+            client.feed(frame(packet.type, source.choice((0, 1, 3, 10)), body))
+            server.turn()
+            if client.closed is None:
+                server.lost(client.conn)
