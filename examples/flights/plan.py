@@ -17,7 +17,7 @@ BATCHES = 10
 # The producers are at most this part of all rows ahead of the archive.
 AHEAD_PART = 0.25
 # A run is at least this many leads long, if that is more than a day each.
-LEADS = 12
+LEADS = 6
 # The watermark's delay is this many leads: the skew is one, the rest is margin.
 DELAY_LEADS = 2
 WINDOW = timedelta(hours=1)

@@ -13,7 +13,7 @@ from examples.flights.data import departures_ms, messages
 from examples.flights.pace import Pace
 
 # Messages on their way to the node, unconfirmed.
-WINDOW = 1_000
+WINDOW = 500
 # How often the pace is asked, in messages.
 STEP = 50
 LOOK_S = 0.02

@@ -1,10 +1,11 @@
-"""Messages that cross from node to node: copies, headers on the wire, repeats, and what waits for a peer that is away."""
+"""Messages that cross from node to node: copies, headers on the wire, repeats, and what waits for an absent peer."""
 
 from __future__ import annotations
 
 from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.kernel.catalogue import create_queue, delete_queue
 from atalanta.kernel.message import Message
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_message import SendMessage
@@ -127,9 +128,11 @@ def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
     producer.publish("orders", b"x", ANYCAST, colour="red", _AMQ_DUPL_ID="mine")
     rig.until(lambda: len(consumer.bodies) == 1)
     sent = forwarded(rig, *hosts)[0]
-    assert sent.properties.get("_AMQ_ROUTE_TO") == queue_of(hosts[1], "orders").id.to_bytes(8, "big")
+    assert sent.properties.get("_AMQ_ROUTE_TO") == queue_of(hosts[1], "orders").id.to_bytes(
+        8, "big"
+    )
     bridge_id = sent.properties.get("_AMQ_BRIDGE_DUP")
-    assert bridge_id == node_id_bytes("node-0") + sent.id.to_bytes(8, "big")
+    assert bridge_id == node_id_bytes("node-0") + int(sent.id).to_bytes(8, "big")
     assert sent.durable and sent.properties.get("_AMQ_DUPL_ID") == "mine"
     received = consumer.messages[0].message
     assert received.properties.get("colour") == "red"
@@ -219,8 +222,6 @@ def test_peers_hear_of_a_queue_only_once_it_is_durable() -> None:
     hosts = rig.cluster(2)
     hosts[1].disk.slow = 1_000
     before = hosts[1].disk.commits
-    from atalanta.kernel.catalogue import create_queue
-    from atalanta.kernel.queue_spec import QueueSpec
 
     create_queue(node_of(hosts[1]).broker, rig.world.now, QueueSpec("new", "new", ANYCAST))
     node_of(hosts[1]).flush(rig.world.now)
@@ -254,7 +255,6 @@ def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -
     rig.network.block("n0", "n1")
     producer.publish("prices", b"x", MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 1)
-    from atalanta.kernel.catalogue import delete_queue
 
     delete_queue(node_of(rig.hosts[1]).broker, rig.world.now, "gone", "test")
     rig.network.heal()

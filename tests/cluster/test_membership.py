@@ -54,20 +54,26 @@ def test_a_client_hears_of_the_node_alone_before_login_and_of_all_and_every_chan
     peer.send(Ping(60_000), 0)
     peer.send(SubscribeTopologyV2(False, 136), 0)
     rig.run(1)
-    told = [packet for packet in peer.got(ClusterTopologyV4) if isinstance(packet, ClusterTopologyV4)]
+    told = [
+        packet for packet in peer.got(ClusterTopologyV4) if isinstance(packet, ClusterTopologyV4)
+    ]
     assert [packet.node_id for packet in told] == ["node-0"]
     assert told[0].last
     assert told[0].primary is not None and told[0].primary.host == "n0"
 
     peer.send(CreateSession("s", 10, 136, "user", "password"), 1)
     rig.run(1)
-    told = [packet for packet in peer.got(ClusterTopologyV4) if isinstance(packet, ClusterTopologyV4)]
+    told = [
+        packet for packet in peer.got(ClusterTopologyV4) if isinstance(packet, ClusterTopologyV4)
+    ]
     assert sorted(packet.node_id for packet in told[1:]) == ["node-0", "node-1", "node-2"]
     assert [packet.last for packet in told[1:]] == [False, False, True]
 
     hosts[1].stop()
     rig.run(1)
-    gone = [packet for packet in peer.got(ClusterTopologyV2) if isinstance(packet, ClusterTopologyV2)]
+    gone = [
+        packet for packet in peer.got(ClusterTopologyV2) if isinstance(packet, ClusterTopologyV2)
+    ]
     assert [(packet.node_id, packet.exit) for packet in gone if packet.exit] == [("node-1", True)]
     hosts[1].start()
     rig.formed()
@@ -83,7 +89,9 @@ def test_a_graceful_leave_says_so_and_takes_the_bindings_along() -> None:
     assert "ordersnode-1" in cluster_of(hosts[0]).peers["node-1"].bindings.bindings
     hosts[1].stop()
     rig.run(1)
-    goodbyes = [packet for _, packet in rig.packets(hosts[1], hosts[0]) if isinstance(packet, DisconnectV3)]
+    goodbyes = [
+        packet for _, packet in rig.packets(hosts[1], hosts[0]) if isinstance(packet, DisconnectV3)
+    ]
     # Our own good-bye goes out on connections we accepted and on those we opened.
     assert len(goodbyes) >= 2
     assert goodbyes[0].node_id == "node-1" and goodbyes[0].reason == 4

@@ -33,15 +33,15 @@ def local_queue(filter_text: str | None = None, kind: int = ANYCAST) -> Queue:
 
 def remote(mode: int, number: int = 0, consumers: int = 0) -> RemoteBinding:
     forward = Queue(10 + number, QueueSpec(f"sf{number}", f"sf{number}", MULTICAST), None, "made")
-    made = RemoteBinding(
-        20 + number, "orders", "orders", f"orders{number}", 7, 1, forward, mode
-    )
+    made = RemoteBinding(20 + number, "orders", "orders", f"orders{number}", 7, 1, forward, mode)
     for _ in range(consumers):
         made.add_consumer(None, None)
     return made
 
 
-def group(mode: int, here: int = 0, there: tuple[int, ...] = (0, 0), kind: int = ANYCAST) -> BindingGroup:
+def group(
+    mode: int, here: int = 0, there: tuple[int, ...] = (0, 0), kind: int = ANYCAST
+) -> BindingGroup:
     """`here` consumers at the local queue (-1: no local queue), `there` at each peer's."""
     made = BindingGroup("orders")
     if here >= 0:

@@ -16,9 +16,9 @@ LINEUPS = ("artemis+artemis", "atalanta+atalanta", MIXED)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Which brokers the scenarios run against."""
+    """Which brokers the scenarios run against; a module's own USUAL_TARGET unless said."""
     group = parser.getgroup("interop")
-    group.addoption("--target", choices=(*KINDS, "both"), default="atalanta")
+    group.addoption("--target", choices=(*KINDS, "both"))
     group.addoption("--lineup", choices=(*LINEUPS, "all"), default=MIXED)
 
 
@@ -26,7 +26,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """`target` is a kind of broker, `lineup` a pair of kinds."""
     config = metafunc.config
     if "target" in metafunc.fixturenames:
-        chosen = config.getoption("--target", default="atalanta")
+        chosen = config.getoption("--target", default=None)
+        chosen = chosen or getattr(metafunc.module, "USUAL_TARGET", "atalanta")
         targets = KINDS if chosen == "both" else (chosen,)
         metafunc.parametrize("target", targets, scope="session")
     if "lineup" in metafunc.fixturenames:

@@ -23,6 +23,7 @@ from tests.interop.harness.jms import PASSWORD, USER, Jms
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 
+USUAL_TARGET = "artemis"
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 ARRIVES_SECONDS = 10.0

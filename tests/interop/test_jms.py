@@ -10,6 +10,7 @@ from tests.interop.harness.jms import Jms, run_scenarios, scenario_names, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 
+USUAL_TARGET = "atalanta"
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 

@@ -308,3 +308,36 @@ def test_reply_to_a_temporary_queue_elsewhere(client: Client, way: Pair) -> None
     client.warm(producer, replies)
     client.jms.send(producer, range(10))
     assert client.numbers([replies], 10) == [list(range(10))]
+
+
+def test_fully_qualified_queue_elsewhere(client: Client, way: Pair) -> None:
+    address, queue = client.name("a"), client.name("q")
+    for node in way:
+        client.jms.create(node, address, queue, "ANYCAST")
+    consumer = client.consumer(way[1], f"queue:{address}::{queue}")
+    producer = client.producer(way[0], f"queue:{address}::{queue}")
+    client.warm(producer, consumer)
+    client.jms.send(producer, range(50))
+    assert client.numbers([consumer], 50) == [list(range(50))]
+
+
+def test_subscription_shared_by_consumers_on_both_sides(client: Client, way: Pair) -> None:
+    topic, subscription = client.name("t"), client.name("team")
+    consumers = [client.consumer(node, f"shared:{topic}:{subscription}") for node in way]
+    producer = client.producer(way[0], "topic:" + topic)
+    client.warm(producer, consumers[1])
+    client.jms.receive(consumers[0], 1000, 300)
+    client.jms.send(producer, range(60))
+    shares = client.numbers(consumers, 60)
+    assert [len(share) for share in shares] == [30, 30]
+    assert sorted(shares[0] + shares[1]) == list(range(60))
+
+
+def test_priority_is_kept_on_the_way(client: Client, way: Pair) -> None:
+    queue = "queue:" + client.name("q")
+    consumer = client.consumer(way[1], queue, "JMSPriority = 7")
+    producer = client.producer(way[0], queue)
+    client.warm(producer, consumer, priority=7)
+    client.jms.send(producer, range(10), priority=6)
+    client.jms.send(producer, range(10, 20), priority=7)
+    assert client.numbers([consumer], 10) == [list(range(10, 20))]

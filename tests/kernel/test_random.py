@@ -52,7 +52,7 @@ def state(broker: Broker) -> dict[str, object]:
     return {
         "queues": queues,
         "caches": {name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids},
-        "sinks": {key: batch for key, (batch, _) in broker.sinks.items()},
+        "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
         "values": {key: value for key, (value, _) in broker.values.items()},
         "messages": sorted(broker.messages),
         "stored": broker.stored_bytes,
@@ -259,11 +259,11 @@ class Play:
         logview.end_leases(self.bench.broker, self.bench.now)
         last = self.bench.session()
         self.ended.append(last)
-        for number, (name, _, _, _) in enumerate(QUEUES):
+        for number, name in enumerate(list(self.bench.broker.queues)):
             last.create_consumer(self.bench.now, number, name, None, False, 4)
             last.add_credits(number, -1)
         self.settle()
-        for number in range(len(QUEUES)):
+        for number in range(len(self.bench.broker.queues)):
             held = list(last.consumers[number].unacknowledged)
             if held:
                 last.acknowledge(self.bench.now, number, held[-1], False, 1)
@@ -274,7 +274,7 @@ class Play:
         assert self.bench.broker.memory.used_bytes == 0
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_steps_keep_every_promise(seed: int) -> None:
     play = Play(seed)
     try:

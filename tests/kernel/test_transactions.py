@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.errors import DUPLICATE_ID
+import pytest
+
+from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.housekeeping import validate
 from tests.kernel.bench import Bench, consume, endpoint
 
@@ -112,3 +114,23 @@ def test_a_sink_batch_is_committed_once_even_after_a_restart_and_compaction() ->
     again.commit_sink(bench.now, 6, "query", 8, 0)
     bench.settle()
     assert bench.broker.queues["out"].message_count == 2
+
+
+def test_an_acknowledgement_that_fails_takes_the_transaction_with_it() -> None:
+    """What was sent in return for a message must not be committed when the message was not taken."""
+    bench = Bench()
+    bench.queue("in")
+    bench.queue("out")
+    session = bench.session(transacted=True)
+    consume(session, bench, "in")
+    with pytest.raises(BrokerError):
+        session.acknowledge(bench.now, 0, 4711, True, 1)
+    session.send(bench.now, bench.message("out", b"result"), 2)
+    with pytest.raises(BrokerError):
+        session.commit(bench.now, 3)
+    bench.settle()
+    assert bench.broker.queues["out"].message_count == 0
+    session.send(bench.now, bench.message("out", b"later"), 4)
+    session.commit(bench.now, 5)
+    bench.settle()
+    assert bench.broker.queues["out"].message_count == 1

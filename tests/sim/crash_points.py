@@ -1,4 +1,4 @@
-"""One small scenario, crashed at each of its commits in turn: no interleaving of a commit and a crash is left to chance."""
+"""One small scenario, crashed at each of its commits in turn: nothing about commits and crashes is left to chance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def small_world(nodes: int, telling: bool = False) -> Scenario:
     for seed in range(1, 1_000):
         scenario = Scenario(seed, nodes, SECONDS, faults=False, telling=telling)
         moves = any(isinstance(client, Mover) for client in scenario.consumers)
-        small = scenario.shape.block_bytes == SMALLEST_BLOCK_BYTES and scenario.shape.segment_bytes == 4_096
+        small = (
+            scenario.shape.block_bytes == SMALLEST_BLOCK_BYTES
+            and scenario.shape.segment_bytes == 4_096
+        )
         if small and moves and not scenario.late:
             return scenario
     raise AssertionError("no seed has that shape")

@@ -26,6 +26,7 @@ from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
+from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Broker:
         self.remotes_by_id: dict[int, RemoteBinding] = {}
         self.messages: dict[int, Message] = {}
         self.values: dict[str, tuple[bytes, int]] = {}
-        self.sinks: dict[tuple[str, int], tuple[int, int]] = {}
+        self.sinks = Sinks()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes)
         self.observers: list[Observer] = []

@@ -74,12 +74,12 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
 
 
-def scan_all_expired(broker: Broker, now: int) -> bool:
+def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:
     """One bounded step through all queues; True if the round is not finished."""
     if not broker.expiry_queues:
         broker.expiry_queues = [queue.name for queue in broker.queues.values() if not queue.internal]
         broker.expiry_queues.reverse()
-    budget = EXPIRY_SCAN_MAX
+    budget = looks_max
     while broker.expiry_queues and budget > 0:
         name = broker.expiry_queues[len(broker.expiry_queues) - 1]
         queue = broker.queues.get(name)

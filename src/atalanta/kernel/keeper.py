@@ -95,8 +95,8 @@ class Keeper:
 
     def _sink(self, lsn: int, reader: Reader) -> None:
         query = reader.simple_string("sink.query")
-        key = (query, reader.int32("sink.partition"))
-        known = self.broker.sinks.get(key)
-        if known is not None and known[1] == lsn:
-            record = records.encode_sink(key[0], key[1], known[0])
-            self.broker.sinks[key] = (known[0], self.broker.journal.append(records.SINK, record))
+        partition = reader.int32("sink.partition")
+        sinks = self.broker.sinks
+        if sinks.lsn_of(query, partition) == lsn:
+            record = records.encode_sink(query, partition, sinks.newest(query, partition))
+            sinks.moved(query, partition, self.broker.journal.append(records.SINK, record))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
 
 READ_BYTES_MAX: Final = 4 << 20
+READ_LOOKS_MAX: Final = 20_000  # messages one read looks at, however few of them its selector takes
 SCAN_MAX: Final = 200_000  # references one plan or position looks at
 TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
 LEASE_TIMER: Final = "kernel.leases"
@@ -162,6 +163,7 @@ def read(
     chunk.next = end
     chunk.last = True
     size = 0
+    looks = 0
     references = queue.references
     index = queue.index_of(start + 1)
     while index < len(references):
@@ -171,8 +173,14 @@ def read(
             break
         if reference.state == DONE or not reference.durable:
             continue
-        if selector is not None and not selector.matches(reference.message):
-            continue
+        if selector is not None:
+            if looks >= READ_LOOKS_MAX:
+                chunk.last = False
+                break
+            looks += 1
+            if not selector.matches(reference.message):
+                chunk.next = reference.sequence
+                continue
         cost = reference.message.size
         if chunk.references and size + cost > limit:
             chunk.last = False

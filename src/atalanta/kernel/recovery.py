@@ -174,7 +174,7 @@ class Recovery:
         elif kind == records.SINK:
             query = reader.simple_string("sink.query")
             partition = reader.int32("sink.partition")
-            self.broker.sinks[(query, partition)] = (reader.int64("sink.batch"), lsn)
+            self.broker.sinks.put(query, partition, reader.int64("sink.batch"), lsn)
         elif kind == records.LOST:
             queue = self.broker.queues_by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")

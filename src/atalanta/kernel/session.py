@@ -64,7 +64,8 @@ class Session:
         self.pre_acknowledge = pre_acknowledge
         self.consumers: dict[int, Consumer] = {}
         self.transaction = Transaction()
-        self.may_send: dict[str, bool] = {}
+        self.may_send: dict[str, bool] = {}  # of this version of the rules:
+        self.rules_version: int = broker.security.version
         self.metadata: dict[str, str] = {}
         self.started: bool = False
         self.closed: bool = False
@@ -85,6 +86,7 @@ class Session:
         if (
             address is None
             or message.address not in self.may_send
+            or self.rules_version != self.broker.security.version
             or (routing_type == ANYCAST and address.anycast_count == 0)
             or (routing_type >= 0 and not address.supports(routing_type))
         ):
@@ -106,6 +108,9 @@ class Session:
         An address without any local queue gets its anycast queue with the message, however often it was deleted.
         """
         name, queue_name = split_fqqn(message.address)
+        if self.rules_version != self.broker.security.version:
+            self.rules_version = self.broker.security.version
+            self.may_send.clear()
         if message.address not in self.may_send:
             self.check("send", name)
             if len(self.may_send) > 1_000:
@@ -339,14 +344,14 @@ class Session:
     def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
         """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
 
-        The newest batch per query and partition is kept for good, in the same record as the messages.
+        The newest batch per query and partition is kept (kernel/sinks.py), in the same record as the messages.
         """
-        known = self.broker.sinks.get((query, partition))
-        if known is not None and batch <= known[0]:
+        sinks = self.broker.sinks
+        if batch <= sinks.newest(query, partition):
             self._refuse_duplicate(
                 now,
                 token,
-                known[1],
+                sinks.lsn_of(query, partition),
                 f"batch {batch} of query {query} partition {partition} was committed before",
             )
             return
@@ -384,7 +389,7 @@ class Session:
             batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
         lsn = broker.append_batch(batch, plans, references, self.endpoint, token)
         if query:
-            broker.sinks[(query, partition)] = (sink_batch, lsn)
+            broker.sinks.put(query, partition, sink_batch, lsn)
 
     def _refuse_duplicate(self, now: int, token: int, lsn: int, text: str) -> None:
         """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""

@@ -63,6 +63,10 @@ class SimDisk(Disk):
         self._committed = committed
         self._failed = failed
 
+    def busy(self) -> bool:
+        """Whether a job is waiting or in work."""
+        return bool(self._jobs)
+
     # --- faults -----------------------------------------------------------------------------------
 
     def fail_next_sync(self) -> None:

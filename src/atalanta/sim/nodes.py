@@ -47,15 +47,17 @@ class Shape:
         self.segment_bytes: int = 131_072
         self.block_bytes: int = 2 << 20
         self.redistribution_delay_ms: int = 200
+        self.memory_bytes: int = 100 << 20
 
     def draw(self, world: World) -> None:
-        """Small segments and blocks make compaction and torn commits frequent."""
+        """Small segments and blocks make compaction and torn commits frequent, a small memory withholds credits."""
         draw = world.random("nodes")
         self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
+        self.memory_bytes = draw.choice((100 << 20, 100 << 20, 10_000))
 
     def redistributes(self) -> bool:
         return self.mode != STRICT
@@ -131,6 +133,7 @@ def node_config(
     broker = BrokerConfig()
     broker.name = f"n{index}"
     broker.addresses = configured
+    broker.global_max_size_bytes = shape.memory_bytes
     settings = AddressSettingsRepository()
     settings.add(
         "#",

@@ -13,6 +13,7 @@ from atalanta.sim.mover import Mover
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES, Shape, make_hosts
 from atalanta.sim.readers import LogReader
+from atalanta.sim.replay import check_replay
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
@@ -33,6 +34,7 @@ class Outcome:
         self.moved = 0
         self.forwarded = 0
         self.segments_cleaned = 0
+        self.replays = 0
 
 
 class Scenario:
@@ -52,6 +54,7 @@ class Scenario:
         self.seconds = seconds
         self.with_faults = faults
         self.ledger = Ledger(self.world)
+        self.replays = 0
         self.shape = Shape()
         self.shape.draw(self.world)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
@@ -150,6 +153,8 @@ class Scenario:
 
     # -- rest -----------------------------------------------------------------------------------
     def _heal(self) -> None:
+        for host in self.hosts:
+            self.replays += check_replay(host)
         self.network.heal()
         for host in self.hosts:
             host.disk.slow = 1
@@ -218,6 +223,7 @@ class Scenario:
         for host in self.hosts:
             assert host.node is not None
             host.node.validate()
+            self.replays += check_replay(host)
 
     def _outcome(self) -> Outcome:
         outcome = Outcome()
@@ -232,6 +238,7 @@ class Scenario:
         outcome.crashes = self.faults.crashes
         outcome.redeliveries = self.ledger.redelivered
         outcome.moved = len(self.ledger.moved)
+        outcome.replays = self.replays
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
             outcome.segments_cleaned += min(number for number in numbers if number > 0) - 1

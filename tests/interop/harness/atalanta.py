@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
+
+import atalanta
 
 from .node import BrokerProcess
-from .tools import CHECKOUT
 
 
 class AtalantaNode(BrokerProcess):
@@ -21,7 +23,7 @@ class AtalantaNode(BrokerProcess):
         return [sys.executable, "-m", "atalanta", "run", str(self.folder / "etc" / "broker.xml")]
 
     def _environment(self) -> dict[str, str]:
-        path = str(CHECKOUT / "src")
+        path = str(Path(atalanta.__file__).parents[1])  # the build that is under test
         if os.environ.get("PYTHONPATH"):
             path += os.pathsep + os.environ["PYTHONPATH"]
         return {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}

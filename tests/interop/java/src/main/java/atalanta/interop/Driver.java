@@ -37,7 +37,7 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  *   properties  consumer                          answers the last message's properties as "name=Type:value", some headers
  *   acknowledge consumer          commit name          rollback name
  *   send        producer first count [key=value…]   strings; "dup=prefix" adds the duplicate id prefix + n (and
- *               a send that fails is repeated); "persistent=false";
+ *               a send that fails is repeated); "persistent=false"; "priority=n";
  *               "typed=true" adds a property of every type;
  *               "length=n" adds n spaces to the text, which "receive" strips
  *   close       name
@@ -195,12 +195,15 @@ final class Driver {
     for (int n = first; n < first + Integer.parseInt(f[3]); n++) {
       TextMessage message = line.session.createTextMessage("" + n);
       int mode = jakarta.jms.DeliveryMode.PERSISTENT;
+      int priority = Message.DEFAULT_PRIORITY;
       for (int i = 4; i < f.length; i++) {
         String[] pair = f[i].split("=", 2);
         if (pair[0].equals("dup")) {
           message.setStringProperty("_AMQ_DUPL_ID", pair[1] + n);
         } else if (pair[0].equals("persistent")) {
           mode = pair[1].equals("true") ? mode : jakarta.jms.DeliveryMode.NON_PERSISTENT;
+        } else if (pair[0].equals("priority")) {
+          priority = Integer.parseInt(pair[1]);
         } else if (pair[0].equals("typed")) {
           typed(message);
         } else if (pair[0].equals("length")) {
@@ -209,17 +212,17 @@ final class Driver {
           message.setStringProperty(pair[0], pair[1]);
         }
       }
-      sendUntilConfirmed(line, message, mode, message.propertyExists("_AMQ_DUPL_ID") ? RETRY_MS : 0);
+      sendUntilConfirmed(line, message, mode, priority, message.propertyExists("_AMQ_DUPL_ID") ? RETRY_MS : 0);
     }
     return List.of();
   }
 
   /** With a duplicate id a send that failed (the node died meanwhile) may be repeated without doubling. */
-  private static void sendUntilConfirmed(Line line, Message message, int mode, long retryMs) throws Exception {
+  private static void sendUntilConfirmed(Line line, Message message, int mode, int priority, long retryMs) throws Exception {
     long deadline = System.nanoTime() + retryMs * 1_000_000;
     while (true) {
       try {
-        line.producer.send(message, mode, 4, 0);
+        line.producer.send(message, mode, priority, 0);
         return;
       } catch (JMSException failed) {
         if (System.nanoTime() >= deadline) {

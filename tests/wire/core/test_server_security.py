@@ -1,0 +1,105 @@
+"""Every operation asks for its permission; a refusal is answered with 105 and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.errors import SECURITY
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse
+from atalanta.wire.core.packets_consumer import CreateConsumer
+from atalanta.wire.core.packets_logview import LogLease, LogPosition, LogRead
+from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.packets_queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
+from tests.wire.core.server_bench import Server, queue_request, text_message
+
+
+def shared(durable: bool) -> CreateSharedQueueV2:
+    request = CreateSharedQueueV2("orders", "shared", None, durable)
+    request.routing_type = 1
+    request.requires_response = True
+    return request
+
+
+REQUESTS: list[tuple[str, Packet]] = [
+    ("send", SendMessage(text_message("orders", "a"), True, -7, 0)),
+    ("send", SendMessage(text_message("orders::orders", "a"), True, -7, 0)),
+    ("consume", CreateConsumer(0, "orders", None, False, True, 4)),
+    ("browse", CreateConsumer(0, "orders", None, True, True, 4)),
+    ("createAddress", CreateAddress("fresh", [0], True, False)),
+    ("createAddress", CreateAddress("orders", [0], True, False)),
+    ("createDurableQueue", queue_request("second", "orders")),
+    ("createDurableQueue", shared(True)),
+    ("createNonDurableQueue", shared(False)),
+    ("createNonDurableQueue", queue_request("second", "orders", temporary=True, durable=False)),
+    ("createNonDurableQueue", queue_request("second", "orders", durable=False)),
+    ("deleteDurableQueue", DeleteQueue("orders")),
+    ("deleteNonDurableQueue", DeleteQueue("volatile")),
+    ("manage", SendMessage(text_message("activemq.management", "a"), True, -7, 0)),
+    ("consume", LogPosition(5, "orders")),
+    ("consume", LogRead(5, "orders", "", 0, 1, 0, None)),
+    ("consume", LogLease(5, "orders", "g", "me", 1000, 0)),
+]
+
+
+def prepared() -> Server:
+    server = Server()
+    server.queue("orders")
+    server.queue("volatile", "orders", 1, durable=False)
+    server.settle()
+    return server
+
+
+@pytest.mark.parametrize(("permission", "request_"), REQUESTS)
+def test_an_operation_needs_its_permission(permission: str, request_: Packet) -> None:
+    server = prepared()
+    names = sorted(server.broker.queues)
+    records = len(server.journal.records)
+    guest = server.login("guest")
+    assert guest.fails(request_)[0] == SECURITY
+    assert guest.closed is None
+    assert sorted(server.broker.queues) == names
+    assert len(server.journal.records) == records
+    assert not server.broker.queues["orders"].consumers
+    server.security.add_rule("#", {permission: ["guest"]})
+    assert not isinstance(guest.call(request_), ExceptionResponse)
+
+
+def test_a_routing_type_is_not_added_to_an_address_without_the_permission_to_create_it() -> None:
+    """The class of CVE-2025-27427: createDurableQueue or send alone may not change an address."""
+    server = prepared()
+    server.security.add_rule(
+        "#", {name: ["guest"] for name in ("createDurableQueue", "createNonDurableQueue", "send")}
+    )
+    guest = server.login("guest")
+    shared_topic = shared(True)
+    shared_topic.routing_type = 0
+    for request in (
+        queue_request("topic", "orders", 0),
+        queue_request("topic", "orders", 0, temporary=True, durable=False),
+        shared_topic,
+        SendMessage(text_message("orders", "a", routing_type=0), True, -7, 0),
+        SendMessage(text_message("fresh", "a", routing_type=0), True, -7, 0),
+        queue_request("fresh"),
+    ):
+        assert guest.fails(request)[0] == SECURITY
+    address = server.broker.addresses["orders"]
+    assert (address.anycast, address.multicast) == (True, False)
+    assert sorted(server.broker.addresses) == ["orders"]
+
+
+def test_permissions_are_those_of_the_address_not_of_the_queue() -> None:
+    server = prepared()
+    server.security.add_rule("volatile", {"consume": ["guest"]})
+    guest = server.login("guest")
+    assert guest.fails(CreateConsumer(0, "volatile", None, False, True, 4))[0] == SECURITY
+
+
+def test_a_repeated_send_is_refused_after_the_permission_was_withdrawn() -> None:
+    server = prepared()
+    server.security.add_rule("orders", {"send": ["guest"]})
+    guest = server.login("guest")
+    request = SendMessage(text_message("orders", "a"), True, -7, 0)
+    assert not isinstance(guest.call(request), ExceptionResponse)
+    server.security.add_rule("orders", {"send": ["admin"]})
+    assert guest.fails(request)[0] == SECURITY
