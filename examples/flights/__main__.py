@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from examples.flights import data, oracle
-from examples.flights.cluster import NodeFailed
+from examples.flights.cluster import NodeFailed, check_ports
 from examples.flights.demo import Demo, Stalled, empty_folder
 from examples.flights.plan import check_count, plan_for
 from examples.flights.processes import kill_all
@@ -64,11 +64,12 @@ def causes(failure: BaseException) -> list[BaseException]:
 
 
 async def run(console: Console, out: Path, count: int | None, master: str) -> Report:
-    """One run; SIGTERM and SIGHUP end it like Ctrl-C does."""
+    """One run; Ctrl-C, SIGTERM and SIGHUP cancel it."""
     task = asyncio.current_task()
     assert task is not None
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    check_ports()
     empty_folder(out)
     with Screen(console) as screen:
         screen.status("reading the flights")

@@ -20,6 +20,8 @@ class Operator:
 
     def __init__(self) -> None:
         self._connections: dict[str, Connection] = {}
+        # By the code of the airport that the messages in them are for; the same at every node.
+        self._forwarding: dict[str, str] = {}
 
     async def __aenter__(self) -> Operator:
         for airport in AIRPORTS:
@@ -32,9 +34,13 @@ class Operator:
         await asyncio.gather(*(connection.close() for connection in self._connections.values()))
 
     async def until_formed(self) -> None:
-        """Returns when every node knows all the others."""
+        """Returns when every node knows all the others. To be called before what concerns forwarding."""
         while any(len(connection.topology) < len(AIRPORTS) for connection in self._connections.values()):
             await asyncio.sleep(LOOK_S)
+        for member in self._connections[AIRPORTS[0].code].topology:
+            for airport in AIRPORTS:
+                if airport.port == member.port:
+                    self._forwarding[airport.code] = f"{FORWARDING}{member.node_id}"
 
     async def until_empty(self, *queues: str) -> None:
         """Returns when the named queues are empty at every node that has them."""
@@ -43,16 +49,14 @@ class Operator:
 
     async def until_forwarded(self) -> None:
         """Returns when nothing waits at any node for another one."""
-        while True:
-            counts = [
-                (await self._connections[origin.code].query_queue(self._forwarding_queue(target))).message_count
-                for origin in AIRPORTS
-                for target in AIRPORTS
-                if origin != target
-            ]
-            if not any(counts):
-                return
+        while any([await self.parked(airport) for airport in AIRPORTS]):
             await asyncio.sleep(LOOK_S)
+
+    async def parked(self, target: Airport) -> int:
+        """How many messages wait at the other nodes for that of `target`."""
+        queue = self._forwarding[target.code]
+        others = [airport for airport in AIRPORTS if airport != target]
+        return sum([(await self._connections[other.code].query_queue(queue)).message_count for other in others])
 
     async def forwarded(self) -> dict[tuple[str, str], int]:
         """Messages that each node passed to each other one since its start, and were taken there."""
@@ -60,7 +64,7 @@ class Operator:
         for origin in AIRPORTS:
             for target in AIRPORTS:
                 if origin != target:
-                    resource = f"queue.{self._forwarding_queue(target)}"
+                    resource = f"queue.{self._forwarding[target.code]}"
                     count = await self._attribute(origin, resource, "MessagesAcknowledged")
                     found[origin.code, target.code] = count
         return found
@@ -74,13 +78,6 @@ class Operator:
                 for queue in queues
             ]
         )
-
-    def _forwarding_queue(self, target: Airport) -> str:
-        """The name of the queue for messages to `target`, the same at every node."""
-        for member in self._connections[target.code].topology:
-            if member.port == target.port:
-                return f"{FORWARDING}{member.node_id}"
-        raise LookupError(f"{target.code} is not in its own topology")
 
     async def _attribute(self, airport: Airport, resource: str, attribute: str) -> int:
         """A number from the node's management, asked by message as in Artemis."""

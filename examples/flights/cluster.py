@@ -97,9 +97,8 @@ class Cluster:
         }
 
     def prepare(self) -> None:
-        """Copies the configurations to the instance folders. Errors: NodeFailed if a port is taken."""
+        """Copies the configurations to the instance folders."""
         for node in self.nodes.values():
-            check_port(node.airport)
             shutil.copytree(node.airport.configuration, node.folder / "etc")
 
     async def start(self) -> float:
@@ -111,14 +110,15 @@ class Cluster:
         await asyncio.gather(*(node.stop() for node in self.nodes.values()))
 
 
-def check_port(airport: Airport) -> None:
-    """Errors: NodeFailed if somebody listens there already."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        if probe.connect_ex((HOST, airport.port)) == 0:
-            raise NodeFailed(
-                f"{HOST}:{airport.port}, the port of {airport.code}, is in use; does another demo run?"
-            )
+def check_ports() -> None:
+    """Errors: NodeFailed if somebody listens at the port of a node already."""
+    for airport in AIRPORTS:
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            if probe.connect_ex((HOST, airport.port)) == 0:
+                raise NodeFailed(
+                    f"{HOST}:{airport.port}, the port of {airport.code}, is in use; does another demo run?"
+                )
 
 
 async def drain(output: asyncio.StreamReader) -> None:

@@ -16,7 +16,10 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison. `lost` and `duplicated` count rows by key; `wrong` counts rows whose content differs."""
+    """One comparison. `lost` and `duplicated` count rows by key; `wrong` counts rows whose content differs.
+
+    `detail`: one of many of its kind, which the table shows only if it is not fine.
+    """
 
     name: str
     expected: int
@@ -25,6 +28,7 @@ class Check:
     duplicated: int = 0
     wrong: int = 0
     examples: list[str] = field(default_factory=list)
+    detail: bool = False
 
     @property
     def ok(self) -> bool:
@@ -67,9 +71,9 @@ def differing(left: pd.Series[Any], right: pd.Series[Any]) -> pd.Series[bool]:
     return unequal & ~(left.isna() & right.isna())
 
 
-def compare_number(name: str, expected: int, seen: int) -> Check:
+def compare_number(name: str, expected: int, seen: int, detail: bool = False) -> Check:
     """One number on both sides."""
-    return Check(name, expected, seen, wrong=int(expected != seen))
+    return Check(name, expected, seen, wrong=int(expected != seen), detail=detail)
 
 
 def compare_archive(oracle: Oracle, archive: pd.DataFrame) -> list[Check]:
@@ -97,7 +101,7 @@ def compare_groups(
     right = seen.groupby(list(key)).size()
     groups = sorted(set(left.index) | set(right.index))
     return [
-        compare_number(f"{name}: {key[0]} {group}", int(left.get(group, 0)), int(right.get(group, 0)))
+        compare_number(f"{name}: {key[0]} {group}", int(left.get(group, 0)), int(right.get(group, 0)), True)
         for group in groups
     ]
 

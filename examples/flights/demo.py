@@ -124,7 +124,7 @@ class Demo:
         begun = time.monotonic()
         async with asyncio.TaskGroup() as group:
             publishing = [group.create_task(producer.run()) for producer in self.producers]
-            group.create_task(self.break_things())
+            group.create_task(self.break_things(operator))
             self.screen.status("publishing")
             await asyncio.gather(*publishing)
             self.report.rates["published, kills included"] = self.plan.flights / (time.monotonic() - begun)
@@ -139,10 +139,10 @@ class Demo:
         self.report.checks.append(compare.compare_number("queues: dead letters", 0, await operator.messages("DLQ")))
         self.report.forwarded = {key: count for key, count in (await operator.forwarded()).items() if count}
 
-    async def break_things(self) -> None:
+    async def break_things(self, operator: Operator) -> None:
         """The two kills, one after the other."""
         say = self.screen.say
-        node = await self.faults.kill_node(len(self.oracle.alerts))
+        node = await self.faults.kill_node(len(self.oracle.alerts), operator)
         figures = ", ".join(f"{name} {value:.2f} s" for name, value in node.seconds.items())
         say(f"killed node {ALERTS_AIRPORT.code} (SIGKILL) after {node.seen}; it is back: {figures}", "yellow")
         driver = await self.faults.kill_driver()

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from examples.flights.airports import AIRPORTS, ALERTS_AIRPORT
+from examples.flights.backlog import Operator
 from examples.flights.cluster import Cluster
 from examples.flights.pace import Pace
 from examples.flights.plan import Plan
@@ -29,6 +30,7 @@ class Recovery:
     what: str
     seen: str
     seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """In a few words: what, and how long the last step took."""
@@ -54,7 +56,7 @@ class Faults:
         self._cluster = cluster
         self._driver = driver
 
-    async def kill_node(self, expected_alerts: int) -> Recovery:
+    async def kill_node(self, expected_alerts: int, operator: Operator) -> Recovery:
         """SIGKILL amid the stream; new start on its data when the others have gone on without it."""
         progress, plan, code = self._progress, self._plan, ALERTS_AIRPORT.code
         await progress.until(
@@ -73,6 +75,7 @@ class Faults:
             lambda: sum(progress.published[other] for other in others) >= goal
             or self._pace.holds(*others)
         )
+        recovery.counts["messages parked for it meanwhile"] = await operator.parked(ALERTS_AIRPORT)
         started = time.monotonic()
         recovery.seconds["away until the others had gone on"] = started - killed
         before, alerts = progress.published[code], progress.alerts

@@ -35,6 +35,7 @@ class Report:
         lines += [(name, f"{count:,}") for name, count in self.counts.items()]
         lines += [(f"rate: {name}", f"{rate:,.0f}/s") for name, rate in self.rates.items()]
         for recovery in self.recoveries:
+            lines += [(f"{recovery.what}: {name}", f"{value:,}") for name, value in recovery.counts.items()]
             lines += [(f"{recovery.what}: {name}", f"{value:.2f} s") for name, value in recovery.seconds.items()]
         lines.append(("the whole run", f"{self.seconds:.1f} s"))
         return lines

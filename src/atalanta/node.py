@@ -138,7 +138,7 @@ class Node:
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         connection = self.connections.get(conn)
-        if connection is None:
+        if connection is None or self.failed is not None:
             return
         try:
             connection.feed(now, data)
@@ -148,7 +148,7 @@ class Node:
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
-        if connection is not None:
+        if connection is not None and self.failed is None:
             connection.closed(now, why)
 
     def _close(self, now: int, conn: int, why: str) -> None:
@@ -159,22 +159,26 @@ class Node:
         self.ports.wire.close(conn, why)
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
-        connection = None if self.cluster is None else self.cluster.on_dialed(now, conn, key)
+        connection = None
+        if self.cluster is not None and self.failed is None:
+            connection = self.cluster.on_dialed(now, conn, key)
         if connection is None:
             self.ports.wire.close(conn, "not wanted any more")
         else:
             self.connections[conn] = connection
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        if self.cluster is not None:
+        if self.cluster is not None and self.failed is None:
             self.cluster.on_dial_failed(now, key, why)
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        if self.cluster is not None:
+        if self.cluster is not None and self.failed is None:
             self.cluster.on_datagram(now, group, data)
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
+        if self.failed is not None:
+            return
         if key == FLUSH_TIMER:
             self.broker.flush_timer = False
         elif key == logview.LEASE_TIMER:
@@ -221,7 +225,9 @@ class Node:
 
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:
-        """Deliver, write to the wire, start the next commit."""
+        """Deliver, write to the wire, start the next commit. A node that failed does nothing more."""
+        if self.failed is not None:
+            return
         self.broker.flush(now)
         if self.cluster is not None:
             self.cluster.flush(now)
@@ -231,8 +237,7 @@ class Node:
                 connection.flush(now)
         for conn, why in self.host.take_closing():
             self._close(now, conn, why)
-        if self.failed is None:
-            self.journal.flush(now)
+        self.journal.flush(now)
 
     def validate(self) -> None:
         """Assert what must hold between any two inputs (used by the simulator)."""

@@ -80,6 +80,7 @@ class Rig:
         node_id: str = "",
         change: Callable[[ClusterConnectionConfig], None] | None = None,
         password: str = CLUSTER_PASSWORD,
+        memory_bytes: int = 100 << 20,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors (all nodes before it if None)."""
         index = len(self.hosts)
@@ -88,6 +89,7 @@ class Rig:
         shape = Shape()
         shape.mode = mode
         shape.redistribution_delay_ms = delay_ms
+        shape.memory_bytes = memory_bytes
 
         def make(ports: Ports) -> Node:
             settings = cluster(index, shape, peers, discovery, password)

@@ -275,3 +275,61 @@ def test_a_large_message_crosses_in_pieces() -> None:
     producer.publish("orders", body, ANYCAST)
     rig.until(lambda: len(consumer.bodies) == 1)
     assert consumer.bodies == [body]
+
+
+def test_the_address_of_a_cluster_connection_says_what_is_shared() -> None:
+    for prefixes, shared in (
+        ("orders", ["ordersnode-1"]),
+        ("!orders", ["archivenode-1"]),
+        ("ord,pri", ["archivenode-1", "ordersnode-1"]),
+        ("elsewhere", []),
+    ):
+        rig = Rig()
+        hosts = rig.cluster(
+            2, change=lambda config, text=prefixes: setattr(config, "address", text)
+        )
+        assert sorted(cluster_of(hosts[0]).peers["node-1"].bindings.bindings) == shared, prefixes
+
+
+def test_without_duplicate_detection_the_link_adds_no_id() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, change=lambda config: setattr(config, "use_duplicate_detection", False))
+    consumer = rig.client(hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    rig.client(hosts[0]).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: consumer.bodies == [b"x"])
+    assert "_AMQ_BRIDGE_DUP" not in forwarded(rig, *hosts)[0].properties
+
+
+def test_a_client_cannot_say_where_its_message_goes() -> None:
+    """`_AMQ_ROUTE_TO` is for peers; from a client it is dropped."""
+    rig = Rig()
+    hosts = rig.cluster(2)
+    target = queue_of(hosts[0], "archive").id.to_bytes(8, "big")
+    client = rig.client(hosts[0])
+    client.publish("orders", b"x", ANYCAST, _AMQ_ROUTE_TO=target)
+    rig.until(lambda: count(hosts[0], "orders") == 1)
+    assert count(hosts[0], "archive") == 0
+
+
+def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> None:
+    """What waits for a peer is no reason to withhold credits from that peer."""
+    rig = Rig()
+    for name in ("first", "second"):
+        rig.node(queues=[queue(name, "prices", MULTICAST)], memory_bytes=4_000)
+    for host in rig.hosts:
+        host.start()
+    rig.formed()
+    clients = [rig.client(host) for host in rig.hosts]
+    for client, name in zip(clients, ("first", "second"), strict=True):
+        client.consume(name)
+    rig.network.block("n0", "n1")
+    rig.network.block("n1", "n0")
+    for client in clients:
+        for number in range(40):
+            client.publish("prices", bytes([number]) * 100, MULTICAST)
+    rig.run(1)
+    assert (waiting(rig.hosts[0], "node-1"), waiting(rig.hosts[1], "node-0")) == (40, 40)
+    rig.network.heal()
+    rig.until(lambda: [len(client.bodies) for client in clients] == [80, 80])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.wire.core.packets_logview import LogLease
 from tests.cluster.rig import Client, Rig, count, remote_consumers
 
 
@@ -151,3 +152,25 @@ def test_redistributed_messages_are_new_ones_without_marks() -> None:
     names = consumer.messages[0].message.properties.names()
     assert not [name for name in names if name.startswith("_AMQ_ORIG") or name == "_AMQ_ROUTE_TO"]
     assert consumer.messages[0].delivery_count == 1
+
+
+def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    driver = rig.client(hosts[0])
+    driver.send(LogLease(1, "orders", "spark", "driver", 3_000, 0))
+    consumer = rig.client(hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    assert remote_consumers(hosts[1], hosts[0], "orders") == 0
+    producer = rig.client(hosts[0])
+    for number in range(4):
+        producer.publish("orders", bytes([number]), ANYCAST)
+    rig.run(1)
+    # A lease counts as a consumer here, so the two share; nothing that stays is moved later.
+    kept = count(hosts[0], "orders")
+    assert (kept, len(consumer.bodies)) == (2, 2)
+    rig.run(1)
+    assert count(hosts[0], "orders") == kept
+    # The driver does not come back: when its lease is over, messages follow the consumer.
+    rig.until(lambda: len(consumer.bodies) == 4)

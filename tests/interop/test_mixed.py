@@ -140,7 +140,6 @@ def client(jms: Jms, request: pytest.FixtureRequest) -> Iterator[Client]:
 
 def test_both_tell_clients_the_same_topology(jms: Jms, pair: Pair) -> None:
     wanted = sorted(f"127.0.0.1:{node.port}" for node in pair)
-    # The rest of a topology may follow the login by a moment.
     until("the first tells both", lambda: sorted(jms.topology(pair[0]).values()) == wanted)
     until("both tell the same", lambda: jms.topology(pair[0]) == jms.topology(pair[1]))
 

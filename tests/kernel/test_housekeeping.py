@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel import catalogue, housekeeping
+from atalanta.kernel.config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.housekeeping import EXPIRY_TIMER, SWEEP_TIMER, validate
 from atalanta.kernel.queue_spec import QueueSpec
 from atalanta.kernel.settings import SettingValue
@@ -122,3 +123,30 @@ def test_an_automatic_address_waits_for_its_delay() -> None:
     bench.settle()
     bench.restart()
     assert "orders" not in bench.broker.addresses
+
+
+def test_configured_queues_take_the_address_settings_and_later_changes_of_the_file() -> None:
+    topic = AddressConfig("prices")
+    topic.add(QueueConfig(name="all", address="prices", max_consumers=3))
+    topic.add(QueueConfig(name="high", address="prices", filter_text="price > 3"))
+    bench = Bench(BrokerConfig(addresses=[topic]))
+    bench.settings.add(
+        "prices", {"default_max_consumers": 1, "default_purge_on_no_consumers": True}
+    )
+    housekeeping.create_configured(bench.broker, bench.now)
+    queues = bench.broker.queues
+    assert (queues["all"].spec.max_consumers, queues["high"].spec.max_consumers) == (3, 1)
+    assert queues["high"].spec.purge_on_no_consumers
+    bench.settle()
+    topic.queues[0].max_consumers = 5
+    topic.queues[1].filter_text = "price > 4"
+    bench.restart()
+    housekeeping.create_configured(bench.broker, bench.now)
+    bench.settle()
+    bench.restart()
+    queues = bench.broker.queues
+    assert queues["all"].spec.max_consumers == 5
+    assert queues["high"].filter is not None and queues["high"].filter.text == "price > 4"
+    records = len(bench.journal.records)
+    housekeeping.create_configured(bench.broker, bench.now)
+    assert len(bench.journal.records) == records

@@ -13,6 +13,7 @@ from atalanta.kernel import catalogue, housekeeping, logview
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.reference import DONE
 from atalanta.kernel.session import Session
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, endpoint
@@ -24,6 +25,7 @@ QUEUES = (
     ("two", "topic", 0, "colour = 'red'"),
     ("left", "shared", 1, None),
     ("right", "shared", 1, None),
+    ("loud", "topic", 0, None),
     ("dead", "DLA", 1, None),
 )
 ADDRESSES = ("work", "topic", "shared", "shared::right")
@@ -51,7 +53,9 @@ def state(broker: Broker) -> dict[str, object]:
         )
     return {
         "queues": queues,
-        "caches": {name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids},
+        "caches": {
+            name: list(cache.ids) for name, cache in broker.caches.by_name.items() if cache.ids
+        },
         "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
         "values": {key: value for key, (value, _) in broker.values.items()},
         "messages": sorted(broker.messages),
@@ -68,8 +72,15 @@ class Play:
         self.bench.settings.add("#", {"max_delivery_attempts": 6, "dead_letter_address": "DLA"})
         self.bench.settings.add("DLA", {"max_delivery_attempts": -1})
         for name, address, kind, filter_text in QUEUES:
-            self.bench.queue(name, address, kind, filter_text)
+            queue = self.bench.queue(name, address, kind, filter_text)
+            queue.spec.purge_on_no_consumers = name == "loud"
+            catalogue.store_queue(self.bench.broker, queue)
         self.bench.settle()
+        # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
+        self.clean_through = 0
+        self.cleaned = 0
+        self.barrier = 0
+        self.mixed = seed % 2 == 1  # messages of different priorities
         self.sessions: list[Session] = []
         self.ended: list[Session] = []
         self.epoch = 0
@@ -78,6 +89,7 @@ class Play:
         self.waiting: dict[int, list[bytes]] = {}
         self.confirmed: list[bytes] = []
         self.read: list[bytes] = []
+        self.shown: dict[int, bytes] = {}
         self.told: list[str] = []
 
     # -- what a client does ---------------------------------------------------------------------
@@ -98,6 +110,8 @@ class Play:
             properties["_AMQ_DUPL_ID"] = f"d{self.random.randrange(80)}"
         address = self.random.choice(ADDRESSES)
         message = self.bench.message(address, body, durable, **properties)
+        if self.mixed and self.random.random() < 0.4:
+            message.priority = self.random.randrange(10)
         if self.random.random() < 0.1:
             message.expiration = self.bench.now // 1_000_000 + self.random.randrange(-5, 20_000)
         elif durable and "_AMQ_DUPL_ID" not in properties and session.auto_commit_sends:
@@ -168,23 +182,37 @@ class Play:
         ttl = TTL if self.random.random() < 0.8 else 0
         held = logview.lease(bench.broker, bench.now, name, "g", "me", ttl, epoch, answers, 1)
         self.epoch = held.epoch
+        if answers.answers != [1]:
+            self.settle()  # a reader waits for its lease
         start = bench.broker.queues[name].acked_through
         end = logview.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
         chunk = logview.read(bench.broker, name, "", start, end, 0, None)
+        self.compare_with_earlier(start, end, chunk)
         self.read.extend(reference.message.body for reference in chunk.references)
         if self.random.random() < 0.7:
             logview.ack_through(bench.broker, name, "", "g", held.epoch, end, answers, 2)
+
+    def compare_with_earlier(self, start: int, end: int, chunk: logview.Chunk) -> None:
+        """What a reader was shown it is shown again, or is told that it was lost."""
+        lost = logview.lost_ranges(self.bench.broker, "one", "", start, end)
+        found = {reference.sequence: reference.message.body for reference in chunk.references}
+        for sequence, body in self.shown.items():
+            if start < sequence <= end and found.get(sequence) != body:
+                assert any(low <= sequence <= high for low, high, _ in lost), f"{sequence} changed"
+        self.shown.update(found)
 
     # -- what happens to a node -----------------------------------------------------------------
     def settle(self) -> None:
         self.bench.settle()
         self.note_answers()
+        self.drop_cleaned()
 
     def partly_durable(self) -> None:
         journal = self.bench.journal
         journal.durable = self.random.randrange(journal.durable, journal.last + 1)
         self.bench.broker.on_durable(self.bench.now, journal.durable)
         self.note_answers()
+        self.drop_cleaned()
 
     def wait(self) -> None:
         self.bench.now += self.random.randrange(1, 20) * SECOND
@@ -192,11 +220,34 @@ class Play:
         housekeeping.scan_all_expired(self.bench.broker, self.bench.now)
 
     def compact(self) -> None:
-        records = self.bench.journal.records
-        durable = [lsn for lsn, _, _ in records if lsn <= self.bench.journal.durable]
-        if durable:
-            self.bench.compact(durable[self.random.randrange(len(durable))])
-            self.note_answers()
+        """One step, as store/compaction.py makes them: others go on between the steps."""
+        journal = self.bench.journal
+        if self.clean_through == 0:
+            durable = [lsn for lsn, _, _ in journal.records if lsn <= journal.durable]
+            if not durable:
+                return
+            self.clean_through = durable[self.random.randrange(len(durable))]
+            self.cleaned = 0
+            Keeper(self.bench.broker).before_compaction(self.bench.now)
+        if self.barrier == 0:
+            todo = [
+                record
+                for record in journal.records
+                if self.cleaned < record[0] <= self.clean_through
+            ]
+            for lsn, kind, payload in todo[: self.random.randrange(1, 40)]:
+                Keeper(self.bench.broker).relocate(lsn, kind, payload)
+                self.cleaned = lsn
+            if self.cleaned >= self.clean_through or not todo:
+                self.barrier = journal.last
+        self.drop_cleaned()
+
+    def drop_cleaned(self) -> None:
+        journal = self.bench.journal
+        if self.barrier != 0 and journal.durable >= self.barrier:
+            journal.records = [kept for kept in journal.records if kept[0] > self.clean_through]
+            self.clean_through = 0
+            self.barrier = 0
 
     def crash(self) -> None:
         if self.random.random() < 0.7:
@@ -204,6 +255,8 @@ class Play:
         self.note_answers()
         self.ended.extend(self.sessions)
         self.sessions = []
+        self.clean_through = 0
+        self.barrier = 0
         self.bench.restart()
 
     def recreate(self) -> None:
@@ -224,7 +277,8 @@ class Play:
             + [self.consume] * 5
             + [self.acknowledge] * 6
             + [self.commit] * 4
-            + [self.close, self.force, self.read_log, self.compact, self.crash, self.recreate]
+            + [self.close, self.force, self.read_log, self.crash, self.recreate]
+            + [self.compact] * 3
             + [self.settle] * 4
             + [self.partly_durable] * 3
             + [self.wait]

@@ -17,9 +17,7 @@ def test_a_sequence_acknowledged_through_is_never_given_to_a_new_message() -> No
     session.send(bench.now, bench.message("flights", b"3", durable=False), 3)
     bench.settle()
     answers = RecordingEndpoint()
-    held = logview.lease(
-        bench.broker, bench.now, "archive", "g", "me", 60 * SECOND, 0, answers, 1
-    )
+    held = logview.lease(bench.broker, bench.now, "archive", "g", "me", 60 * SECOND, 0, answers, 1)
     end = logview.plan(bench.broker, "archive", "", 0, -1, -1)[0]
     logview.ack_through(bench.broker, "archive", "", "g", held.epoch, end, answers, 2)
     bench.settle()

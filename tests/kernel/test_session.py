@@ -172,6 +172,23 @@ def test_a_queue_that_purges_loses_its_messages_with_its_last_consumer() -> None
     assert bench.broker.queues["news"].message_count == 0
 
 
+def test_a_rollback_brings_nothing_back_to_a_queue_that_purges() -> None:
+    bench = Bench()
+    queue = bench.queue("news", "news", 0)
+    queue.spec.purge_on_no_consumers = True
+    session = bench.session(transacted=True)
+    consume(session, bench, "news")
+    bench.session().send(bench.now, bench.message("news", b"a"), 1)
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    session.close_consumer(bench.now, 0)
+    assert queue.message_count == 1
+    session.rollback(bench.now, False, 3)
+    bench.settle()
+    assert queue.message_count == 0
+    validate(bench.broker)
+
+
 def test_consumers_of_a_higher_priority_come_first() -> None:
     bench = Bench()
     bench.queue("in")

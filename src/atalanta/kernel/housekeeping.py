@@ -40,7 +40,13 @@ def create_configured(broker: Broker, now: int) -> None:
         ):
             catalogue.store_address(broker, known)
         for queue in configured.queues:
-            _create_queue(broker, now, queue.spec())
+            spec = queue.spec()
+            settings = broker.settings_of(spec.address)
+            if queue.max_consumers is None:
+                spec.max_consumers = settings.default_max_consumers
+            if queue.purge_on_no_consumers is None:
+                spec.purge_on_no_consumers = settings.default_purge_on_no_consumers
+            _create_queue(broker, now, spec)
 
 
 def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
@@ -49,10 +55,25 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
         spec.configuration_managed = True
         catalogue.create_queue(broker, now, spec)
         return
-    known.spec.configuration_managed = True
-    if known.spec.filter_text != spec.filter_text:
+    held = known.spec
+    held.configuration_managed = True
+    if held.address != spec.address or held.routing_type != spec.routing_type:
+        broker.trace.event(
+            "configured_queue_differs_unsupported",
+            {"queue": spec.name, "why": "its address or routing type changed: delete the queue first"},
+        )
+    changed = held.filter_text != spec.filter_text
+    if changed:
         known.filter = catalogue.parse_filter(spec.filter_text)
-        known.spec.filter_text = spec.filter_text
+        held.filter_text = spec.filter_text
+    if (held.max_consumers, held.purge_on_no_consumers) != (
+        spec.max_consumers,
+        spec.purge_on_no_consumers,
+    ):
+        held.max_consumers = spec.max_consumers
+        held.purge_on_no_consumers = spec.purge_on_no_consumers
+        changed = True
+    if changed and known.durable:
         catalogue.store_queue(broker, known)
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.security import Identity
 
+ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
 
 
@@ -116,8 +117,18 @@ class Session:
             if len(self.may_send) > 1_000:
                 self.may_send.clear()
             self.may_send[message.address] = True
-        address = self._address_for(name, message.routing_type)
+        if self.identity.cluster and message.has_property(ROUTE_TO):
+            return  # goes to the queues it names, if they are still there
         routing_type = message.routing_type
+        known = self.broker.queues.get(queue_name) if queue_name else None
+        if known is not None and known.spec.address == name:
+            # Artemis routes such a message nowhere and says nothing (LocalQueueBinding.isMatchRoutingType).
+            if routing_type >= 0 and known.spec.routing_type != routing_type:
+                raise BrokerError(
+                    UNEXPECTED_ROUTING_TYPE, f"queue {message.address} has the other routing type"
+                )
+            return
+        address = self._address_for(name, routing_type)
         if routing_type < 0 and address.auto_created and address.local_count == 0:
             routing_type = ANYCAST if address.anycast else MULTICAST
         if address.internal or self.identity.cluster:
@@ -145,8 +156,6 @@ class Session:
         broker = self.broker
         name = queue_name or address.name
         known = broker.queues.get(name)
-        if known is not None and known.spec.address == address.name and queue_name:
-            return
         group = address.groups.get(address.name)
         if not queue_name and group is not None and group.remotes:
             return  # queues of other nodes take it
@@ -436,6 +445,8 @@ class Session:
             if broker.trace.on:
                 tell(broker.trace, "story_rolled_back", reference.message, queue.name)
             broker.mark_dirty(queue)
+            if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
+                purge(broker, queue, "purged without consumers")
 
     # -- queues and addresses -------------------------------------------------------------------
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:

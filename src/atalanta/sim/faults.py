@@ -12,6 +12,7 @@ from atalanta.sim.world import SECOND, World
 
 RESTART_NS_MAX: Final = 4 * SECOND
 PARTITION_NS_MAX: Final = 12 * SECOND
+LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
 
 
 class Faults:
@@ -36,6 +37,8 @@ class Faults:
         self.until = until
         self.random = world.random("faults")
         self.every_ns: int = self.random.choice((SECOND // 3, SECOND, 3 * SECOND))
+        if until > LONG_RUN_SECONDS:
+            self.every_ns *= 5
         self.crashes: int = 0
         self.stops: int = 0
 
@@ -43,7 +46,7 @@ class Faults:
         """Latency, chunking and disks of this world."""
         draw = self.random
         self.network.latency_ns = (50_000, draw.choice((300_000, 2_000_000, 20_000_000)))
-        self.network.chunk_bytes_max = draw.choice((11, 64, 200, 1_500, 4_000, 65_536, 65_536))
+        self.network.chunk_bytes_max = draw.choice((31, 200, 1_500, 4_000, 65_536, 65_536))
         for host in self.hosts:
             host.disk.job_max_ns = draw.choice((200_000, 2_000_000, 30_000_000))
 
@@ -117,6 +120,7 @@ class Faults:
         if host.up:
             self.stops += 1
             host.stop()
+            host.disk.slow = 1
             self._start_later(host)
 
     def _start_later(self, host: Host) -> None:

@@ -95,6 +95,7 @@ class SimTrace(Trace):
     def _tell(self, what: str, fields: dict[str, object]) -> None:
         name = fields["name"]
         key = name.decode("utf-16-le") if isinstance(name, bytes) else ""
+        key = key or f"{self.host.name}/{fields['id']}"
         text = f"{self.host.name}: {what} {fields['where']} (message {fields['id']})"
         self.host.world.tell(key, text)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.config import (
+    OFF,
     OFF_WITH_REDISTRIBUTION,
     ON_DEMAND,
     STRICT,
@@ -52,7 +53,7 @@ class Shape:
     def draw(self, world: World) -> None:
         """Small segments and blocks make compaction and torn commits frequent, a small memory withholds credits."""
         draw = world.random("nodes")
-        self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF_WITH_REDISTRIBUTION))
+        self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
@@ -60,7 +61,7 @@ class Shape:
         self.memory_bytes = draw.choice((100 << 20, 100 << 20, 10_000))
 
     def redistributes(self) -> bool:
-        return self.mode != STRICT
+        return self.mode not in (OFF, STRICT)
 
 
 def queue(

@@ -18,7 +18,8 @@ from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
 HEAL_SECONDS_MAX: Final = 120
-MESSAGES_PER_SECOND: Final = (4, 12)  # of one producer
+MESSAGES_PER_SECOND: Final = (6, 16)  # of one producer
+LAST_MESSAGES: Final = 12  # of one producer, after everything has healed
 
 
 class Outcome:
@@ -155,6 +156,8 @@ class Scenario:
     def _heal(self) -> None:
         for host in self.hosts:
             self.replays += check_replay(host)
+        for producer in self.producers:
+            producer.total = min(producer.total, producer.next + LAST_MESSAGES)
         self.network.heal()
         for host in self.hosts:
             host.disk.slow = 1

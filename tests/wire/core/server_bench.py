@@ -76,9 +76,7 @@ class Server(Bench):
     def _host(self) -> None:
         notifications = Notifications(self.broker)
         self.broker.observers.append(notifications)
-        self.host = CoreHost(
-            self.broker, Management(self.broker, notifications, "test"), self.wire
-        )
+        self.host = CoreHost(self.broker, Management(self.broker, notifications, "test"), self.wire)
 
     def _broker(self) -> Broker:
         return Broker(

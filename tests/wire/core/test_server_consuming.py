@@ -112,14 +112,18 @@ def test_the_marker_of_a_forced_delivery_comes_after_the_messages() -> None:
     assert found[2].message.properties.get(FORCED) == 42
     assert (found[2].consumer_id, found[2].delivery_count) == (0, 0)
     client.send(ForceConsumerDelivery(0, 43))
-    assert [packet.message.properties.get(FORCED) for packet in client.packets(ReceiveMessage)] == [43]
+    assert [packet.message.properties.get(FORCED) for packet in client.packets(ReceiveMessage)] == [
+        43
+    ]
 
 
 def test_a_forced_delivery_for_a_consumer_without_credit_is_answered_too() -> None:
     client = filled(Server(), "a")
     client.consume("orders", credits=0)
     client.send(ForceConsumerDelivery(0, 1))
-    assert [packet.message.properties.get(FORCED) for packet in client.packets(ReceiveMessage)] == [1]
+    assert [packet.message.properties.get(FORCED) for packet in client.packets(ReceiveMessage)] == [
+        1
+    ]
 
 
 # -- acknowledging ------------------------------------------------------------------------------

@@ -138,7 +138,11 @@ def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on() -> N
 
 def test_nothing_else_than_core_is_served() -> None:
     server = Server()
-    for greeting in (b"GET / HTTP/1.1\r\n\r\n", b"AMQP\x00\x01\x00\x00", b"\x00\x00\x00\x10abcdefgh"):
+    for greeting in (
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"AMQP\x00\x01\x00\x00",
+        b"\x00\x00\x00\x10abcdefgh",
+    ):
         client = server.connect()
         client.feed(greeting)
         assert client.closed is not None
@@ -154,7 +158,11 @@ def test_bytes_may_come_one_by_one() -> None:
 
 
 def test_the_topology_before_login_is_the_nodes_own_entry_alone() -> None:
-    for request in (SubscribeTopologyV2(False, 136), SubscribeTopologyV2(True, 136), SubscribeTopology(True)):
+    for request in (
+        SubscribeTopologyV2(False, 136),
+        SubscribeTopologyV2(True, 136),
+        SubscribeTopology(True),
+    ):
         server = Server()
         client = greeted(server)
         client.send(request, 0)
@@ -192,6 +200,17 @@ def test_wrong_credentials_open_nothing(user: str | None, password: str | None, 
     assert client.closed is None
     client.send(QueueQuery("orders"))
     assert client.closed is not None
+
+
+def test_passwords_and_endless_names_are_not_repeated() -> None:
+    request = CreateSessionV2("s", 10, 136, "x" * 20_000, "top secret")
+    assert "top secret" not in repr(request)
+    server = Server()
+    client = greeted(server)
+    client.send(request, 1)
+    answer = client.packets(ExceptionResponse)[0]
+    assert len(answer.message or "") < 200
+    assert all(len(str(fields)) < 300 for _, fields in server.trace.events)
 
 
 def test_guessing_passwords_ends_the_connection() -> None:

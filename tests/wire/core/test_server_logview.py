@@ -57,13 +57,17 @@ def position(client: Client) -> LogPositionResponse:
     return answer
 
 
-def lease(client: Client, epoch: int = 0, owner: str = "driver", group: str = "g") -> LogLeaseResponse:
+def lease(
+    client: Client, epoch: int = 0, owner: str = "driver", group: str = "g"
+) -> LogLeaseResponse:
     answer = client.call(LogLease(2, QUEUE, group, owner, 60_000, epoch))
     assert isinstance(answer, LogLeaseResponse), answer
     return answer
 
 
-def read(client: Client, start: int, end: int, max_bytes: int = 0, selector: str | None = None) -> list[str]:
+def read(
+    client: Client, start: int, end: int, max_bytes: int = 0, selector: str | None = None
+) -> list[str]:
     """All chunks of (start, end], as "sequence=text"."""
     found: list[str] = []
     while True:

@@ -158,11 +158,33 @@ def test_the_other_routing_type_is_refused_or_added_but_never_lost() -> None:
     assert answers == [(clash, ExceptionResponse), (first, NullResponse)]
 
 
+def test_a_full_name_reaches_its_queue_or_is_refused() -> None:
+    server = Server()
+    client = server.login()
+    server.queue("sub", "prices", 0)
+    server.queue("other", "orders", 1)
+    server.settle()
+    sent = [
+        client.publish("prices::sub", "a", routing_type=0),
+        client.publish("prices::sub", "b"),
+        client.publish("prices::sub", "c", routing_type=1),
+        client.publish("prices::other", "d", routing_type=0),
+    ]
+    server.settle()
+    found = [packet for _, packet in client.receive()]
+    assert [packet.correlation for packet in found if isinstance(packet, NullResponse)] == sent[:2]
+    errors = [packet for packet in found if isinstance(packet, ExceptionResponse)]
+    assert [(one.correlation, one.code) for one in errors] == [
+        (sent[2], UNEXPECTED_ROUTING_TYPE),
+        (sent[3], UNEXPECTED_ROUTING_TYPE),
+    ]
+    assert server.broker.queues["sub"].message_count == 2
+    assert not server.broker.addresses["prices"].anycast
+
+
 def test_a_message_that_no_queue_takes_goes_to_the_dead_letter_address_if_that_is_wished() -> None:
     server = Server()
-    server.settings.add(
-        "orders", {"send_to_dla_on_no_route": True, "dead_letter_address": "DLA"}
-    )
+    server.settings.add("orders", {"send_to_dla_on_no_route": True, "dead_letter_address": "DLA"})
     client = server.login()
     client.create_queue("red", "orders", 0, filter="colour = 'red'")
     client.create_queue("DLA")
@@ -218,6 +240,16 @@ def test_only_cluster_members_may_say_which_queues_take_a_message() -> None:
     client.consume("private")
     server.settle()
     assert not client.deliveries()[0].message.has_property("_AMQ_ROUTE_TO")
+
+
+def test_a_members_message_for_queues_that_are_gone_makes_no_address() -> None:
+    server = Server()
+    server.settings.add("#", {"auto_create_addresses": False})
+    member = server.login("cluster", "secret")
+    sent = member.publish("gone", "a", _AMQ_ROUTE_TO=(99).to_bytes(8, "big"), routing_type=1)
+    server.settle()
+    assert confirmed(member) == [sent]
+    assert server.broker.addresses == {}
 
 
 # -- large messages -----------------------------------------------------------------------------

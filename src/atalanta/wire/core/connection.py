@@ -58,6 +58,7 @@ SERVER_VERSION: Final = 136
 OLDEST_VERSION: Final = 129
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
 LOGIN_FAILURES_MAX: Final = 10
+USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
 DEFAULT_TTL_NS: Final = 60_000_000_000
 SESSIONS_MAX: Final = 10_000  # of one connection
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
@@ -242,11 +243,12 @@ class CoreConnection(Connection):
         self.version = min(packet.version, SERVER_VERSION)
         identity = broker.security.authenticate(packet.user, packet.password)
         if identity is None:
+            user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
             broker.trace.event(
-                "login_refused", {"user": packet.user or "", "remote": self.client.remote}
+                "login_refused", {"user": user, "remote": self.client.remote}
             )
             code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
-            raise BrokerError(code, f"unable to validate user {packet.user or '(none)'}")
+            raise BrokerError(code, f"unable to validate user {user}")
         channel = packet.session_channel
         if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in self.sessions:
             why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from atalanta.wire.core.types import NOT_COUNTED
+
+# Fields that are never printed, not even while looking for a mistake.
+SECRETS: Final = ("password",)
 
 
 class Packet:
@@ -37,7 +40,9 @@ class Packet:
 
     def __repr__(self) -> str:
         names = [name for name, _ in field_words(self.layout.replace("|", ","))]
-        parts = [f"{name}={getattr(self, name)!r}" for name in names]
+        parts = [
+            f"{name}={'***' if name in SECRETS else repr(getattr(self, name))}" for name in names
+        ]
         return f"{self.__class__.__name__}({', '.join(parts)})"
 
 

@@ -1,0 +1,133 @@
+"""A whole node on a virtual disk, spoken to in frames."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.ports import Links
+from atalanta.kernel.security import PERMISSIONS, Security
+from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.node import TTL_TIMER, Node, NodeConfig, Ports
+from atalanta.sim.disk import SimDisk
+from atalanta.store.config import JournalConfig
+from atalanta.wire.core import codec
+from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.frames import Framer
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import NullResponse
+from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.packets_session import CreateSessionV2
+from atalanta.wire.core.types import HANDSHAKE
+from tests.kernel.bench import SECOND, START, CountingIds, RecordingTimers, RecordingTrace
+from tests.wire.core.server_bench import RecordingWire, queue_request, text_message
+
+
+class Machine:
+    """A node and its disk; the disk works when `work` is called, as long as there is something to do."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.calls: list[Callable[[], None]] = []
+        self.disk = SimDisk(lambda _, call: self.calls.append(call), random.Random(1))
+        self.start()
+
+    def start(self) -> None:
+        security = Security()
+        security.add_user("u", "p", ["all"])
+        security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
+        self.wire = RecordingWire()
+        self.trace = RecordingTrace()
+        ports = Ports(
+            self.wire, self.disk, RecordingTimers(), Links(), CountingIds(), self.trace
+        )
+        acceptor = AcceptorConfig("door", "0.0.0.0", 1, handshake_timeout_s=5)
+        config = NodeConfig(
+            "node-a", BrokerConfig(), AddressSettingsRepository(), security,
+            JournalConfig(bytes(16)), [acceptor],
+        )  # fmt: skip
+        self.node = Node(config, ports)
+        node = self.node
+        self.disk.attach(
+            lambda token: node.on_committed(self.now, token),
+            lambda why: node.on_disk_failed(self.now, why),
+        )
+        self.node.recover(self.now)
+        self.node.start(self.now)
+        self.work()
+
+    def work(self) -> None:
+        for _ in range(1_000):
+            self.node.flush(self.now)
+            if not self.calls:
+                return
+            self.calls.pop(0)()
+        raise AssertionError("the disk does not come to rest")
+
+    def login(self, conn: int) -> None:
+        self.node.on_accept(self.now, conn, "door", "somewhere")
+        self.node.on_data(self.now, conn, HANDSHAKE)
+        self.send(conn, CreateSessionV2("s", 10, 136, "u", "p"), 1)
+        self.received(conn)
+
+    def send(self, conn: int, packet: Packet, channel: int = 10) -> None:
+        self.node.on_data(self.now, conn, codec.encode(packet, channel, 136))
+
+    def received(self, conn: int) -> list[Packet]:
+        self.node.flush(self.now)
+        data = b"".join(self.wire.written.pop(conn, []))
+        return [codec.decode_frame(frame, 136) for frame in Framer(False).feed(data)]
+
+    def confirmed(self, conn: int) -> list[int]:
+        return [
+            packet.correlation
+            for packet in self.received(conn)
+            if isinstance(packet, NullResponse) and packet.correlation != -1
+        ]
+
+
+def test_what_was_confirmed_is_there_after_a_crash() -> None:
+    machine = Machine()
+    machine.login(1)
+    machine.send(1, queue_request("orders"))
+    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    assert machine.confirmed(1) == []
+    machine.work()
+    assert machine.confirmed(1) == [-7]
+    machine.send(1, SendMessage(text_message("orders", "b"), True, -8, 0))
+    machine.disk.crash()
+    machine.calls.clear()
+    machine.start()
+    texts = [reference.message.text() for reference in machine.node.broker.queues["orders"].live()]
+    assert texts == ["a"]
+    machine.node.validate()
+
+
+def test_a_node_whose_disk_failed_confirms_nothing_more_and_takes_nothing_in() -> None:
+    machine = Machine()
+    machine.login(1)
+    machine.send(1, queue_request("orders"))
+    machine.work()
+    machine.received(1)
+    machine.disk.fail_next_sync()
+    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    machine.work()
+    assert machine.node.failed is not None
+    # Until the shell has ended the node, more may come in the same turn.
+    machine.send(1, SendMessage(text_message("orders", "b"), True, -8, 0))
+    machine.login(2)
+    machine.node.on_timer(machine.now, TTL_TIMER)
+    machine.node.on_timer(machine.now, "kernel.expiry")
+    machine.node.on_closed(machine.now, 1, "reset by peer")
+    machine.node.flush(machine.now)
+    assert machine.confirmed(1) == []
+    assert machine.received(2) == []
+
+
+def test_the_acceptor_a_client_came_by_decides_how_long_it_may_take_to_log_in() -> None:
+    machine = Machine()
+    machine.node.on_accept(machine.now, 1, "door", "somewhere")
+    machine.now += 6 * SECOND
+    machine.node.on_timer(machine.now, TTL_TIMER)
+    assert 1 in machine.wire.closed
