@@ -320,7 +320,7 @@ class Play:
         for number in range(len(self.bench.broker.queues)):
             held = list(last.consumers[number].unacknowledged)
             if held:
-                last.acknowledge(self.bench.now, number, held[-1], False, 1)
+                last.acknowledge(self.bench.now, number, held[-1], False, -1)
         self.settle()
         for queue in self.bench.broker.queues.values():
             assert queue.message_count == 0, f"{queue.name} is not empty"

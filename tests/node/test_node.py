@@ -39,9 +39,7 @@ class Machine:
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
         self.wire = RecordingWire()
         self.trace = RecordingTrace()
-        ports = Ports(
-            self.wire, self.disk, RecordingTimers(), Links(), CountingIds(), self.trace
-        )
+        ports = Ports(self.wire, self.disk, RecordingTimers(), Links(), CountingIds(), self.trace)
         acceptor = AcceptorConfig("door", "0.0.0.0", 1, handshake_timeout_s=5)
         config = NodeConfig(
             "node-a", BrokerConfig(), AddressSettingsRepository(), security,

@@ -7,6 +7,7 @@ import pytest
 from tests.sim.crash_points import commits_of, violations
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("nodes", "step"), [(1, 1), (2, 2)])
 def test_no_crash_point_breaks_a_promise(nodes: int, step: int) -> None:
     assert commits_of(nodes) > 50

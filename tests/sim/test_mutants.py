@@ -17,7 +17,10 @@ from tests.sim.crash_points import violations
 from tests.sim.mutants import Mutant
 
 # Methods of compiled classes cannot be replaced.
-pytestmark = pytest.mark.skipif(bool(compiled_modules()), reason="needs the interpreted build")
+pytestmark = [
+    pytest.mark.skipif(bool(compiled_modules()), reason="needs the interpreted build"),
+    pytest.mark.timeout(600),
+]
 
 BY_SEEDS = [
     (mutants.confirmed_before_durable, 24),

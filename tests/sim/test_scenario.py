@@ -18,7 +18,7 @@ from atalanta.sim.scenario import Outcome, Scenario
 from tests.source_tree import ROOT
 
 SEEDS = 200
-CHUNKS = 8
+CHUNKS = 10
 SECONDS = 12.0
 LISTED = Path(__file__).with_name("seeds.txt")
 
@@ -38,6 +38,7 @@ def rehearse_all(seeds: range, nodes: int, seconds: float) -> list[Outcome]:
     return outcomes
 
 
+@pytest.mark.timeout(600)  # For machines that have other things to do.
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_no_promise_is_broken(chunk: int) -> None:
     size = SEEDS // CHUNKS

@@ -302,7 +302,7 @@ class Cluster:
             return locator
         if key.startswith(BRIDGE):
             record = self.peers.get(key[len(BRIDGE) :])
-            if record is None:
+            if record is None or record.bridge is not None:
                 return None
             record.dialing = False
             self.attempts.pop(key, None)

@@ -209,7 +209,7 @@ class Broker:
             references.append(reference)
             if reference.durable:
                 stored.append(reference)
-            self.memory.used_bytes += message.size
+            self.memory.add(message.size, queue.internal)
         if stored:
             message.references = stored
             self.messages[message.id] = message
@@ -357,7 +357,7 @@ class Broker:
         """The reference no longer counts for its message (it may never have been in its queue)."""
         reference.state = DONE
         message = reference.message
-        self.memory.used_bytes -= message.size
+        self.memory.add(-message.size, reference.queue.internal)
         if reference.durable:
             kept = message.references
             if reference in kept:
@@ -401,7 +401,7 @@ class Broker:
         if self.dirty and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
-        if self.memory.waiting:
+        if self.memory.waiting or self.memory.peers_waiting:
             self.memory.grant_waiting()
         if self.unattended:
             self._tell_unattended(now)

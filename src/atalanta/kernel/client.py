@@ -21,6 +21,13 @@ class Client:
         self.client_id: str | None = None
         self.sessions: dict[str, Session] = {}
         self.temporary_queues: dict[str, Queue] = {}
+        self.transient_queues: dict[str, Queue] = {}
+
+    def use_transient(self, queue: Queue) -> None:
+        """This client made or found a shared subscription that lives as long as somebody uses it."""
+        if queue.name not in self.transient_queues:
+            self.transient_queues[queue.name] = queue
+            queue.clients += 1
 
     def close(self, now: int, broker: Broker, failed: bool) -> None:
         for session in list(self.sessions.values()):
@@ -29,3 +36,9 @@ class Client:
             if not queue.deleted:
                 catalogue.delete_queue(broker, now, queue.name, "its connection was closed")
         self.temporary_queues.clear()
+        for queue in list(self.transient_queues.values()):
+            queue.clients -= 1
+            # Its consumers may never have come: nobody else would delete it then.
+            if queue.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
+                catalogue.delete_queue(broker, now, queue.name, "its connection was closed")
+        self.transient_queues.clear()

@@ -73,6 +73,7 @@ class Queue:
         self.found_expired: list[Reference] = []
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
         self.forced: list[tuple[Consumer, int]] = []
+        self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see _note_levels
 

@@ -191,7 +191,7 @@ class Session:
         transaction.add_send(message)
 
     def request_credits(self, address: str, amount: int) -> None:
-        self.broker.memory.request(self.endpoint, address, amount)
+        self.broker.memory.request(self.endpoint, address, amount, self.identity.cluster)
 
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
@@ -457,6 +457,8 @@ class Session:
         queue = catalogue.create_queue(self.broker, now, spec)
         if spec.temporary:
             self.client.temporary_queues[queue.name] = queue
+        if spec.transient:
+            self.client.use_transient(queue)
         return queue
 
     def _check_address_of(self, spec: QueueSpec) -> None:

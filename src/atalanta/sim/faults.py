@@ -54,6 +54,9 @@ class Faults:
         """One fault now, the next one after a while, until the time is over."""
         if self.world.seconds() >= self.until:
             return
+        for host in self.hosts:
+            if host.node is not None:
+                host.node.validate()
         draw = self.random.random()
         if draw < 0.15:
             self.crash(self.random.choice(self.hosts))

@@ -48,7 +48,7 @@ class SimLinks(Links):
         self.host = host
 
     def dial(self, key: str, host: str, port: int) -> None:
-        self.host.network.dial(self.host, key, host, port)
+        self.host.network.dial(self.host, f"{self.host.life}/{key}", host, port)
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         self.host.network.join(self.host, f"{address}:{port}")
@@ -171,13 +171,17 @@ class Host(Machine):
             self._flush()
 
     def on_dialed(self, conn: int, key: str) -> None:
-        if self.node is not None:
-            self.node.on_dialed(self.world.now, conn, key)
+        life, _, name = key.partition("/")
+        if self.node is not None and life == str(self.life):
+            self.node.on_dialed(self.world.now, conn, name)
             self._flush()
+        else:
+            self.network.close(conn, "dialled in an earlier life")
 
     def on_dial_failed(self, key: str, why: str) -> None:
-        if self.node is not None:
-            self.node.on_dial_failed(self.world.now, key, why)
+        life, _, name = key.partition("/")
+        if self.node is not None and life == str(self.life):
+            self.node.on_dial_failed(self.world.now, name, why)
             self._flush()
 
     def on_bytes(self, conn: int, data: bytes) -> None:

@@ -261,3 +261,20 @@ def test_management_has_no_queue_but_says_it_exists() -> None:
     assert described(server, "activemq.management").exists
     catalogue.create_address(server.broker, "x", True, False, False)
     assert not described(server, "x").exists
+
+
+def test_a_shared_subscription_nobody_listens_to_goes_with_its_clients() -> None:
+    server = Server()
+    first = server.login()
+    second = server.login()
+    for client in (first, second):
+        client.succeeds(shared("shared"))
+        client.succeeds(shared("shared"))
+    server.lost(first.conn)
+    second.consume("shared")
+    server.lost(second.conn)
+    assert not described(server, "shared").exists
+    third = server.login()
+    third.succeeds(shared("shared"))
+    server.lost(third.conn)
+    assert not described(server, "shared").exists

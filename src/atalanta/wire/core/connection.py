@@ -226,11 +226,8 @@ class CoreConnection(Connection):
         try:
             self._open_session(now, packet)
         except BrokerError as error:
-            self.login_failures += 1
-            if self.login_failures > LOGIN_FAILURES_MAX:
-                raise ProtocolError(
-                    f"{LOGIN_FAILURES_MAX} refused sessions on one connection"
-                ) from error
+            if error.code == SECURITY or error.code == CLUSTER_SECURITY:
+                self._login_failed()
             self.send_exception(1, error, -1, self.version)
 
     def _open_session(self, now: int, packet: CreateSession) -> None:
@@ -279,13 +276,16 @@ class CoreConnection(Connection):
         )
         self.send(ClusterConnectReply(self.cluster_peer), CLUSTER_CHANNEL)
         if not self.cluster_peer:
-            self.login_failures += 1
-            if self.login_failures > LOGIN_FAILURES_MAX:
-                raise ProtocolError(f"{LOGIN_FAILURES_MAX} refused logins on one connection")
+            self._login_failed()
             self.host.broker.trace.event("cluster_login_refused", {"remote": self.client.remote})
         elif not self.authenticated:
             self._authenticated()
             self._logged_in(now)
+
+    def _login_failed(self) -> None:
+        self.login_failures += 1
+        if self.login_failures > LOGIN_FAILURES_MAX:
+            raise ProtocolError(f"more than {LOGIN_FAILURES_MAX} refused logins")
 
     def _authenticated(self) -> None:
         self.authenticated = True

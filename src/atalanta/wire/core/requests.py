@@ -290,6 +290,8 @@ def _create_shared(
         return
     permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
     session.session.check(permission, spec.address)
+    if known.spec.transient:
+        session.session.client.use_transient(known)
     if (
         known.spec.address != spec.address
         or (known.spec.filter_text or "") != (spec.filter_text or "")
