@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import shutil
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -243,10 +240,3 @@ class Demo:
             archived=len(archive),
             kills=[recovery.text() for recovery in self.faults.recoveries],
         )
-
-
-def empty_folder(out: Path) -> None:
-    """Removes the results of the run before."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(out)
-    out.mkdir(parents=True)

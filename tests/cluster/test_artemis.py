@@ -7,8 +7,9 @@ from functools import cache
 import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.kernel.catalogue import create_queue
 from atalanta.kernel.message import Message
-from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
@@ -29,7 +30,7 @@ from atalanta.wire.core.packets_session import (
 )
 from atalanta.wire.core.packets_topology import ClusterTopologyV4, SubscribeTopologyV2
 from atalanta.wire.core.types import CLUSTER_CHANNEL, packet_name
-from tests.cluster.rig import RawPeer, Rig, cluster_of, count, waiting
+from tests.cluster.rig import RawPeer, Rig, cluster_of, count, node_of, waiting
 from tests.golden.frames import GoldenFrame, golden_frames
 
 CAPTURED_USER = "cuser"
@@ -130,6 +131,7 @@ class FakeArtemis(RawPeer):
         self.of_server = [frame for frame in frames if frame.sender == "server"]
         self.sent: list[Message] = []
         self.announced: list[NodeAnnounce] = []
+        self.refusing = False
 
     def replay(self, conn: int, kind: type[Packet], channel: int, most: int = 1_000) -> None:
         """Captured frames of one type on one channel."""
@@ -159,6 +161,8 @@ class FakeArtemis(RawPeer):
             self.replay(conn, QueueQueryResponseV3, channel)
         elif isinstance(packet, RequestProducerCredits):
             self.send(ProducerCredits(packet.credits, packet.address), channel, conn)
+        elif isinstance(packet, SendMessage) and self.refusing and channel == 10:
+            self.send(ExceptionResponse(110, "address is full", packet.correlation), channel, conn)
         elif isinstance(packet, SendMessage):
             self.send(NullResponse(packet.correlation), channel, conn)
             if packet.message.address == "activemq.management":
@@ -261,3 +265,28 @@ def test_a_message_goes_to_the_binding_id_that_the_real_node_told() -> None:
     assert bytes(sent.body) == b"across" and sent.properties.get("colour") == "red"
     rig.until(lambda: waiting(host, node_id) == 0)
     assert count(host, "orders") == 0
+
+
+def test_a_message_that_the_peer_refuses_is_kept_and_offered_again() -> None:
+    rig, host, fake, node_id = meet_artemis()
+    fake.refusing = True
+    cluster_of(host).peers[node_id].bindings.bindings[f"orders{node_id}"].add_consumer(None, None)
+    rig.client(host).publish("orders", b"across", ANYCAST)
+    rig.until(lambda: rig.events("forward_refused"))
+    rig.run(3)
+    assert waiting(host, node_id) == 1 and not fake.sent
+    fake.refusing = False
+    rig.until(lambda: waiting(host, node_id) == 0)
+    assert [bytes(message.body) for message in fake.sent] == [b"across"]
+
+
+def test_with_a_dead_letter_address_it_goes_there_instead() -> None:
+    rig, host, fake, node_id = meet_artemis()
+    broker = node_of(host).broker
+    broker.settings.add("#", {"dead_letter_address": "DLQ"})
+    create_queue(broker, rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
+    fake.refusing = True
+    cluster_of(host).peers[node_id].bindings.bindings[f"orders{node_id}"].add_consumer(None, None)
+    rig.client(host).publish("orders", b"across", ANYCAST)
+    rig.until(lambda: count(host, "DLQ") == 1)
+    assert waiting(host, node_id) == 0 and not fake.closed

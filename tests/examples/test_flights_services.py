@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import pytest
 from rich.console import Console
 
 from atalanta.client import ReceivedMessage
@@ -77,3 +78,17 @@ def test_the_table_shows_what_differs() -> None:
     assert "✗" in out.getvalue()
     assert "lost: 2013-01-01 UA1 EWR" in out.getvalue()
     assert "demo-out/report.json" in out.getvalue()
+
+
+def test_only_a_folder_of_the_demo_is_emptied(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.txt").write_text("…")
+    with pytest.raises(ValueError, match="choose another OUT"):
+        results.empty_folder(precious)
+    assert (precious / "thesis.txt").exists()
+    own = tmp_path / "demo-out"
+    results.empty_folder(own)
+    (own / "archive").mkdir()
+    results.empty_folder(own)
+    assert not (own / "archive").exists()

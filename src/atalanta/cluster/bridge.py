@@ -173,16 +173,19 @@ class Bridge(ClusterLink):
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 
     def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
+        """A message goes to the dead-letter address; without one it is kept, and offered again on a new link."""
         text = f"{packet.message} (code {packet.code})"
-        reference = (
-            self.unanswered.pop(packet.correlation, None) if channel == SEND_CHANNEL else None
-        )
+        reference = self.unanswered.get(packet.correlation) if channel == SEND_CHANNEL else None
         if reference is None:
             raise ProtocolError(f"the peer refused the bridge: {text}")
         self.cluster.told("forward_refused", self.record.node_id, text)
+        broker = self.cluster.broker
+        if broker.settings_of(reference.queue.spec.address).dead_letter_address is None:
+            raise ProtocolError(f"the peer refused message {reference.message.id}: {text}")
+        del self.unanswered[packet.correlation]
         self.consumer.unacknowledged.pop(reference.message.id, None)
         self._give_credit(reference)
-        dead_letter(self.cluster.broker, now, reference)
+        dead_letter(broker, now, reference)
 
     # -- messages out ---------------------------------------------------------------------------
     def take(self, reference: Reference) -> int:
