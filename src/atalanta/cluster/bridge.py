@@ -147,7 +147,6 @@ class Bridge(ClusterLink):
         request.properties.put("_AMQ_ResourceName", "broker")
         request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
-        self.record.connected(now)
         self.endpoint.attach(self.cluster.broker, self.consumer, WINDOW_BYTES)
 
     # -- frames in ------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from atalanta.cluster.redistribution import Redistribution
 from atalanta.cluster.subscribers import Subscribers
 from atalanta.cluster.topology import Member, Topology
 from atalanta.kernel import catalogue
-from atalanta.kernel.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT, RemoteBinding
+from atalanta.kernel.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
 from atalanta.wire.base import Connection
 from atalanta.wire.core.packets_topology import ClusterTopology
@@ -282,13 +282,6 @@ class Cluster:
                 return node_id
         return None
 
-    def binding_of(self, cluster_name: str) -> RemoteBinding | None:
-        for record in self.peers.values():
-            found = record.bindings.bindings.get(cluster_name)
-            if found is not None:
-                return found
-        return None
-
     # -- connections ----------------------------------------------------------------------------
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.stopping:
@@ -318,7 +311,6 @@ class Cluster:
             if record is None:
                 return
             record.dialing = False
-            record.attempts += 1
         self._retry(now, key)
 
     def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:

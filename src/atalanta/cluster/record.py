@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PeerRecord:
-    """One per member with a primary connector; `attempts` counts failed dials since the last success."""
+    """One per member with a primary connector."""
 
     def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
         self.node_id = node_id
@@ -23,15 +23,9 @@ class PeerRecord:
         self.bridge: Bridge | None = None
         self.dialing: bool = False
         self.member: Member | None = None
-        self.attempts: int = 0
-        self.ever_connected: bool = False
         self.forwarded: int = 0
         self.confirmed: int = 0
 
     def linked(self) -> bool:
         """Does the peer talk to us? Then it is there, whatever others say."""
         return self.bridge is not None and self.bridge.ready
-
-    def connected(self, now: int) -> None:
-        self.attempts = 0
-        self.ever_connected = True

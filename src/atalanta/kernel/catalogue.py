@@ -23,6 +23,7 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.consumer import Consumer
 
 
 def parse_filter(text: str | None) -> Filter | None:
@@ -181,11 +182,8 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
                 delete_address(broker, address.name)
 
 
-def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: object) -> None:
+def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: Consumer) -> None:
     """Take a consumer out of its queue, tell observers, and delete a transient queue with its last consumer."""
-    from atalanta.kernel.consumer import Consumer
-
-    assert isinstance(consumer, Consumer)
     queue.remove_consumer(consumer)
     queue.consumer_left_at = now
     if not consumer.browse_only:

@@ -101,7 +101,6 @@ class CoreConnection(Connection):
         self.authenticated: bool = False
         self.cluster_peer: bool = False
         self.subscribed: bool = False
-        self.subscribed_as_cluster: bool = False
         self.sessions: dict[int, CoreSession] = {}
         self.last_seen: int = now
         self.opened: int = now
@@ -219,7 +218,6 @@ class CoreConnection(Connection):
         if version > 0 and self.version == 0:
             self.version = min(version, SERVER_VERSION)
         self.subscribed = True
-        self.subscribed_as_cluster = is_cluster
         self.host.cluster.subscribe(now, self, is_cluster)
 
     def _create_session(self, now: int, packet: CreateSession) -> None:
