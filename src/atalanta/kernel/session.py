@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from atalanta.kernel import catalogue, records
+from atalanta.kernel.auto_creation import prepare_address
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -17,18 +18,16 @@ from atalanta.kernel.errors import (
     ILLEGAL_STATE,
     MAX_CONSUMERS,
     SECURITY,
-    UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
 from atalanta.kernel.moves import dead_letter, expire, purge
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import DELIVERING, DONE, Reference
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
 
 if TYPE_CHECKING:
-    from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.client import Client
     from atalanta.kernel.endpoint import Endpoint
@@ -92,7 +91,7 @@ class Session:
             or (routing_type >= 0 and not address.supports(routing_type))
         ):
             try:
-                self._prepare_address(now, message)
+                prepare_address(self, now, message)
             except BrokerError as error:
                 if not self.auto_commit_sends:
                     self.transaction.rollback_only = error
@@ -102,78 +101,6 @@ class Session:
         else:
             self._send_in_transaction(now, message)
             self.endpoint.done(token)
-
-    def _prepare_address(self, now: int, message: Message) -> None:
-        """Permission once, and whatever the message needs to arrive: ServerSessionImpl.checkAutoCreate.
-
-        An address without any local queue gets its anycast queue with the message, however often it was deleted.
-        """
-        name, queue_name = split_fqqn(message.address)
-        if self.rules_version != self.broker.security.version:
-            self.rules_version = self.broker.security.version
-            self.may_send.clear()
-        if message.address not in self.may_send:
-            self.check("send", name)
-            if len(self.may_send) > 1_000:
-                self.may_send.clear()
-            self.may_send[message.address] = True
-        if self.identity.cluster and message.has_property(ROUTE_TO):
-            return  # goes to the queues it names, if they are still there
-        routing_type = message.routing_type
-        known = self.broker.queues.get(queue_name) if queue_name else None
-        if known is not None and known.spec.address == name:
-            # Artemis routes such a message nowhere and says nothing (LocalQueueBinding.isMatchRoutingType).
-            if routing_type >= 0 and known.spec.routing_type != routing_type:
-                raise BrokerError(
-                    UNEXPECTED_ROUTING_TYPE, f"queue {message.address} has the other routing type"
-                )
-            return
-        address = self._address_for(name, routing_type)
-        if routing_type < 0 and address.auto_created and address.local_count == 0:
-            routing_type = ANYCAST if address.anycast else MULTICAST
-        if address.internal or self.identity.cluster:
-            return
-        if queue_name or (routing_type == ANYCAST and address.anycast_count == 0):
-            self._queue_for(now, address, queue_name, routing_type)
-
-    def _address_for(self, name: str, routing_type: int) -> Address:
-        """The address, created or given the routing type if that is allowed; -1 means the default one."""
-        broker = self.broker
-        address = broker.addresses.get(name)
-        settings = broker.settings_of(name)
-        if address is not None and (routing_type < 0 or address.supports(routing_type)):
-            return address
-        if not settings.auto_create_addresses:
-            if address is not None:
-                catalogue.check_routing_type(address, routing_type)
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
-        self.check("createAddress", name)
-        kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
-        return catalogue.ensure_address(broker, name, kind, True, True)
-
-    def _queue_for(self, now: int, address: Address, queue_name: str, routing_type: int) -> None:
-        """An address without an anycast queue gets one with the message, however often it was deleted."""
-        broker = self.broker
-        name = queue_name or address.name
-        known = broker.queues.get(name)
-        group = address.groups.get(address.name)
-        if not queue_name and group is not None and group.remotes:
-            return  # queues of other nodes take it
-        if known is not None:
-            raise BrokerError(
-                UNEXPECTED_ROUTING_TYPE,
-                f"queue {name} cannot take the message: it is a queue of {known.spec.address} or not anycast",
-            )
-        settings = broker.settings_of(address.name)
-        if not settings.auto_create_queues:
-            raise BrokerError(
-                ADDRESS_DOES_NOT_EXIST, f"address {address.name} has no queue to take the message"
-            )
-        kind = routing_type if routing_type >= 0 else settings.default_queue_routing_type
-        spec = QueueSpec(name, address.name, kind)
-        spec.auto_created = True
-        spec.take_defaults(settings)
-        self.create_queue(now, spec)
 
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
