@@ -151,6 +151,18 @@ class Node:
         if connection is not None and self.failed is None:
             connection.closed(now, why)
 
+    def on_blocked(self, now: int, conn: int) -> None:
+        """The peer takes what is written too slowly: deliveries to it wait."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None:
+            connection.on_blocked(now, True)
+
+    def on_unblocked(self, now: int, conn: int) -> None:
+        """The peer has taken (almost) all that was written."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None:
+            connection.on_blocked(now, False)
+
     def _close(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
         if connection is not None:

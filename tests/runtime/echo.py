@@ -80,6 +80,14 @@ class EchoNode:
         self._note(now, "closed", conn, why)
         self.open.remove(conn)
 
+    def on_blocked(self, now: int, conn: int) -> None:
+        """Noted."""
+        self._note(now, "blocked", conn)
+
+    def on_unblocked(self, now: int, conn: int) -> None:
+        """Noted."""
+        self._note(now, "unblocked", conn)
+
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """Noted."""
         self._note(now, "dialed", conn, key)

@@ -83,7 +83,12 @@ def test_graceful_stop_says_goodbye_to_every_peer(plain: bool) -> None:
 
 @both_loops
 def test_a_peer_that_does_not_read_is_not_read_from(plain: bool) -> None:
-    limits = Limits(write_high_bytes=64 * 1024, write_low_bytes=16 * 1024, close_linger_s=0.2)
+    limits = Limits(
+        write_high_bytes=64 * 1024,
+        write_low_bytes=16 * 1024,
+        read_stop_bytes=256 * 1024,
+        close_linger_s=0.2,
+    )
     chunk = bytes(64 * 1024)
 
     async def use(running: Running) -> None:
@@ -99,14 +104,39 @@ def test_a_peer_that_does_not_read_is_not_read_from(plain: bool) -> None:
                         await writer.drain()
         taken = running.node.bytes_taken
         assert taken < sent
+        assert running.node.words("blocked") == [("blocked", 1)]
+        assert running.node.words("unblocked") == []
         # It reads again: everything flows again, to the last byte.
         read = 0
         while read < sent:
             read += len(await reader.read(1 << 20))
         assert read == sent
+        await running.until(lambda: running.node.words("unblocked"))
         writer.close()
 
     # asyncio's stream reader would take bytes in the background up to its limit; that is fine.
+    run(with_echo(use, limits), plain)
+
+
+@both_loops
+def test_a_peer_that_reads_slowly_is_still_read_from(plain: bool) -> None:
+    """Its acknowledgements may be what lets its reader go on."""
+    limits = Limits(write_high_bytes=64 * 1024, write_low_bytes=16 * 1024, close_linger_s=0.2)
+
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        running.shell.connections.write(1, bytes(6 << 20))
+        running.shell.connections.write_out()
+        await running.until(lambda: running.node.words("blocked"))
+        writer.write(b"ack")
+        await running.until(lambda: running.node.bytes_taken == 4)
+        assert running.node.words("unblocked") == []
+        assert len(await reader.readexactly((6 << 20) + 3)) == (6 << 20) + 3
+        await running.until(lambda: running.node.words("unblocked"))
+        writer.close()
+
     run(with_echo(use, limits), plain)
 
 

@@ -398,13 +398,17 @@ class Broker:
             for queue in work:
                 queue.dirty = False
                 self.dispatch(now, queue)
-        if self.dirty and not self.flush_timer:
-            self.flush_timer = True
-            self.timers.set(FLUSH_TIMER, now)
+        self.wake(now)
         if self.memory.waiting or self.memory.peers_waiting:
             self.memory.grant_waiting()
         if self.unattended:
             self._tell_unattended(now)
+
+    def wake(self, now: int) -> None:
+        """Another turn at once, if a queue became dirty after this one's `flush`."""
+        if self.dirty and not self.flush_timer:
+            self.flush_timer = True
+            self.timers.set(FLUSH_TIMER, now)
 
     def _tell_unattended(self, now: int) -> None:
         found = self.unattended
@@ -422,7 +426,9 @@ class Broker:
             forced = queue.forced
             queue.forced = []
             for consumer, sequence in forced:
-                if not consumer.closed:
+                if consumer.blocked and not consumer.closed:
+                    queue.forced.append((consumer, sequence))
+                elif not consumer.closed:
                     consumer.endpoint.forced(consumer, sequence)
         if queue.found_expired:
             self._expire_found(now, queue)

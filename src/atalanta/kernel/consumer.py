@@ -33,7 +33,8 @@ class Consumer:
         self.selector = selector
         self.browse_only = browse_only
         self.priority = priority
-        self.started: bool = False
+        self.started: bool = False  # and not blocked: the one flag that `ready` looks at
+        self.blocked: bool = False  # the connection takes no more for the moment
         self.closed: bool = False
         self.unlimited: bool = False
         self.credits: int = 0

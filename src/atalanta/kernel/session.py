@@ -68,6 +68,7 @@ class Session:
         self.rules_version: int = broker.security.version
         self.metadata: dict[str, str] = {}
         self.started: bool = False
+        self.blocked: bool = False
         self.closed: bool = False
 
     def check(self, permission: str, address: str) -> None:
@@ -148,7 +149,8 @@ class Session:
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
         consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
-        consumer.started = self.started
+        consumer.started = self.started and not self.blocked
+        consumer.blocked = self.blocked
         consumer.pre_acknowledge = self.pre_acknowledge
         self.consumers[consumer_id] = consumer
         queue.add_consumer(consumer)
@@ -187,8 +189,18 @@ class Session:
 
     def _set_started(self, started: bool) -> None:
         self.started = started
+        self._show_started()
+
+    def set_blocked(self, blocked: bool) -> None:
+        """The way to the client is full (or free again): what its consumers would get stays in the queues."""
+        self.blocked = blocked
+        self._show_started()
+
+    def _show_started(self) -> None:
+        started = self.started and not self.blocked
         for consumer in self.consumers.values():
             consumer.started = started
+            consumer.blocked = self.blocked
             if started:
                 self.broker.mark_dirty(consumer.queue)
 

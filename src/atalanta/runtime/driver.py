@@ -123,6 +123,14 @@ class Driver:
         """on_closed"""
         self._call("on_closed", conn, why)
 
+    def blocked(self, conn: int) -> None:
+        """on_blocked"""
+        self._call("on_blocked", conn)
+
+    def unblocked(self, conn: int) -> None:
+        """on_unblocked"""
+        self._call("on_unblocked", conn)
+
     def dialed(self, conn: int, key: str) -> None:
         """on_dialed"""
         self._call("on_dialed", conn, key)

@@ -25,6 +25,12 @@ class NodeInputs(Protocol):
     def on_closed(self, now: int, conn: int, why: str) -> None:
         """The connection is gone; exactly once a connection, also after `Wire.close`."""
 
+    def on_blocked(self, now: int, conn: int) -> None:
+        """The peer does not take what was written: nothing that can wait should be written."""
+
+    def on_unblocked(self, now: int, conn: int) -> None:
+        """The peer has taken what had piled up."""
+
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """`Links.dial` of that key succeeded: `conn` is open."""
 

@@ -12,13 +12,15 @@ class Limits:
 
     # One read takes at most this much; one buffer serves all connections. 256 KiB measured best.
     read_bytes: int = 256 * 1024
-    # Above the high mark a connection is no longer read from, until it falls below the low mark:
-    # who does not take the answers may not send further requests.
+    # Above the high mark nothing is delivered to a connection any more, until it falls below the
+    # low mark. It is still read from: its acknowledgements may be what lets its reader go on.
     write_high_bytes: int = 1024 * 1024
     write_low_bytes: int = 256 * 1024
+    # This much can only be answers to requests: who does not take them may not send further ones.
+    read_stop_bytes: int = 8 * 1024 * 1024
     # More than this unsent on one connection means that flow control has failed: it is closed. Above
-    # global-max-size, all of which a consumer without a window may legally ask for at once.
-    write_max_bytes: int = 1024 * 1024 * 1024
+    # the largest message.
+    write_max_bytes: int = 256 * 1024 * 1024
     # Connections of all acceptors together; the operating system's limit on files may be lower.
     connections_max: int = 10_000
     # Files of the process that are no connections: journal segments, logs, acceptors, the loop.

@@ -95,6 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._read_buffer = connections.read_buffer
         self._transport: asyncio.Transport
         self._linger: asyncio.TimerHandle | None = None
+        self._reading = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The number is given here, so that a refused one never had one."""
@@ -119,14 +120,17 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
-        """The peer takes our bytes too slowly: what it sends stays in its own buffers meanwhile."""
-        if not self._transport.is_closing():
-            self._transport.pause_reading()
+        """The peer takes our bytes too slowly: the node should deliver nothing more to it."""
+        if not self.closing:
+            self._driver.blocked(self.number)
 
     def resume_writing(self) -> None:
-        """Reads again."""
-        if not self._transport.is_closing():
+        """What had piled up is gone."""
+        if not self._reading and not self._transport.is_closing():
+            self._reading = True
             self._transport.resume_reading()
+        if not self.closing:
+            self._driver.unblocked(self.number)
 
     def write_out(self) -> None:
         """One write for all of a turn; then the close, if one was asked for."""
@@ -137,15 +141,25 @@ class Connection(asyncio.BufferedProtocol):
                 transport.write(unsent[0])
             else:
                 transport.writelines(unsent)
-            if transport.get_write_buffer_size() > self._connections.limits.write_max_bytes:
-                self.closing = self.closing or "the peer does not read: write limit reached"
-                self.abort()
+            self._limit(transport.get_write_buffer_size())
         self.unsent = []
         if self.closing and not transport.is_closing():
             transport.close()
             if transport.get_write_buffer_size():
                 linger_s = self._connections.limits.close_linger_s
                 self._linger = self._connections.loop.call_later(linger_s, self.abort)
+
+    def _limit(self, unsent_bytes: int) -> None:
+        """What to do about a peer that takes too little: read no more of it, then cut it off."""
+        limits = self._connections.limits
+        if unsent_bytes <= limits.read_stop_bytes:
+            return
+        if unsent_bytes > limits.write_max_bytes:
+            self.closing = self.closing or "the peer does not read: write limit reached"
+            self.abort()
+        elif self._reading and not self._transport.is_closing():
+            self._reading = False
+            self._transport.pause_reading()
 
     def abort(self) -> None:
         """Ends it now, whatever is unsent."""

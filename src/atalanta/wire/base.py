@@ -25,6 +25,10 @@ class Connection:
         """The transport is gone; everything that lived on it must go or be given back."""
         raise NotImplementedError
 
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        """The peer takes our bytes too slowly (or well again): what can wait should."""
+        return None
+
     def check_alive(self, now: int) -> bool:
         """False when the peer was silent for longer than allowed: the node closes the connection."""
         return True

@@ -94,6 +94,8 @@ class CoreConnection(Connection):
         self.client = Client(conn, remote)
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
+        self.blocked: bool = False  # by the shell: the peer does not take what was written
+        self.full: bool = False  # this turn has delivered its share
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
         self.first_bytes: bytes = b""
         self.greeted: bool = False
@@ -262,6 +264,7 @@ class CoreConnection(Connection):
             packet.auto_commit_sends, packet.auto_commit_acks, packet.pre_acknowledge,
         )  # fmt: skip
         session.kernel = kernel
+        kernel.set_blocked(self.blocked or self.full)
         self.client.sessions[packet.name] = kernel
         self.sessions[channel] = session
         self.send(CreateSessionResponse(SERVER_VERSION), 1)
@@ -364,6 +367,29 @@ class CoreConnection(Connection):
             data = self.out.getvalue()
             self.out.truncate(0)
             self.host.wire.write(self.conn, data)
+        if self.full:
+            self.full = False
+            if not self.blocked:
+                self._hold(False)
+                self.host.broker.wake(now)
+
+    # -- a peer that reads slowly ---------------------------------------------------------------
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        """Deliveries stop until the peer has taken what was written; what it sends is still taken up."""
+        self.blocked = blocked
+        if not self.full:
+            self._hold(blocked)
+
+    def delivered_enough(self) -> None:
+        """No more deliveries in this turn."""
+        if not self.full:
+            self.full = True
+            if not self.blocked:
+                self._hold(True)
+
+    def _hold(self, hold: bool) -> None:
+        for session in self.sessions.values():
+            session.session.set_blocked(hold)
 
     # -- life -----------------------------------------------------------------------------------
     def remove_session(self, channel: int) -> None:

@@ -33,6 +33,8 @@ NO_CORRELATION: Final = -1
 # A token that wants no answer: the client did not ask for one.
 SILENT: Final = -(1 << 62)
 FRAME_HEADER_BYTES: Final = 13
+# Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
+DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
@@ -171,6 +173,8 @@ class CoreSession(Endpoint):
         write_i64_be(out, consumer.id)
         count: i32 = 1 if consumer.browse_only else reference.delivery_count
         write_i32_be(out, count)
+        if len(out) > DELIVERED_BYTES_MAX:
+            connection.delivered_enough()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_HEADER_BYTES
@@ -182,6 +186,8 @@ class CoreSession(Endpoint):
         ):
             self.connection.send_frame(packet_type, self.channel, body)
             cost += len(body) + FRAME_HEADER_BYTES
+        if len(self.connection.out) > DELIVERED_BYTES_MAX:
+            self.connection.delivered_enough()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return cost
