@@ -153,6 +153,7 @@ def ports(shell: Shell, disk: Disk) -> Ports:
         links=shell.links,
         ids=shell.ids,
         trace=shell.trace,
+        passwords=shell.passwords,
     )
 
 

@@ -18,7 +18,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.management import Management
 from atalanta.kernel.notifications import Notifications
-from atalanta.kernel.ports import Disk, Ids, Links, Timers, Trace, Wire
+from atalanta.kernel.ports import Disk, Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.recovery import Recovery
 from atalanta.kernel.security import Security
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -57,6 +57,7 @@ class Ports:
     links: Links
     ids: Ids
     trace: Trace
+    passwords: Passwords = field(default_factory=Passwords)
 
 
 class Node:
@@ -83,7 +84,7 @@ class Node:
         self.journal.keeper = Keeper(self.broker)
         self.notifications = Notifications(self.broker)
         self.management = Management(self.broker, self.notifications, VERSION)
-        self.host = CoreHost(self.broker, self.management, ports.wire)
+        self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.cluster: Cluster | None = None
         if config.cluster is not None:
             self.cluster = Cluster(
@@ -186,6 +187,20 @@ class Node:
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         if self.cluster is not None and self.failed is None:
             self.cluster.on_datagram(now, group, data)
+
+    def on_verified(self, now: int, token: int, ok: bool) -> None:
+        """From the Passwords port: all who logged in with these credentials get their answer."""
+        if self.failed is not None:
+            return
+        verdict = self.host.logins.finished(now, token, ok)
+        for waiter in verdict.waiters:
+            try:
+                waiter.login_done(now, verdict.identity)
+            except ProtocolError as error:
+                self.ports.trace.event(
+                    "protocol_error", {"connection": waiter.conn, "why": str(error)}
+                )
+                self._close(now, waiter.conn, str(error))
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:

@@ -109,3 +109,31 @@ def test_hashes() -> None:
     assert not StoredPassword(stored).verify("Secret")
     assert StoredPassword("plain").verify("plain")
     assert not StoredPassword("").verify("x")
+
+
+def test_replaced_users_count_for_those_who_are_logged_in() -> None:
+    def made(**users: tuple[str, str]) -> Security:
+        security = Security()
+        for name, (password, role) in users.items():
+            security.add_user(name, password, [role])
+        security.add_rule("#", {"send": ["r"], "consume": ["s"]})
+        return security
+
+    security = made(anna=("pw", "r"), bert=("pw", "r"), carl=("pw", "r"))
+    anna, bert, carl = (security.authenticate(name, "pw") for name in ("anna", "bert", "carl"))
+    assert anna is not None and bert is not None and carl is not None
+    assert security.allowed(anna, "send", "a")
+    security.replace(made(anna=("pw", "s"), bert=("other", "r")))
+    assert not security.allowed(anna, "send", "a") and security.allowed(anna, "consume", "a")
+    assert not security.allowed(bert, "send", "a"), "the password is another one"
+    assert not security.allowed(carl, "send", "a"), "no user any more"
+    assert security.authenticate("anna", "pw") is anna
+    assert security.authenticate("bert", "other") is not bert
+    security.replace(made(anna=("pw", "r")))
+    assert security.allowed(anna, "send", "a")
+
+
+def test_one_users_sessions_share_an_identity() -> None:
+    security = Security()
+    security.add_user("anna", "pw", ["r"])
+    assert security.authenticate("anna", "pw") is security.authenticate("anna", "pw")

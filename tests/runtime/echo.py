@@ -113,6 +113,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "disk_failed", why)
 
+    def on_verified(self, now: int, token: int, ok: bool) -> None:
+        """Noted."""
+        self._note(now, "verified", token, ok)
+
     def flush(self, now: int) -> None:
         """Counted."""
         self.flushes += 1

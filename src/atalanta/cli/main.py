@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from atalanta.cli import user
 from atalanta.cli.version import version_lines
 
 application = typer.Typer(
@@ -16,6 +17,7 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+application.add_typer(user.application, name="user")
 
 
 @application.command()

@@ -14,9 +14,12 @@ BLANKS: Final = " \t\f"
 
 @dataclass(frozen=True)
 class Entry:
+    """`line` is its first one, counted from 1; `lines` how many it takes."""
+
     key: str
     value: str
     line: int
+    lines: int = 1
 
 
 class PropertiesError(ValueError):
@@ -44,8 +47,19 @@ def parse_properties(text: str) -> list[Entry]:
                 break
             line += lines[at].lstrip(BLANKS)
             at += 1
-        entries.append(_entry(line, number))
+        entries.append(_entry(line, number, at + 1 - number))
     return entries
+
+
+def property_line(key: str, value: str) -> str:
+    """The line that `parse_properties`, and Java, read as this entry; pure ASCII."""
+    escaped = _escape(value)
+    if escaped[:1] == " ":
+        escaped = "\\" + escaped
+    name = _escape(key)
+    for mark in " =:#!":
+        name = name.replace(mark, "\\" + mark)
+    return f"{name} = {escaped}"
 
 
 def substitute(text: str, values: Mapping[str, str]) -> str:
@@ -74,7 +88,7 @@ def _continues(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _entry(line: str, number: int) -> Entry:
+def _entry(line: str, number: int, lines: int) -> Entry:
     end = 0
     while end < len(line):
         if line[end] == "\\":
@@ -86,7 +100,21 @@ def _entry(line: str, number: int) -> Entry:
     rest = line[end:].lstrip(BLANKS)
     if rest and rest[0] in "=:":
         rest = rest[1:].lstrip(BLANKS)
-    return Entry(_unescape(line[:end], number), _unescape(rest, number), number)
+    return Entry(_unescape(line[:end], number), _unescape(rest, number), number, lines)
+
+
+def _escape(text: str) -> str:
+    """Backslashes doubled, line ends and whatever is not ASCII as escapes."""
+    parts: list[str] = []
+    for character in text:
+        if character == "\\":
+            parts.append("\\\\")
+        elif " " <= character <= "~":
+            parts.append(character)
+        else:
+            data = character.encode("utf-16-be", "surrogatepass")
+            parts += [f"\\u{data[at]:02x}{data[at + 1]:02x}" for at in range(0, len(data), 2)]
+    return "".join(parts)
 
 
 def _unescape(text: str, line: int) -> str:

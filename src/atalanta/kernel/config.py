@@ -180,15 +180,24 @@ class BrokerConfig:
     security_invalidation_interval_ms: int = option(
         10_000,
         "security-invalidation-interval",
-        "permissions are looked up at once here",
+        "a hashed password that was right is believed this long without hashing again, 0 not at "
+        "all; changed permissions count at once",
         unit="ms",
-        supported=False,
+        minimum=0,
     )
     authentication_cache_size: int = option(
-        1000, "authentication-cache-size", "nothing is cached here", unit="count", supported=False
+        1000,
+        "authentication-cache-size",
+        "credentials believed that way at once, 0 none",
+        unit="count",
+        minimum=0,
     )
     authorization_cache_size: int = option(
-        1000, "authorization-cache-size", "nothing is cached here", unit="count", supported=False
+        1000,
+        "authorization-cache-size",
+        "answers are remembered for each user until the rules change",
+        unit="count",
+        supported=False,
     )
     cluster_user: str = option(
         DEFAULT_CLUSTER_USER, "cluster-user", "by which nodes of a cluster know each other"

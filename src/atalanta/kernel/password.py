@@ -45,6 +45,20 @@ class StoredPassword:
         if not 1 <= len(self.hash) <= HASH_BYTES_MAX:
             raise ValueError(f"a password's hash has 1 to {HASH_BYTES_MAX} bytes")
 
+    @property
+    def slow(self) -> bool:
+        """Whether `verify` takes about a millisecond for each 1,000 iterations: not in the loop, then."""
+        return self.iterations > 0
+
+    def same(self, other: StoredPassword) -> bool:
+        """Whether both were read from the same text (two salts of one password differ)."""
+        return (
+            self.iterations == other.iterations
+            and self.salt == other.salt
+            and self.hash == other.hash
+            and self.plain == other.plain
+        )
+
     def verify(self, password: str) -> bool:
         given = password.encode("utf-8", "surrogatepass")
         if self.iterations == 0:

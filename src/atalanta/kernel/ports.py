@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.password import StoredPassword
+
 
 def _missing(port: object, method: str) -> NotImplementedError:
     return NotImplementedError(f"{type(port).__name__} does not implement {method}")
@@ -88,6 +90,15 @@ class Ids:
     def secret(self, size: int) -> bytes:
         """`size` bytes nobody can guess."""
         raise _missing(self, "Ids.secret")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Passwords:
+    """The slow part of a login: a password against a stored hash, off the node's own thread."""
+
+    def verify(self, token: int, stored: StoredPassword, password: str) -> None:
+        """`node.on_verified(now, token, ok)` follows, once a token, never from within this call."""
+        raise _missing(self, "Passwords.verify")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -48,9 +48,10 @@ OLD_PERMISSIONS: Final = {
 DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
 ANSWERS_MAX: Final = 10_000  # remembered answers of one identity and permission
-# What an unknown user's password is compared with, so that the answer takes as long as a known
-# one's.
+# What an unknown user's password is compared with where passwords are hashed, so that the answer
+# takes as long as a known one's.
 NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
+NOBODY_PLAIN: Final = StoredPassword("")
 
 
 @dataclass
@@ -62,7 +63,10 @@ class SecurityRule:
 
 
 class Identity:
-    """An authenticated user; `cluster` for the one that nodes use among themselves."""
+    """An authenticated user; `cluster` for the one that nodes use among themselves.
+
+    All sessions of a user share one, so that a change of the user's roles reaches all of them.
+    """
 
     def __init__(self, user: str, roles: Sequence[str], cluster: bool) -> None:
         self.user = user
@@ -77,6 +81,7 @@ class User:
         self.name = name
         self.password = password
         self.roles = roles
+        self.identity: Identity = Identity(name, roles, False)
 
 
 class Security:
@@ -96,13 +101,36 @@ class Security:
             wildcard if wildcard is not None else WildcardConfiguration()
         )
         self.users: dict[str, User] = {}
+        self.peer: Identity = Identity(cluster_user, (), True)
+        self.slow: bool = False  # whether a password of some user is hashed
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """ValueError if `password` begins like a hash but is none."""
-        self.users[name] = User(name, StoredPassword(password), tuple(roles))
+        user = User(name, StoredPassword(password), tuple(roles))
+        self.users[name] = user
+        self.slow = self.slow or user.password.slow
+        self.version += 1
+
+    def replace(self, fresh: Security) -> None:
+        """Users and rules of `fresh`, from now on, also for those who are logged in.
+
+        Who is no user any more, or has another password now, keeps the sessions but may do nothing
+        (as in Artemis, where such a session fails to authenticate again).
+        """
+        for name, user in self.users.items():
+            known = fresh.users.get(name)
+            if known is not None and known.password.same(user.password):
+                user.identity.roles = known.roles
+                known.identity = user.identity
+            else:
+                user.identity.roles = ()
+        self.users = fresh.users
+        self.exact = fresh.exact
+        self.wild = fresh.wild
+        self.slow = fresh.slow
         self.version += 1
 
     def add_rule(
@@ -126,24 +154,43 @@ class Security:
         self.wild.append((WildcardMatch(match, self.wildcard), rule))
         self.wild.sort(key=_order)
 
-    def authenticate(self, user: str | None, password: str | None) -> Identity | None:
-        """The identity behind the credentials; None if they are wrong or missing."""
+    def quick_answer(self, user: str | None, password: str | None) -> Identity | None:
+        """The identity where no stored password is needed; None: ask `stored_password`, or refuse."""
         if user is not None and user == self.cluster_user:
             if password is not None and _same(password, self.cluster_password):
-                return Identity(user, (), True)
+                return self.peer
             if self.enabled:
                 return None
         if not self.enabled:
             return Identity(user if user is not None else "", (), False)
-        if user is None or password is None:
-            return None
+        return None
+
+    def stored_password(self, user: str) -> StoredPassword:
+        """What the password of `user` must agree with; for unknown users one that costs as much to compare."""
         known = self.users.get(user)
-        if known is None:
-            NOBODY.verify(password)
+        if known is not None:
+            return known.password
+        return NOBODY if self.slow else NOBODY_PLAIN
+
+    def verified(self, user: str, stored: StoredPassword, ok: bool) -> Identity | None:
+        """The identity after a comparison with `stored`; None if it failed or was of an older password."""
+        known = self.users.get(user)
+        if not ok or known is None or not known.password.same(stored):
             return None
-        if not known.password.verify(password):
+        return known.identity
+
+    def authenticate(self, user: str | None, password: str | None) -> Identity | None:
+        """The identity behind the credentials, None if they are wrong or missing; hashes at once.
+
+        The node itself asks `kernel.logins`, which has the hash computed elsewhere.
+        """
+        identity = self.quick_answer(user, password)
+        if identity is not None:
+            return identity
+        if user is None or password is None or user == self.cluster_user:
             return None
-        return Identity(user, known.roles, False)
+        stored = self.stored_password(user)
+        return self.verified(user, stored, stored.verify(password))
 
     def authenticate_cluster(self, user: str, password: str) -> bool:
         """Whether a node that wants to join knows the cluster's credentials (also with security

@@ -154,3 +154,7 @@ class Driver:
     def disk_failed(self, why: str) -> None:
         """on_disk_failed"""
         self._call("on_disk_failed", why)
+
+    def verified(self, token: int, ok: bool) -> None:
+        """on_verified"""
+        self._call("on_verified", token, ok)

@@ -49,6 +49,9 @@ class NodeInputs(Protocol):
     def on_disk_failed(self, now: int, why: str) -> None:
         """Writing or syncing failed; the disk takes no further commits."""
 
+    def on_verified(self, now: int, token: int, ok: bool) -> None:
+        """`Passwords.verify` of that token has its result."""
+
     def flush(self, now: int) -> None:
         """Once after each batch of inputs of a loop turn."""
 

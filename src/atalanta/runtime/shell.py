@@ -20,6 +20,7 @@ from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
 from atalanta.runtime.loop import settle_collector
+from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.signals import StopSignals
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.timers import LoopTimers
@@ -59,6 +60,7 @@ class Shell:
         self.connections = Connections(loop, self.driver, self.limits)
         self.timers = LoopTimers(loop, self.clock, self.driver.timer)
         self.links = LoopLinks(self.connections, self.trace)
+        self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
@@ -172,5 +174,6 @@ class Shell:
         self.links.close()
         self.timers.clear()
         self.connections.abort_all()
+        self.passwords.close()
         if self._disk is not None:
             self._disk.close()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.logins import LoginWaiter
+
 
 class ProtocolError(Exception):
     """The peer broke the protocol: its connection is closed with this text, and nothing else happens."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Connection:
+class Connection(LoginWaiter):
     """One transport connection, accepted or dialled. Bytes in through `feed`, bytes out through the Wire port."""
 
     def feed(self, now: int, data: bytes) -> None:

@@ -10,7 +10,8 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.management import Management
 from atalanta.kernel.message import Message, text_body
 from atalanta.kernel.notifications import Notifications
-from atalanta.kernel.ports import Wire
+from atalanta.kernel.password import StoredPassword
+from atalanta.kernel.ports import Passwords, Wire
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.security import PERMISSIONS, Security
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -49,6 +50,16 @@ class RecordingWire(Wire):
         self.closed[conn] = why
 
 
+class PatientPasswords(Passwords):
+    """Comparisons that are answered when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[int, StoredPassword, str]] = []
+
+    def verify(self, token: int, stored: StoredPassword, password: str) -> None:
+        self.waiting.append((token, stored, password))
+
+
 class Server(Bench):
     """One broker with CORE connections, driven as node.py does it.
 
@@ -76,7 +87,9 @@ class Server(Bench):
     def _host(self) -> None:
         notifications = Notifications(self.broker)
         self.broker.observers.append(notifications)
-        self.host = CoreHost(self.broker, Management(self.broker, notifications, "test"), self.wire)
+        self.passwords = PatientPasswords()
+        management = Management(self.broker, notifications, "test")
+        self.host = CoreHost(self.broker, management, self.wire, self.passwords)
 
     def _broker(self) -> Broker:
         return Broker(
@@ -119,6 +132,19 @@ class Server(Bench):
             connection.feed(self.now, data)
         except (ProtocolError, DecodeError) as error:
             self.close(conn, str(error))
+
+    def verify(self, count: int = -1) -> None:
+        """Works off the first `count` comparisons of passwords, or all, as node.py does."""
+        waiting = self.passwords.waiting
+        for _ in range(len(waiting) if count < 0 else count):
+            token, stored, password = waiting.pop(0)
+            verdict = self.host.logins.finished(self.now, token, stored.verify(password))
+            for waiter in verdict.waiters:
+                try:
+                    waiter.login_done(self.now, verdict.identity)
+                except ProtocolError as error:
+                    self.close(waiter.conn, str(error))
+        self.turn()
 
     def close(self, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)

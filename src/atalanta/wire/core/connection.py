@@ -20,6 +20,7 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
+from atalanta.kernel.security import Identity
 from atalanta.kernel.session import Session
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
@@ -58,6 +59,7 @@ SERVER_VERSION: Final = 136
 OLDEST_VERSION: Final = 129
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
 LOGIN_FAILURES_MAX: Final = 10
+LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
 USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
 DEFAULT_TTL_NS: Final = 60_000_000_000
 SESSIONS_MAX: Final = 10_000  # of one connection
@@ -108,6 +110,7 @@ class CoreConnection(Connection):
         self.opened: int = now
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login_failures: int = 0
+        self.logins: list[CreateSession] = []  # the first one's password is being checked
         self.gone: bool = False
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -223,29 +226,58 @@ class CoreConnection(Connection):
         self.host.cluster.subscribe(now, self, is_cluster)
 
     def _create_session(self, now: int, packet: CreateSession) -> None:
+        """One login after the other: answers carry no number, so they come in the order of the questions."""
+        if len(self.logins) >= LOGINS_WAITING_MAX:
+            raise ProtocolError(f"more than {LOGINS_WAITING_MAX} logins at once")
+        self.logins.append(packet)
+        if len(self.logins) == 1:
+            self._begin_login(now)
+
+    def _begin_login(self, now: int) -> None:
+        packet = self.logins[0]
         try:
-            self._open_session(now, packet)
+            if packet.version < OLDEST_VERSION:
+                raise BrokerError(
+                    INCOMPATIBLE,
+                    f"client version {packet.version} is older than {OLDEST_VERSION}, the oldest served",
+                )
+            self.host.logins.begin(now, packet.user, packet.password, self)
+        except BrokerError as error:
+            self._next_login(now, error)
+
+    def login_done(self, now: int, identity: Identity | None) -> None:
+        """The first waiting login has its answer. ProtocolError after too many wrong ones."""
+        if self.gone:
+            return
+        packet = self.logins[0]
+        try:
+            if identity is None:
+                raise self._refused(packet)
+            self._open_session(now, packet, identity)
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
                 self._login_failed()
-            self.send_exception(1, error, -1, self.version)
+            self._next_login(now, error)
+        else:
+            self._next_login(now, None)
 
-    def _open_session(self, now: int, packet: CreateSession) -> None:
+    def _next_login(self, now: int, error: BrokerError | None) -> None:
+        del self.logins[0]
+        if error is not None:
+            self.send_exception(1, error, -1, self.version)
+        if self.logins:
+            self._begin_login(now)
+
+    def _refused(self, packet: CreateSession) -> BrokerError:
         broker = self.host.broker
-        if packet.version < OLDEST_VERSION:
-            raise BrokerError(
-                INCOMPATIBLE,
-                f"client version {packet.version} is older than {OLDEST_VERSION}, the oldest served",
-            )
+        user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
+        broker.trace.event("login_refused", {"user": user, "remote": self.client.remote})
+        code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
+        return BrokerError(code, f"unable to validate user {user}")
+
+    def _open_session(self, now: int, packet: CreateSession, identity: Identity) -> None:
+        broker = self.host.broker
         self.version = min(packet.version, SERVER_VERSION)
-        identity = broker.security.authenticate(packet.user, packet.password)
-        if identity is None:
-            user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
-            broker.trace.event(
-                "login_refused", {"user": user, "remote": self.client.remote}
-            )
-            code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
-            raise BrokerError(code, f"unable to validate user {user}")
         channel = packet.session_channel
         if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in self.sessions:
             why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.logins import Logins
+from atalanta.kernel.ports import Passwords
+
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.management import Management
@@ -37,8 +40,21 @@ class ClusterHooks:
 class CoreHost:
     """`dirty` are connections with bytes to write, `closing` those that must go after that."""
 
-    def __init__(self, broker: Broker, management: Management, wire: Wire) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        management: Management,
+        wire: Wire,
+        passwords: Passwords | None = None,
+    ) -> None:
         self.broker = broker
+        self.logins: Logins = Logins(
+            broker.security,
+            passwords if passwords is not None else Passwords(),
+            broker.ids,
+            broker.config.security_invalidation_interval_ms * 1_000_000,
+            broker.config.authentication_cache_size,
+        )
         self.management = management
         self.wire = wire
         self.cluster: ClusterHooks = ClusterHooks()
