@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.kernel.password import StoredPassword
-from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
+from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
 from atalanta.node import Node, Ports
 from atalanta.sim.disk import SimDisk
 from atalanta.sim.network import Machine, Network
@@ -62,18 +61,6 @@ class SimLinks(Links):
     def leave(self, group: str) -> None:
         address = self.host.group_addresses.pop(group, "")
         self.host.groups.get(address, {}).pop(group, None)
-
-
-class SimPasswords(Passwords):
-    """In no time, but never from within the call."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
-    def verify(self, token: int, stored: StoredPassword, password: str) -> None:
-        ok = stored.verify(password)
-        life = self.host.life
-        self.host.world.at(0, lambda: self.host.verified(life, token, ok))
 
 
 class SimIds(Ids):
@@ -147,8 +134,7 @@ class Host(Machine):
         self.groups = {}
         self.group_addresses = {}
         ports = Ports(
-            SimWire(self), self.disk, SimTimers(self), SimLinks(self), SimIds(self), self.trace,
-            SimPasswords(self),
+            SimWire(self), self.disk, SimTimers(self), SimLinks(self), SimIds(self), self.trace
         )
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed)
@@ -217,11 +203,6 @@ class Host(Machine):
     def timer(self, key: str) -> None:
         if self.node is not None:
             self.node.on_timer(self.world.now, key)
-            self._flush()
-
-    def verified(self, life: int, token: int, ok: bool) -> None:
-        if self.node is not None and self.life == life:
-            self.node.on_verified(self.world.now, token, ok)
             self._flush()
 
     def _flush(self) -> None:
