@@ -20,9 +20,10 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.moves import dead_letter, expire, purge
+from atalanta.kernel.moves import expire, purge
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import DELIVERING, DONE, Reference
+from atalanta.kernel.redelivery import redeliver
+from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
@@ -227,7 +228,7 @@ class Session:
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
-        self._redeliver(now, back)
+        redeliver(self.broker, now, back)
         self.broker.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
@@ -366,26 +367,7 @@ class Session:
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()
-        self._redeliver(now, back)
-
-    def _redeliver(self, now: int, back: list[Reference]) -> None:
-        broker = self.broker
-        for reference in back:
-            if reference.state == DONE or reference.queue.deleted:
-                continue
-            queue = reference.queue
-            attempts = broker.settings_of(queue.spec.address).max_delivery_attempts
-            if not queue.internal and 0 < attempts <= reference.delivery_count:
-                dead_letter(broker, now, reference)
-                continue
-            if reference.durable and reference.delivery_count > 0:
-                broker.store_delivery_count(reference)
-            queue.give_back(reference)
-            if broker.trace.on:
-                tell(broker.trace, "story_rolled_back", reference.message, queue.name)
-            broker.mark_dirty(queue)
-            if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
-                purge(broker, queue, "purged without consumers")
+        redeliver(self.broker, now, back)
 
     # -- queues and addresses -------------------------------------------------------------------
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:
@@ -435,6 +417,6 @@ class Session:
         for consumer in list(self.consumers.values()):
             self._detach(now, consumer, failed)
         self.consumers.clear()
-        self._redeliver(now, acknowledged)
+        redeliver(self.broker, now, acknowledged)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)
