@@ -135,7 +135,7 @@ class Play:
     def acknowledge(self) -> None:
         session = self.session()
         for consumer_id, consumer in session.consumers.items():
-            held = list(consumer.unacknowledged)
+            held = [int(r.message.id) for r in consumer.unacknowledged.values()]
             if held:
                 self.number += 1
                 session.acknowledge(
@@ -318,7 +318,7 @@ class Play:
             last.add_credits(number, -1)
         self.settle()
         for number in range(len(self.bench.broker.queues)):
-            held = list(last.consumers[number].unacknowledged)
+            held = [int(r.message.id) for r in last.consumers[number].unacknowledged.values()]
             if held:
                 last.acknowledge(self.bench.now, number, held[-1], False, -1)
         self.settle()

@@ -182,7 +182,7 @@ class Bridge(ClusterLink):
         if broker.settings_of(reference.queue.spec.address).dead_letter_address is None:
             raise ProtocolError(f"the peer refused message {reference.message.id}: {text}")
         del self.unanswered[packet.correlation]
-        self.consumer.unacknowledged.pop(reference.message.id, None)
+        self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
         dead_letter(broker, now, reference)
 
@@ -227,7 +227,7 @@ class Bridge(ClusterLink):
         reference = self.unanswered.pop(correlation, None)
         if reference is None:
             return
-        self.consumer.unacknowledged.pop(reference.message.id, None)
+        self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
         self.acknowledged.append(reference)
         self.record.confirmed += 1

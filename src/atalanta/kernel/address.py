@@ -8,6 +8,7 @@ from atalanta.kernel.bindings import BindingGroup, RemoteBinding
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
 if TYPE_CHECKING:
+    from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
 
@@ -30,6 +31,8 @@ class Address:
         self.routed: int = 0
         self.unrouted: int = 0
         self.swept: bool = False
+        # Its only binding, when that is a queue here: see sole_queue.
+        self.sole: Queue | None = None
 
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
@@ -51,11 +54,30 @@ class Address:
             self.groups[routing_name] = found
         return found
 
+    def sole_queue(self, message: Message) -> Queue | None:
+        """The queue that takes the message without any choice; None where `router.route` must look."""
+        queue = self.sole
+        if queue is None or queue.filter is not None or queue.spec.purge_on_no_consumers:
+            return None
+        routing_type = message.routing_type
+        if routing_type >= 0 and routing_type != queue.spec.routing_type:
+            return None
+        return queue
+
+    def _note_sole(self) -> None:
+        """To be called by whatever changes the bindings."""
+        self.sole = None
+        if len(self.groups) == 1:
+            for group in self.groups.values():
+                if len(group.locals) == 1 and not group.remotes:
+                    self.sole = group.locals[0]
+
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)
         self.local_count += 1
         if queue.spec.routing_type == ANYCAST:
             self.anycast_count += 1
+        self._note_sole()
 
     def remove_queue(self, queue: Queue) -> None:
         group = self.groups.get(queue.routing_name())
@@ -67,9 +89,11 @@ class Address:
                 self.anycast_count -= 1
             if group.empty():
                 del self.groups[group.routing_name]
+            self._note_sole()
 
     def add_remote(self, remote: RemoteBinding) -> None:
         self.group(remote.routing_name).remotes.append(remote)
+        self._note_sole()
 
     def remove_remote(self, remote: RemoteBinding) -> None:
         group = self.groups.get(remote.routing_name)
@@ -78,6 +102,7 @@ class Address:
             group.position = 0
             if group.empty():
                 del self.groups[remote.routing_name]
+            self._note_sole()
 
     def queues(self) -> list[Queue]:
         found: list[Queue] = []

@@ -37,7 +37,7 @@ class BridgeEndpoint(Endpoint):
         queue = consumer.queue
         if consumer in queue.consumers:
             queue.remove_consumer(consumer)
-        held = list(consumer.unacknowledged.values())
+        held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         for reference in held:
             if reference.state == DELIVERING:

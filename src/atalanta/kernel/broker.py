@@ -13,6 +13,7 @@ from atalanta.kernel import records
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
+from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
@@ -40,6 +41,7 @@ DISPATCH_MAX: Final = (
 )
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
+NO_DUPLICATES: Final[list[tuple[str, bytes]]] = []
 FLUSH_TIMER: Final = "kernel.flush"
 
 
@@ -77,6 +79,8 @@ class Broker:
         self.observers: list[Observer] = []
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
+        # Queues with acknowledgements of this turn that are not in the journal yet.
+        self.acknowledging: list[Queue] = []
         # Names of queues that this round of the search for expired messages has still to look at.
         self.expiry_queues: list[str] = []
         self.unattended: list[Queue] = []
@@ -115,6 +119,14 @@ class Broker:
 
         Returns the number of queues that take it. BrokerError if the address is unknown and may not be created.
         """
+        if not message.special:
+            address = self.addresses.get(message.address)
+            if address is not None:
+                queue = address.sole_queue(message)
+                if queue is not None:
+                    address.routed += 1
+                    self._publish_to_one(message, queue, endpoint, token)
+                    return 1
         plan = self.prepare(now, message)
         if plan.repeats_lsn >= 0:
             self.reply_when_durable(plan.repeats_lsn, endpoint, token)
@@ -122,10 +134,40 @@ class Broker:
         self.commit_plan(now, plan, endpoint, token)
         return len(plan.routes)
 
+    def _publish_to_one(
+        self, message: Message, queue: Queue, endpoint: Endpoint | None, token: int
+    ) -> None:
+        """What `publish` does, for the usual message: one queue, no duplicate id. No plan, no lists."""
+        message.id = self.take_message_id()
+        reference = Reference(message, queue, queue.take_sequence(), b"")
+        self.memory.add(reference.size, queue.internal)
+        if self.trace.on:
+            tell(self.trace, "story_routed", message, places([reference]))
+        if reference.durable:
+            stored = [reference]
+            message.references = stored
+            self.messages[message.id] = message
+            self.stored_bytes += reference.size
+            lsn = self.journal.append(
+                records.MESSAGE, encode_message_record(message, stored, NO_DUPLICATES)
+            )
+            message.lsn = lsn
+            queue.pending += 1
+            self.parked.append(Parked(lsn, stored, endpoint, token))
+            return
+        message.lsn = 0
+        if queue.pending > 0:
+            queue.pending += 1
+            self.parked.append(Parked(self.journal.last, [reference], endpoint, token))
+            return
+        self._enqueue_one(reference)
+        if endpoint is not None:
+            endpoint.done(token)
+
     def prepare(self, now: int, message: Message) -> Plan:
         """Duplicate check and routes; changes nothing but round-robin positions and the message's own headers."""
         plan = Plan(message)
-        if message.has_property(ROUTE_TO):
+        if message.special and message.has_property(ROUTE_TO):
             self._prepare_from_peer(plan, message)
             return plan
         name, only_queue = split_fqqn(message.address)
@@ -209,11 +251,11 @@ class Broker:
             references.append(reference)
             if reference.durable:
                 stored.append(reference)
-            self.memory.add(message.size, queue.internal)
+            self.memory.add(reference.size, queue.internal)
         if stored:
             message.references = stored
             self.messages[message.id] = message
-            self.stored_bytes += message.size
+            self.stored_bytes += stored[0].size
             batch.add(records.MESSAGE, encode_message_record(message, stored, plan.duplicates))
         elif plan.duplicates and self.config.persist_id_cache:
             for cache_name, duplicate_id in plan.duplicates:
@@ -266,15 +308,23 @@ class Broker:
 
     def _enqueue(self, references: list[Reference]) -> None:
         for reference in references:
-            queue = reference.queue
-            queue.pending -= 1
-            if queue.deleted:
-                self.drop(reference)
-                continue
-            queue.add(reference)
+            reference.queue.pending -= 1
+            self._enqueue_one(reference)
+
+    def _enqueue_one(self, reference: Reference) -> None:
+        queue = reference.queue
+        if queue.deleted:
+            self.drop(reference)
+            return
+        queue.add(reference)
+        if not queue.dirty:
             self.mark_dirty(queue)
-            if queue.open_consumers == 0 and not queue.has_match(reference.message):
-                self.note_unattended(queue)
+        if (
+            queue.open_consumers == 0
+            and not queue.unattended
+            and not queue.has_match(reference.message)
+        ):
+            self.note_unattended(queue)
 
     def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
         """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
@@ -309,6 +359,39 @@ class Broker:
                 waiting.endpoint.done(waiting.token)
 
     # -- acknowledging ------------------------------------------------------------------------------
+    def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
+        """As `acknowledge`, for one message: all of a turn go into one record a queue (`flush`)."""
+        queue = reference.queue
+        if queue.leases or reference.state == DONE:
+            self.acknowledge(self.now, [reference], endpoint, token)
+            return
+        if reference.durable:
+            if not queue.acknowledging:
+                self.acknowledging.append(queue)
+            queue.acknowledging.append(reference.message.id)
+        if self.trace.on:
+            tell(self.trace, "story_acknowledged", reference.message, queue.name)
+        queue.acknowledged += 1
+        self.drop_from_queue(reference)
+        if token != SILENT:
+            self.append_acknowledged()
+            self.reply_when_durable(
+                self.journal.last if reference.durable else 0, endpoint, token
+            )
+
+    def append_acknowledged(self) -> None:
+        """The records of what `acknowledge_one` finished. Nobody waits for those who did not ask for an answer."""
+        if self.acknowledging:
+            queues = self.acknowledging
+            self.acknowledging = []
+            for queue in queues:
+                message_ids = queue.acknowledging
+                queue.acknowledging = []
+                if not queue.deleted:
+                    self.journal.append(
+                        records.ACKS, records.encode_acks(queue.id, message_ids)
+                    )
+
     def acknowledge(
         self, now: int, references: list[Reference], endpoint: Endpoint | None, token: int
     ) -> None:
@@ -357,14 +440,16 @@ class Broker:
         """The reference no longer counts for its message (it may never have been in its queue)."""
         reference.state = DONE
         message = reference.message
-        self.memory.add(-message.size, reference.queue.internal)
+        self.memory.add(-reference.size, reference.queue.internal)
         if reference.durable:
             kept = message.references
-            if reference in kept:
+            if len(kept) == 1 and kept[0] is reference:
+                message.references = []
+            elif reference in kept:
                 kept.remove(reference)
-            if not kept and message.id in self.messages:
+            if not message.references and message.id in self.messages:
                 del self.messages[message.id]
-                self.stored_bytes -= message.size
+                self.stored_bytes -= reference.size
 
     def store_delivery_count(self, reference: Reference) -> None:
         """So that a poison message is not new again after a restart; nothing waits for it."""
@@ -390,6 +475,7 @@ class Broker:
     def flush(self, now: int) -> None:
         """Hand out what became deliverable in this turn; called by the node once per batch of inputs."""
         self.now = now
+        self.append_acknowledged()
         rounds = 0
         while self.dirty and rounds < 4:
             rounds += 1
@@ -406,6 +492,7 @@ class Broker:
 
     def wake(self, now: int) -> None:
         """Another turn at once, if a queue became dirty after this one's `flush`."""
+        self.append_acknowledged()  # of consumers that acknowledge by receiving
         if self.dirty and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)

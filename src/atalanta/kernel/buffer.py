@@ -57,6 +57,12 @@ class Reader:
         self.position: i64 = position
         self.end: i64 = end
 
+    def begin(self, data: bytes, position: i64, end: i64) -> None:
+        """Read something else: an object a message is saved. The range is the caller's to check."""
+        self.data = data
+        self.position = position
+        self.end = end
+
     def left(self) -> i64:
         """Bytes not yet read."""
         return self.end - self.position

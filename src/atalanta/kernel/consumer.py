@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.held import Held
+
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.filter import Filter
     from atalanta.kernel.queue import Queue
-    from atalanta.kernel.reference import Reference
 
 
 class Consumer:
     """`credits` are bytes (fact sheet A1.a, SESS_FLOWTOKEN); `unlimited` when the client asked for -1.
 
     `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
-    not examined again. `unacknowledged` is in order of delivery, message id -> reference.
+    not examined again. `unacknowledged` is in order of delivery.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Consumer:
         self.credits: int = 0
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
-        self.unacknowledged: dict[int, Reference] = {}
+        self.unacknowledged: Held = Held()
         self.delivered: int = 0
         self.pre_acknowledge: bool = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.reference import Reference
+
+
+# A token that wants no answer: the client did not ask for one.
+SILENT: Final = -(1 << 62)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -126,7 +126,7 @@ def validate(broker: Broker) -> None:
             if reference.state == DONE:
                 continue
             live += 1
-            size += reference.message.size
+            size += reference.size
             if reference.state == DELIVERING:
                 delivering += 1
             if reference.durable:
@@ -152,7 +152,7 @@ def _validate_parked(broker: Broker, used: int) -> None:
         assert parked.lsn >= lsn, "what waits for the journal is in its order"
         lsn = parked.lsn
         for reference in parked.references:
-            pending += reference.message.size
+            pending += reference.size
             waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
     assert used + pending == broker.memory.used_bytes, (
         f"memory: {used}+{pending} != {broker.memory.used_bytes}"

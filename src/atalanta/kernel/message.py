@@ -13,11 +13,14 @@ from mypy_extensions import i32, i64
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer, decode_utf16, encode_utf16
 from atalanta.kernel.properties import (
+    SCAN_END,
+    SCAN_ROUTING_SHIFT,
+    SCAN_SPECIAL,
     PropertyValue,
     TypedProperties,
     decode_value,
-    end_of_properties,
     find_value,
+    scan_properties,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +77,9 @@ class Message:
         self._properties_offset: i64 = 0  # in _head
         self._properties: TypedProperties | None = None  # None: still only encoded, in _head
         self._routing_type: int = ROUTING_TYPE_UNREAD
+        # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
+        # need look for a duplicate id, a group, a delivery time and so on.
+        self.special: bool = True
         self.lsn: int = -1
         self.references: list[Reference] = []
 
@@ -177,6 +183,7 @@ class Message:
             else:
                 properties = TypedProperties()
             self._properties = properties
+            self.special = True  # whoever has them may put anything in
         return properties
 
     def properties_changed(self) -> None:
@@ -216,6 +223,8 @@ class Message:
     @property
     def duplicate_id(self) -> bytes | None:
         """`_AMQ_DUPL_ID`; a text becomes its UTF-16LE bytes, as SimpleString.getData gives them."""
+        if not self.special:
+            return None
         if self._properties is not None:
             value = self._properties.get("_AMQ_DUPL_ID")
         else:
@@ -226,6 +235,8 @@ class Message:
 
     @property
     def group_id(self) -> str | None:
+        if not self.special:
+            return None
         if self._properties is not None:
             value = self._properties.get("_AMQ_GROUP_ID")
         else:
@@ -270,6 +281,8 @@ class Message:
         # `head` brings what is encoded up to date, so that nothing need be copied decoded.
         twin._head = self.head
         twin._properties_offset = self._properties_offset
+        twin._routing_type = self._routing_type
+        twin.special = self.special
         return twin
 
     def __repr__(self) -> str:
@@ -343,7 +356,12 @@ def decode_header(reader: Reader) -> Message:
     message._timestamp = read_i64_be(data, fixed + 10)
     priority = data[fixed + 18]
     message._priority = priority - 256 if priority > 127 else priority
-    end = end_of_properties(data, reader.position, reader.end)
+    scanned = scan_properties(data, reader.position, reader.end)
+    end = scanned & SCAN_END
+    message.special = (scanned & SCAN_SPECIAL) != 0
+    routing_type = (scanned >> SCAN_ROUTING_SHIFT) - 1
+    if routing_type >= 0 or not message.special:
+        message._routing_type = int(routing_type)
     message._properties_offset = reader.position - begin
     message._head = data[begin:end]
     reader.position = end

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from librt.strings import read_i32_be
+from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64, mypyc_attr
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer, encode_utf16, utf16_units
@@ -41,6 +41,19 @@ FLOAT_LIMIT: Final = (2 - 2**-24) * 2.0**127
 INFINITY: Final = float("inf")
 
 ENTRY_BYTES_MIN: Final = 5  # an empty name of 4 bytes and a null
+
+# See scan_properties. A frame is smaller than SCAN_END by far.
+SCAN_END: Final = (1 << 40) - 1
+SCAN_SPECIAL: Final = 1 << 40
+SCAN_ROUTING_SHIFT: Final = 41
+# Pieces of `_AMQ_ROUTING_TYPE` in UTF-16LE: `_AMQ` and `_`, `ROUT`, `ING_`, `TYPE`.
+AMQ: Final = 0x5F0041004D005100
+UNDERSCORE: Final = 0x5F
+ROUT: Final = 0x52004F0055005400
+ING_: Final = 0x49004E0047005F00
+TYPE: Final = 0x5400590050004500
+AMQ_BYTES: Final = 10
+ROUTING_TYPE_BYTES: Final = 34
 
 
 @mypyc_attr(native_class=False)
@@ -272,9 +285,16 @@ def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
 
 
 def end_of_properties(data: bytes, position: i64, end: i64) -> i64:
-    """Where the properties encoded at `position` end. Checks their whole structure, builds nothing.
+    """Where the properties encoded at `position` end. Checks their whole structure, builds nothing."""
+    return scan_properties(data, position, end) & SCAN_END
 
-    Written out by hand: every message that comes in goes through here. DecodeError as decode.
+
+def scan_properties(data: bytes, position: i64, end: i64) -> i64:
+    """As end_of_properties; above SCAN_END it has what the broker must know about every message.
+
+    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`, whose value + 1 is in the two bits from
+    SCAN_ROUTING_SHIFT on (0: there is none). Written out by hand: every message that comes in goes through here.
+    DecodeError as decode.
     """
     if end - position < 1:
         raise DecodeError("properties", int(position), "missing")
@@ -282,23 +302,40 @@ def end_of_properties(data: bytes, position: i64, end: i64) -> i64:
         return position + 1
     if end - position < 5:
         raise DecodeError("properties.count", int(position), "missing")
-    count: int = read_i32_be(data, position + 1)
+    count: i64 = i64(read_i32_be(data, position + 1))
     position += 5
     if count < 0 or count * ENTRY_BYTES_MIN > end - position:
         raise DecodeError("properties.count", int(position) - 4, f"{count} do not fit")
+    marks: i64 = 0
     for _ in range(count):
         if end - position < 5:
             raise DecodeError("property name", int(position), "missing")
-        length: int = read_i32_be(data, position)
+        length: i64 = i64(read_i32_be(data, position))
         if length < 0 or length & 1 or length > end - position - 5:
             raise DecodeError("property name", int(position), f"length {length}")
+        name = position + 4
         position += length + 5
-        code = data[position - 1]
-        size: int = VALUE_BYTES[code] if code <= CHAR else UNKNOWN
+        code: i64 = i64(data[position - 1])
+        if length >= AMQ_BYTES and read_i64_be(data, name) == AMQ and data[name + 8] == UNDERSCORE:
+            if (
+                length == ROUTING_TYPE_BYTES
+                and code == BYTE
+                and end > position
+                and read_i64_be(data, name + 10) == ROUT
+                and read_i64_be(data, name + 18) == ING_
+                and read_i64_be(data, name + 26) == TYPE
+            ):
+                if data[position] <= 1:
+                    marks |= (i64(data[position]) + 1) << SCAN_ROUTING_SHIFT
+                else:
+                    marks |= SCAN_SPECIAL
+            else:
+                marks |= SCAN_SPECIAL
+        size: i64 = VALUE_BYTES[code] if code <= CHAR else UNKNOWN
         if size == VARIABLE:
             if end - position < 4:
                 raise DecodeError("property value", int(position), "missing")
-            size = read_i32_be(data, position)
+            size = i64(read_i32_be(data, position))
             position += 4
             if size < 0 or (code == STRING and size & 1):
                 raise DecodeError("property value", int(position) - 4, f"length {size}")
@@ -307,7 +344,7 @@ def end_of_properties(data: bytes, position: i64, end: i64) -> i64:
         if size > end - position:
             raise DecodeError("property value", int(position), f"needs {size} bytes")
         position += size
-    return position
+    return position | marks
 
 
 def contains_name(raw: bytes, name: str) -> bool:

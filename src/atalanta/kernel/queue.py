@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import i64
+
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
@@ -47,6 +49,7 @@ class Queue:
         # Highest sequence of a durable message that was added: what a log view may show ends here.
         self.durable_through: int = 0
         self.pending: int = 0
+        self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
         self.consumers: list[Consumer] = []
         # Those that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
@@ -76,6 +79,8 @@ class Queue:
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see _note_levels
+        # All consumers take every message, and none is served before another: see _dispatch_alike.
+        self.alike: bool = False
 
     def routing_name(self) -> str:
         """Bindings of one routing name share messages: an address' anycast queues do (LocalQueueBinding)."""
@@ -122,7 +127,7 @@ class Queue:
             self._mix_priorities(level)
         self.message_count += 1
         self.added += 1
-        self.bytes += reference.message.size
+        self.bytes += reference.size
 
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
@@ -136,7 +141,7 @@ class Queue:
         if priorities.mixed() and priorities.live[level] == 0 and priorities.levels() <= 1:
             priorities.only = priorities.highest()
         self.message_count -= 1
-        self.bytes -= reference.message.size
+        self.bytes -= reference.size
         self.tombstones += 1
         if self.tombstones >= TRIM_MIN and self.tombstones * 2 > len(self.references):
             self.references = [kept for kept in self.references if kept.state != DONE]
@@ -193,9 +198,9 @@ class Queue:
         while at > 0 and self.consumers[at - 1].priority < consumer.priority:
             at -= 1
         self.consumers.insert(at, consumer)
-        self._note_levels()
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers += 1
+        self._note_levels()
         self.was_used = True
         self.swept = False
 
@@ -210,12 +215,13 @@ class Queue:
             ):
                 ends.append(index)
         self.level_ends = ends
+        self.alike = len(ends) == 1 and self.open_consumers == len(consumers)
 
     def remove_consumer(self, consumer: Consumer) -> None:
         self.consumers.remove(consumer)
-        self._note_levels()
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers -= 1
+        self._note_levels()
         self.ring = 0
 
     def consumer_count(self) -> int:
@@ -250,6 +256,8 @@ class Queue:
         if self.paused or not self.consumers:
             return False
         now_ms = now // 1_000_000
+        if self.alike and self.priorities.only >= 0:
+            return self._dispatch_alike(now_ms, messages_max)
         left = messages_max
         while left > 0:
             start = 0
@@ -265,6 +273,40 @@ class Queue:
                 return True
             left -= 1
         return True
+
+    def _dispatch_alike(self, now_ms: int, messages_max: int) -> bool:
+        """The usual case, in one walk: each message goes to the next consumer that has credit."""
+        references = self.references
+        size: i64 = len(references)
+        index: i64 = self.index_of(self.cursor)
+        end = min(size, index + 2 * messages_max)
+        left: i64 = messages_max
+        consumers = self.consumers
+        count = len(consumers)
+        while index < end and left > 0:
+            reference = references[index]
+            if reference.state == READY and not (
+                reference.message.expiration != 0 and self._set_aside_expired(reference, now_ms)
+            ):
+                consumer: Consumer | None = None
+                for _ in range(count):
+                    place = self.ring % count
+                    self.ring = place + 1
+                    if consumers[place].ready():
+                        consumer = consumers[place]
+                        break
+                if consumer is None:
+                    return False
+                self.cursor = reference.sequence + 1
+                self._hand_out(consumer, reference)
+                left -= 1
+            index += 1
+        if index > 0 and index <= size:
+            # What lies before is handed out or finished; a reference given back meanwhile is not passed over.
+            passed = references[index - 1].sequence + 1
+            if passed > self.cursor and references[index - 1].state != READY:
+                self.cursor = passed
+        return index < size
 
     def _offer(self, start: int, end: int, now_ms: int) -> int:
         """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
@@ -372,7 +414,7 @@ class Queue:
             reference.delivery_count += 1
             reference.consumer = consumer
             self.delivering_count += 1
-            consumer.unacknowledged[reference.message.id] = reference
+            consumer.unacknowledged.add(reference)
             cost = consumer.endpoint.deliver(consumer, reference)
         consumer.delivered += 1
         if not consumer.unlimited:

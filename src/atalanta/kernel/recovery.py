@@ -246,7 +246,7 @@ class Recovery:
             reference.delivery_count = found.delivery_count
             queue.add(reference)
             references.append(reference)
-            broker.memory.add(message.size, queue.internal)
+            broker.memory.add(reference.size, queue.internal)
         if references:
             message.lsn = lsn
             message.references = references

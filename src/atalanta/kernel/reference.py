@@ -27,6 +27,8 @@ class Reference:
         self.queue = queue
         self.sequence = sequence
         self.route_to = route_to
+        # As it was when the message came: what is counted in is counted out.
+        self.size: int = message.size
         self.state: int = READY
         self.delivery_count: int = 0
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.

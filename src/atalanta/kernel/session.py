@@ -214,7 +214,7 @@ class Session:
     def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
         queue = consumer.queue
         consumer.closed = True
-        held = list(consumer.unacknowledged.values())
+        held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         if queue.deleted:
             return
@@ -239,7 +239,7 @@ class Session:
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """The client found the message expired."""
-        reference = self.consumer(consumer_id).unacknowledged.pop(message_id, None)
+        reference = self.consumer(consumer_id).unacknowledged.pop(message_id)
         if reference is not None:
             expire(self.broker, now, [reference])
 
@@ -252,25 +252,28 @@ class Session:
         if consumer is None:
             self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
         held = consumer.unacknowledged
-        if message_id not in held:
+        first = held.pop_first(message_id)
+        if first is not None:
+            if self.auto_commit_acks:
+                self.broker.acknowledge_one(first, self.endpoint, token)
+            else:
+                self.transaction.add_acknowledged(first)
+                self.endpoint.done(token)
+            return
+        taken: list[Reference] = []
+        if individual:
+            reference = held.pop(message_id)
+            if reference is not None:
+                taken.append(reference)
+        else:
+            taken = held.pop_through(message_id)
+        if not taken:
             if consumer.pre_acknowledge or consumer.browse_only:
                 self.endpoint.done(token)
                 return
             self._refuse_acknowledge(
                 f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
-        taken: list[Reference] = []
-        if individual:
-            taken.append(held.pop(message_id))
-        else:
-            known: list[int] = []
-            for delivered_id, reference in held.items():
-                taken.append(reference)
-                known.append(delivered_id)
-                if delivered_id == message_id:
-                    break
-            for delivered_id in known:
-                del held[delivered_id]
         if self.auto_commit_acks:
             self.broker.acknowledge(now, taken, self.endpoint, token)
         else:

@@ -24,7 +24,7 @@ from atalanta.kernel.security import Identity
 from atalanta.kernel.session import Session
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
-from atalanta.wire.core.frames import FRAME_BYTES_MAX, Frame, Framer, write_frame_header
+from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
 from atalanta.wire.core.packets_connection import (
@@ -120,10 +120,21 @@ class CoreConnection(Connection):
             data = self._greet(data)
             if not data:
                 return
-        for frame in self.framer.feed(data):
+        framer = self.framer
+        framer.begin(data)
+        while framer.step():
             if self.gone:
                 return
-            self._frame(now, frame)
+            channel = framer.channel
+            if channel < FIRST_SESSION_CHANNEL:
+                payload = framer.data[framer.start : framer.end]
+                self._control(now, framer.type, channel, payload)
+                continue
+            session = self.sessions.get(channel)
+            if session is None:
+                self._unknown_channel(framer.type, channel)
+            else:
+                session.receive(now, framer.type, framer.data, framer.start, framer.end)
 
     def _greet(self, data: bytes) -> bytes:
         """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
@@ -139,17 +150,6 @@ class CoreConnection(Connection):
         self.greeted = True
         self.first_bytes = b""
         return data
-
-    def _frame(self, now: int, frame: Frame) -> None:
-        channel = frame.channel
-        if channel >= FIRST_SESSION_CHANNEL:
-            session = self.sessions.get(channel)
-            if session is None:
-                self._unknown_channel(frame.type, channel)
-                return
-            session.receive(now, frame.type, frame.data, frame.start, frame.end)
-        else:
-            self._control(now, frame.type, channel, frame.payload)
 
     def _unknown_channel(self, packet_type: int, channel: int) -> None:
         if not self.authenticated:

@@ -51,10 +51,17 @@ class Framer:
     """
 
     def __init__(self, handshake: bool, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
-        self.frame_bytes_max: int = frame_bytes_max
+        self.frame_bytes_max: i64 = frame_bytes_max
         self._handshake: bool = handshake
         self._kept: list[bytes] = []
         self._kept_bytes: i64 = 0
+        # The frame that `step` found.
+        self.data: bytes = b""
+        self.type: int = 0
+        self.channel: int = 0
+        self.start: i64 = 0
+        self.end: i64 = 0
+        self._position: i64 = 0
         # Joining the pieces makes no sense before there are this many bytes.
         self._wanted_bytes: i64 = 0
 
@@ -65,49 +72,62 @@ class Framer:
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now. ProtocolError: the connection is of no more use."""
+        frames: list[Frame] = []
+        self.begin(data)
+        while self.step():
+            frames.append(Frame(self.type, self.channel, self.data, self.start, self.end))
+        return frames
+
+    def begin(self, data: bytes) -> None:
+        """Takes what came; `step` then goes from frame to frame of it, without an object for each."""
+        self._position = 0
         if self._kept_bytes:
             self._kept.append(data)
             self._kept_bytes += len(data)
             if self._kept_bytes < self._wanted_bytes:
-                return []
+                self.data = b""
+                return
             data = b"".join(self._kept)
             self._kept.clear()
             self._kept_bytes = 0
-        position: i64 = 0
+        self.data = data
         if self._handshake:
             if len(data) < len(HANDSHAKE):
                 if not HANDSHAKE.startswith(data):
                     raise ProtocolError(f"the connection does not begin with ARTEMIS: {data!r}")
                 self._keep(data, 0, len(HANDSHAKE))
-                return []
+                self.data = b""
+                return
             if not data.startswith(HANDSHAKE):
                 raise ProtocolError(f"the connection does not begin with ARTEMIS: {data[:7]!r}")
             self._handshake = False
-            position = len(HANDSHAKE)
-        return self._cut(data, position)
+            self._position = len(HANDSHAKE)
 
-    def _cut(self, data: bytes, position: i64) -> list[Frame]:
-        frames: list[Frame] = []
-        size: i64 = len(data)
-        limit: i64 = self.frame_bytes_max
-        while True:
-            left = size - position
-            if left < 4:
-                self._keep(data, position, 4)
-                return frames
-            length = i64(read_i32_be(data, position))
-            if length < LENGTH_OVERHEAD_BYTES:
-                raise ProtocolError(f"frame length {length}: a frame has at least 9 bytes")
-            if length + 4 > limit:
-                raise ProtocolError(f"frame of {length + 4} bytes: at most {limit} are accepted")
-            if left < length + 4:
-                self._keep(data, position, length + 4)
-                return frames
-            code: int = data[position + 4]
-            channel = int(read_i64_be(data, position + 5))
-            start = position + FRAME_OVERHEAD_BYTES
-            position += length + 4
-            frames.append(Frame(code - 256 if code > 127 else code, channel, data, start, position))
+    def step(self) -> bool:
+        """True: `type`, `channel` and the payload `data[start:end]` are those of the next frame."""
+        data = self.data
+        position = self._position
+        left = len(data) - position
+        if left < 4:
+            self._keep(data, position, 4)
+            return False
+        length = i64(read_i32_be(data, position))
+        if length < LENGTH_OVERHEAD_BYTES:
+            raise ProtocolError(f"frame length {length}: a frame has at least 9 bytes")
+        if length + 4 > self.frame_bytes_max:
+            raise ProtocolError(
+                f"frame of {length + 4} bytes: at most {self.frame_bytes_max} are accepted"
+            )
+        if left < length + 4:
+            self._keep(data, position, length + 4)
+            return False
+        code: int = data[position + 4]
+        self.type = code - 256 if code > 127 else code
+        self.channel = int(read_i64_be(data, position + 5))
+        self.start = position + FRAME_OVERHEAD_BYTES
+        self.end = position + length + 4
+        self._position = self.end
+        return True
 
     def _keep(self, data: bytes, position: i64, wanted: i64) -> None:
         if position < len(data):
@@ -115,6 +135,8 @@ class Framer:
             self._kept.append(rest)
             self._kept_bytes = len(rest)
             self._wanted_bytes = wanted
+        self.data = b""  # not held longer than needed
+        self._position = 0
 
 
 def write_frame_header(out: BytesWriter, code: i64, channel: i64, payload_bytes: i64) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.buffer import Reader
 from atalanta.kernel.logins import Logins
 from atalanta.kernel.ports import Passwords
 
@@ -58,6 +59,8 @@ class CoreHost:
         self.management = management
         self.wire = wire
         self.cluster: ClusterHooks = ClusterHooks()
+        # For packets that are read in place: nothing is held in it from one to the next.
+        self.reader: Reader = Reader(b"")
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
         # (key, value) of metadata -> sessions that carry it, as (connection, channel): for unique ones.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue
+from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import (
     DUPLICATE_METADATA,
     ILLEGAL_STATE,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from atalanta.wire.core.session import CoreSession
 
 NO_CORRELATION: Final = -1
-SILENT: Final = -(1 << 62)
 METADATA_MAX: Final = 100
 CLIENT_ID_KEY: Final = "jms-client-id"
 CREDITS_BYTES_MAX: Final = 256 << 20

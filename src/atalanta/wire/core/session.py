@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.kernel.buffer import Reader
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.buffer import DecodeError, Reader
+from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import Message, decode_message, write_message
 from atalanta.kernel.session import Session
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from atalanta.wire.core.connection import CoreConnection
 
 NO_CORRELATION: Final = -1
-# A token that wants no answer: the client did not ask for one.
-SILENT: Final = -(1 << 62)
 FRAME_HEADER_BYTES: Final = 13
+ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
 # Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
 DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
@@ -68,9 +67,9 @@ class CoreSession(Endpoint):
         if packet_type == types.SESS_SEND:
             self._send(now, data, start, end)
         elif packet_type == types.SESS_ACKNOWLEDGE:
-            self._acknowledge(now, Reader(data, start, end), False)
+            self._acknowledge(now, data, start, end, False)
         elif packet_type == types.SESS_INDIVIDUAL_ACKNOWLEDGE:
-            self._acknowledge(now, Reader(data, start, end), True)
+            self._acknowledge(now, data, start, end, True)
         elif packet_type == types.SESS_FLOWTOKEN:
             self._credits(Reader(data, start, end))
         elif packet_type == types.PACKETS_CONFIRMED:
@@ -81,11 +80,12 @@ class CoreSession(Endpoint):
             self._send_continuation(now, Reader(data, start, end))
         else:
             answer(self, now, packet_type, data[start:end])
-        frame_bytes = end - start + FRAME_HEADER_BYTES
-        if self.confirmations.received(
-            packet_type, frame_bytes, self._counts(packet_type, data, end)
-        ):
-            self.confirm()
+        if self.confirmations.window_bytes != -1:
+            frame_bytes = end - start + FRAME_HEADER_BYTES
+            if self.confirmations.received(
+                packet_type, frame_bytes, self._counts(packet_type, data, end)
+            ):
+                self.confirm()
 
     def _counts(self, packet_type: int, data: bytes, end: int) -> bool:
         """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
@@ -101,24 +101,25 @@ class CoreSession(Endpoint):
 
     # -- sending --------------------------------------------------------------------------------
     def _send(self, now: int, data: bytes, start: int, end: int) -> None:
-        reader = Reader(data, start, end)
+        reader = self.connection.host.reader
+        reader.begin(data, start, end)
         message = decode_message(reader)
-        self.publish(now, message, *self._tail(reader))
-
-    def _tail(self, reader: Reader) -> tuple[bool, int]:
-        """(requires response, correlation id): the last fields of a send, by version."""
         requires_response = reader.boolean("requires_response")
-        correlation = NO_CORRELATION
+        self.publish(now, message, requires_response, self._correlation(reader))
+
+    def _correlation(self, reader: Reader) -> int:
+        """The correlation id of a send, by version; the sender id behind it is of no use here."""
         if self.version >= 130 and reader.left() >= 8:
-            correlation = reader.int64("correlation_id")
-        return requires_response, correlation
+            return reader.int64("correlation_id")
+        return NO_CORRELATION
 
     def _send_continuation(self, now: int, reader: Reader) -> None:
         large = self.large
         if large is None:
             raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
         more = large.add(reader)
-        requires_response, correlation = self._tail(reader)
+        requires_response = reader.boolean("requires_response")
+        correlation = self._correlation(reader)
         if more:
             if requires_response:
                 self.done(correlation)
@@ -139,17 +140,19 @@ class CoreSession(Endpoint):
                 host.management.handle(now, message)
                 self.done(token)
                 return
-            if not session.identity.cluster:
+            if message.special and not session.identity.cluster:
                 message.remove_property(ROUTE_TO)
             session.send(now, message, token)
         except BrokerError as error:
             self.failed(token, error)
 
     # -- consuming ------------------------------------------------------------------------------
-    def _acknowledge(self, now: int, reader: Reader, individual: bool) -> None:
-        consumer_id = reader.int64("consumer_id")
-        message_id = reader.int64("message_id")
-        token = NO_CORRELATION if reader.boolean("requires_response") else SILENT
+    def _acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
+        if end - start < ACKNOWLEDGE_BYTES:
+            raise DecodeError("acknowledge", int(start), f"{end - start} bytes")
+        consumer_id = int(read_i64_be(data, start))
+        message_id = int(read_i64_be(data, start + 8))
+        token = NO_CORRELATION if data[start + 16] != 0 else SILENT
         try:
             self.session.acknowledge(now, consumer_id, message_id, individual, token)
         except BrokerError as error:
@@ -164,7 +167,7 @@ class CoreSession(Endpoint):
     # -- Endpoint: frames out -------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         message = reference.message
-        if message.has_property(LARGE_SIZE):
+        if message.special and message.has_property(LARGE_SIZE):
             return self._deliver_large(consumer, reference)
         connection = self.connection
         body_bytes = len(message.body) + len(message.head) + 24
@@ -193,7 +196,7 @@ class CoreSession(Endpoint):
         return cost
 
     def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
-        consumer.unacknowledged.pop(reference.message.id, None)
+        consumer.unacknowledged.pop(reference.message.id)
         broker = self.connection.host.broker
         broker.acknowledge(broker.now, [reference], None, 0)
 
