@@ -121,6 +121,8 @@ async def serve(
     except OSError as error:
         raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
     disk = storage.disk(shell)
+    if storage.folder is not None:
+        shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
     node = Node(node_config(configuration, security, storage), ports(shell, disk))
     log.info("node_id=%s name=%s", storage.node_id, configuration.broker.name)
     try:

@@ -235,6 +235,24 @@ class Node:
     def on_disk_failed(self, now: int, why: str) -> None:
         self.journal.on_failed(now, why)
 
+    def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
+        """How full the disk is: above the configured limit all senders wait (FileStoreMonitor).
+
+        min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
+        """
+        config = self.config.broker
+        if config.min_disk_free_bytes >= 0:
+            full = free_bytes < config.min_disk_free_bytes
+        else:
+            full = 0 <= config.max_disk_usage < used_fraction * 100
+        if full != self.broker.memory.disk_full:
+            accounts = [address.account for address in self.broker.addresses.values()]
+            self.broker.memory.set_disk_full(full, accounts)
+            self.ports.trace.event(
+                "disk_full" if full else "disk_has_room",
+                {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
+            )
+
     def on_durable(self, now: int, lsn: int) -> None:
         """From the journal: tell the broker, and see whether old segments can go."""
         self.broker.on_durable(now, lsn)

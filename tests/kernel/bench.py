@@ -113,6 +113,9 @@ class RecordingEndpoint(Endpoint):
     def credits(self, address: str, amount: int) -> None:
         self.granted.append((address, amount))
 
+    def refuse_credits(self, address: str, amount: int) -> None:
+        self.granted.append((address, -amount))
+
 
 class Bench:
     """One broker; `restart` makes a new one from what was durable."""

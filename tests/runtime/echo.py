@@ -38,6 +38,7 @@ class EchoNode:
         self.flushes = 0
         self.bytes_taken = 0
         self.open: list[int] = []
+        self.usage: list[float] = []
 
     def _note(self, now: int, *words: object) -> None:
         assert not self.times or now >= self.times[-1], "time went back"
@@ -108,6 +109,9 @@ class EchoNode:
     def on_committed(self, now: int, token: int) -> None:
         """Noted."""
         self._note(now, "committed", token)
+
+    def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
+        self.usage.append(used_fraction)
 
     def on_disk_failed(self, now: int, why: str) -> None:
         """Noted."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
-from atalanta.kernel.catalogue import parse_filter
+from atalanta.kernel.catalogue import apply_settings, parse_filter
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue import Queue
@@ -116,6 +116,7 @@ class RemoteBindings:
         if address is None:
             address = Address(name, True, True, True)
             self.cluster.broker.addresses[name] = address
+            apply_settings(self.cluster.broker, address)
         return address
 
     def _consumer(self, now: int, message: Message, created: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.account import Account
 from atalanta.kernel.bindings import BindingGroup, RemoteBinding
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
@@ -27,7 +28,7 @@ class Address:
         self.anycast_count: int = 0  # of those
         self.created_at: int = 0
         self.queue_left_at: int = 0  # 0: no queue has been removed yet
-        self.bytes: int = 0
+        self.account: Account = Account()
         self.routed: int = 0
         self.unrouted: int = 0
         self.swept: bool = False
@@ -74,6 +75,7 @@ class Address:
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)
+        queue.account = self.account
         self.local_count += 1
         if queue.spec.routing_type == ANYCAST:
             self.anycast_count += 1

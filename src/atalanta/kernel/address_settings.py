@@ -102,16 +102,14 @@ class AddressSettings:
     max_size_bytes: int = option(
         -1,
         "max-size-bytes",
-        "memory of an address before it is full",
+        "memory of an address before it is full (a message counts with 400 bytes for itself)",
         unit="bytes",
-        supported=False,
     )
     max_size_messages: int = option(
         -1,
         "max-size-messages",
         "messages of an address before it is full",
         unit="count",
-        supported=False,
     )
     max_size_bytes_reject_threshold: int = option(
         -1,
@@ -125,7 +123,6 @@ class AddressSettings:
         "address-full-policy",
         "what a full address does with senders",
         choices=FULL_POLICIES,
-        supported=False,
     )
     page_size_bytes: int = option(
         10 * 1024 * 1024,
@@ -180,7 +177,6 @@ class AddressSettings:
         "disk-full-policy",
         "what happens when the disk is full",
         choices={"BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"},
-        supported=False,
     )
     message_counter_history_day_limit: int = option(
         0,

@@ -63,3 +63,6 @@ class BridgeEndpoint(Endpoint):
 
     def credits(self, address: str, amount: int) -> None:
         return None
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        return None

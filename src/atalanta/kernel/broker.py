@@ -10,6 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
+from atalanta.kernel.account import DROP, FAIL
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
@@ -75,7 +76,7 @@ class Broker:
         self.values: dict[str, tuple[bytes, int]] = {}
         self.sinks = Sinks()
         self.caches = DuplicateCaches()
-        self.memory = Memory(config.global_max_size_bytes)
+        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.observers: list[Observer] = []
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
@@ -140,7 +141,8 @@ class Broker:
         """What `publish` does, for the usual message: one queue, no duplicate id. No plan, no lists."""
         message.id = self.take_message_id()
         reference = Reference(message, queue, queue.take_sequence(), b"")
-        self.memory.add(reference.size, queue.internal)
+        if self.memory.charge(reference):
+            self._over_limit(queue)
         if self.trace.on:
             tell(self.trace, "story_routed", message, places([reference]))
         if reference.durable:
@@ -251,7 +253,8 @@ class Broker:
             references.append(reference)
             if reference.durable:
                 stored.append(reference)
-            self.memory.add(reference.size, queue.internal)
+            if self.memory.charge(reference):
+                self._over_limit(queue)
         if stored:
             message.references = stored
             self.messages[message.id] = message
@@ -266,6 +269,12 @@ class Broker:
         if self.trace.on:
             tell(self.trace, "story_routed", message, places(references))
         return references
+
+    def _over_limit(self, queue: Queue) -> None:
+        """The address of a queue, or the node, is full."""
+        account = queue.account
+        if account.policy in (FAIL, DROP) and not account.refusing:
+            self.memory.refuse(account)
 
     def append_batch(
         self,
@@ -440,7 +449,7 @@ class Broker:
         """The reference no longer counts for its message (it may never have been in its queue)."""
         reference.state = DONE
         message = reference.message
-        self.memory.add(-reference.size, reference.queue.internal)
+        self.memory.release(reference)
         if reference.durable:
             kept = message.references
             if len(kept) == 1 and kept[0] is reference:
@@ -485,7 +494,7 @@ class Broker:
                 queue.dirty = False
                 self.dispatch(now, queue)
         self.wake(now)
-        if self.memory.waiting or self.memory.peers_waiting:
+        if self.memory.freed and self.memory.waiting:
             self.memory.grant_waiting()
         if self.unattended:
             self._tell_unattended(now)

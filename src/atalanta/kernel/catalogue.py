@@ -52,10 +52,20 @@ def create_address(
         raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
     address = Address(name, anycast, multicast, auto_created)
     address.created_at = broker.now
+    apply_settings(broker, address)
     broker.addresses[name] = address
     if durable:
         store_address(broker, address)
     return address
+
+
+def apply_settings(broker: Broker, address: Address) -> None:
+    """Limits of its memory, for a new address or after the settings have changed."""
+    account = address.account
+    account.apply(broker.settings_of(address.name))
+    if address.internal:
+        account.shield()
+    broker.memory.watch(account)
 
 
 def store_address(broker: Broker, address: Address) -> None:
@@ -117,6 +127,9 @@ def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
     broker.queues[queue.name] = queue
     broker.queues_by_id[queue.id] = queue
     address.add_queue(queue)
+    if spec.internal:
+        address.internal = True
+        apply_settings(broker, address)
     address.swept = False
     if queue.durable:
         store_queue(broker, queue)
@@ -177,7 +190,9 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         address.queue_left_at = now
         if address.auto_created and not address.groups and address.name in broker.addresses:
             settings = broker.settings_of(address.name)
-            at_once = settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
+            at_once = (
+                settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
+            )
             if at_once or queue.spec.temporary:
                 delete_address(broker, address.name)
 

@@ -284,7 +284,7 @@ class BrokerConfig:
         maximum=100,
     )
     global_max_messages: int = option(
-        -1, "global-max-messages", "messages in memory, -1 any", unit="count", supported=False
+        -1, "global-max-messages", "messages in memory, -1 any", unit="count"
     )
     max_redelivery_records: int = option(
         10,
@@ -309,13 +309,11 @@ class BrokerConfig:
         "", "uuid-namespace", "settings of UUID-named queues", supported=False
     )
     max_disk_usage: int = option(
-        90, "max-disk-usage", "percent of the disk above which senders are blocked", supported=False
+        90, "max-disk-usage", "percent of the disk above which senders are blocked"
     )
-    min_disk_free_bytes: int = option(
-        -1, "min-disk-free", "the same as free bytes", unit="bytes", supported=False
-    )
+    min_disk_free_bytes: int = option(-1, "min-disk-free", "the same as free bytes", unit="bytes")
     disk_scan_period_ms: int = option(
-        5000, "disk-scan-period", "how often the disk is looked at", unit="ms", supported=False
+        5000, "disk-scan-period", "how often the disk is looked at", unit="ms", minimum=1
     )
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
     addresses: list[AddressConfig] = field(default_factory=list)

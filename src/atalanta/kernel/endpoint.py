@@ -46,3 +46,7 @@ class Endpoint:
     def credits(self, address: str, amount: int) -> None:
         """Producer credits, in bytes."""
         raise NotImplementedError
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        """The address is full and fails its senders; the credits may follow later all the same."""
+        raise NotImplementedError

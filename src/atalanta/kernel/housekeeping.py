@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue
+from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import DELIVERING, DONE
@@ -29,6 +30,7 @@ def create_configured(broker: Broker, now: int) -> None:
             address = catalogue.create_address(broker, name, not multicast, multicast, False, False)
             address.internal = True
         broker.addresses[name].internal = True
+        catalogue.apply_settings(broker, broker.addresses[name])
     for configured in config.addresses:
         known = broker.addresses.get(configured.name)
         if known is None:
@@ -60,7 +62,10 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
     if held.address != spec.address or held.routing_type != spec.routing_type:
         broker.trace.event(
             "configured_queue_differs_unsupported",
-            {"queue": spec.name, "why": "its address or routing type changed: delete the queue first"},
+            {
+                "queue": spec.name,
+                "why": "its address or routing type changed: delete the queue first",
+            },
         )
     changed = held.filter_text != spec.filter_text
     if changed:
@@ -98,7 +103,9 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
 def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:
     """One bounded step through all queues; True if the round is not finished."""
     if not broker.expiry_queues:
-        broker.expiry_queues = [queue.name for queue in broker.queues.values() if not queue.internal]
+        broker.expiry_queues = [
+            queue.name for queue in broker.queues.values() if not queue.internal
+        ]
         broker.expiry_queues.reverse()
     budget = looks_max
     while broker.expiry_queues and budget > 0:
@@ -113,7 +120,6 @@ def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX)
 
 def validate(broker: Broker) -> None:
     """Cross-links and counters agree. Slow: for tests and the simulator."""
-    used = 0
     for queue in broker.queues.values():
         assert broker.queues_by_id[queue.id] is queue
         live = 0
@@ -139,24 +145,48 @@ def validate(broker: Broker) -> None:
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
         assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
         assert previous < queue.next_sequence
-        used += size
-    _validate_parked(broker, used)
+    _validate_parked(broker)
+    _validate_memory(broker)
     _validate_stored(broker)
 
 
-def _validate_parked(broker: Broker, used: int) -> None:
-    pending = 0
+def _validate_memory(broker: Broker) -> None:
+    """What is charged is what is there: once a message in clients' queues, once each store-and-forward queue."""
+    used = 0
+    count = 0
+    holders: dict[int, int] = {}
+    accounts: dict[int, int] = {}
+    waiting = [reference for parked in broker.parked for reference in parked.references]
+    for queue in broker.queues.values():
+        waiting.extend(queue.live())
+        accounts[id(queue.account)] = queue.account.bytes
+    for reference in waiting:
+        if reference.state == DONE:
+            continue
+        message = reference.message
+        size = reference.size + MESSAGE_MEMORY_BYTES
+        if not reference.queue.internal:
+            held = holders.get(message.id, 0)
+            holders[message.id] = held + 1
+            size = REFERENCE_MEMORY_BYTES if held else size
+            assert held < message.holders, f"message {message.id}: {message.holders} holders"
+        used += size
+        count += 1 if size > REFERENCE_MEMORY_BYTES else 0
+    memory = broker.memory
+    assert used == memory.used_bytes, f"memory: {used} != {memory.used_bytes}"
+    assert count == memory.used_messages, f"messages: {count} != {memory.used_messages}"
+    for charged in accounts.values():
+        assert charged >= 0, "an address is charged less than nothing"
+
+
+def _validate_parked(broker: Broker) -> None:
     waiting: dict[int, int] = {}
     lsn = 0
     for parked in broker.parked:
         assert parked.lsn >= lsn, "what waits for the journal is in its order"
         lsn = parked.lsn
         for reference in parked.references:
-            pending += reference.size
             waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
-    assert used + pending == broker.memory.used_bytes, (
-        f"memory: {used}+{pending} != {broker.memory.used_bytes}"
-    )
     for queue in broker.queues.values():
         assert queue.pending == waiting.get(queue.id, 0), f"queue {queue.name}: pending"
 

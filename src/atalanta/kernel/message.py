@@ -24,6 +24,7 @@ from atalanta.kernel.properties import (
 )
 
 if TYPE_CHECKING:
+    from atalanta.kernel.account import Account
     from atalanta.kernel.reference import Reference
 
 DEFAULT: Final = 0
@@ -50,6 +51,9 @@ ADDRESSES_MAX: Final = 4096
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
+
+# Of messages that are in no queue yet, or not to be stored: the broker replaces it, and nobody adds to it.
+NOWHERE: Final[list[Reference]] = []
 
 _addresses: dict[bytes, str] = {}
 _keys: dict[str, bytes] = {}
@@ -81,7 +85,10 @@ class Message:
         # need look for a duplicate id, a group, a delivery time and so on.
         self.special: bool = True
         self.lsn: int = -1
-        self.references: list[Reference] = []
+        self.references: list[Reference] = NOWHERE
+        # Clients' queues that hold it, and which address is charged for it (kernel/memory.py).
+        self.holders: int = 0
+        self.account: Account | None = None
 
     @staticmethod
     def create(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import i64
 
+from atalanta.kernel.account import Account
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
@@ -41,6 +42,7 @@ class Queue:
         self.filter = selector
         self.incarnation = incarnation
         self.lsn: int = 0
+        self.account: Account = Account()  # of its address, see Address.add_queue
         self.references: list[Reference] = []
         self.tombstones: int = 0
         self.cursor: int = 1

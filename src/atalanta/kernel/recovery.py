@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel import records
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.catalogue import parse_filter
+from atalanta.kernel.catalogue import apply_settings, parse_filter
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import StoredMessage, decode_message_record
 from atalanta.kernel.queue import Queue
@@ -217,6 +217,8 @@ class Recovery:
             for lease in queue.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
+        for known in broker.addresses.values():
+            apply_settings(broker, known)
         for stored, lsn in self.messages.values():
             self._restore(stored, lsn)
         self._restore_duplicates()
@@ -246,7 +248,7 @@ class Recovery:
             reference.delivery_count = found.delivery_count
             queue.add(reference)
             references.append(reference)
-            broker.memory.add(reference.size, queue.internal)
+            broker.memory.charge(reference)
         if references:
             message.lsn = lsn
             message.references = references

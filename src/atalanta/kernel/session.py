@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from atalanta.kernel import catalogue, records
+from atalanta.kernel import catalogue, records, sending
 from atalanta.kernel.auto_creation import prepare_address
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.errors import (
@@ -98,6 +98,8 @@ class Session:
                 if not self.auto_commit_sends:
                     self.transaction.rollback_only = error
                 raise
+        if self.broker.memory.refusing and sending.refused(self, message, token):
+            return
         if self.auto_commit_sends:
             self.broker.publish(now, message, self.endpoint, token)
         else:
@@ -120,7 +122,7 @@ class Session:
         transaction.add_send(message)
 
     def request_credits(self, address: str, amount: int) -> None:
-        self.broker.memory.request(self.endpoint, address, amount, self.identity.cluster)
+        sending.request_credits(self, address, amount)
 
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
@@ -346,9 +348,7 @@ class Session:
     def _refuse_duplicate(self, now: int, token: int, lsn: int, text: str) -> None:
         """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""
         self._roll_back(now, False)
-        self.broker.refuse_when_durable(
-            lsn, self.endpoint, token, BrokerError(DUPLICATE_ID, text)
-        )
+        self.broker.refuse_when_durable(lsn, self.endpoint, token, BrokerError(DUPLICATE_ID, text))
 
     def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
         self._roll_back(now, last_as_delivered)

@@ -151,6 +151,10 @@ class Driver:
         """on_committed"""
         self._call("on_committed", token)
 
+    def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
+        """on_disk_usage"""
+        self._call("on_disk_usage", used_fraction, free_bytes)
+
     def disk_failed(self, why: str) -> None:
         """on_disk_failed"""
         self._call("on_disk_failed", why)

@@ -52,6 +52,9 @@ class NodeInputs(Protocol):
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """`Passwords.verify` of that token has its result."""
 
+    def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
+        """How full the disk is: 0.0 to 1.0 used, and bytes that may still be written."""
+
     def flush(self, now: int) -> None:
         """Once after each batch of inputs of a loop turn."""
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Acceptor, Listen
 from atalanta.runtime.clock import Clock
+from atalanta.runtime.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
@@ -65,7 +67,12 @@ class Shell:
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
+        self._monitor: DiskMonitor | None = None
         self._clock_check: asyncio.TimerHandle | None = None
+
+    def watch_disk(self, folder: Path, period_s: float) -> None:
+        """Tell the node how full the disk of `folder` is, from the start on."""
+        self._monitor = DiskMonitor(self.loop, self.driver, folder, period_s)
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -104,6 +111,8 @@ class Shell:
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
         self._check_clock()
         self.driver.start()
+        if self._monitor is not None:
+            self._monitor.start()
         if not self._stop.is_set():
             for acceptor in self.acceptors:
                 await acceptor.accept()
@@ -170,6 +179,8 @@ class Shell:
     def _close_everything(self) -> None:
         if self._clock_check is not None:
             self._clock_check.cancel()
+        if self._monitor is not None:
+            self._monitor.stop()
         self._close_acceptors()
         self.links.close()
         self.timers.clear()

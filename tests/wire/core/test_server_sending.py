@@ -211,6 +211,7 @@ def test_producer_credits_wait_while_the_memory_is_full() -> None:
     client.send(RequestProducerCredits(600, "orders"))
     assert client.packets(ProducerCredits) == []
     server.broker.memory.limit_bytes = 1 << 20
+    server.broker.memory.freed = True
     assert [packet.credits for packet in client.packets(ProducerCredits)] == [600]
 
 

@@ -237,10 +237,14 @@ class CoreSession(Endpoint):
         write_i64_be(out, consumer_id)
 
     def credits(self, address: str, amount: int) -> None:
+        self._producer_credits(types.SESS_PRODUCER_CREDITS, address, amount)
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        self._producer_credits(types.SESS_PRODUCER_FAIL_CREDITS, address, amount)
+
+    def _producer_credits(self, kind: int, address: str, amount: int) -> None:
         encoded = address.encode("utf-16-le", "surrogatepass")
-        out = self.connection.start_frame(
-            types.SESS_PRODUCER_CREDITS, self.channel, 8 + len(encoded)
-        )
+        out = self.connection.start_frame(kind, self.channel, 8 + len(encoded))
         write_i32_be(out, amount)
         write_i32_be(out, len(encoded))
         out.write(encoded)

@@ -1,0 +1,73 @@
+"""What one address holds in memory, and what happens to its senders when that is too much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from atalanta.kernel.address_settings import AddressSettings
+    from atalanta.kernel.endpoint import Endpoint
+
+UNLIMITED: Final = 1 << 62
+PAGE: Final = 0
+BLOCK: Final = 1
+FAIL: Final = 2
+DROP: Final = 3
+POLICIES: Final = {"PAGE": PAGE, "BLOCK": BLOCK, "FAIL": FAIL, "DROP": DROP}
+
+
+class CreditRequest:
+    """A sender that waits for `amount` credits (bytes) of an address."""
+
+    def __init__(self, address: str, amount: int, peer: bool) -> None:
+        self.address = address
+        self.amount = amount
+        self.peer = peer
+
+
+class Account:
+    """Bytes and messages of one address in memory, beside its limits (PagingStoreImpl's part of them).
+
+    A message is charged to the address of the first queue that takes it; one in a store-and-forward queue to that
+    queue's address. `refusing`: senders have to look whether the address still is full (FAIL, DROP or a disk
+    limit); it stays set until one of them has looked. Limits are inclusive: at the limit an address is full.
+    """
+
+    def __init__(self) -> None:
+        self.bytes: int = 0
+        self.messages: int = 0
+        self.limit_bytes: int = UNLIMITED
+        self.limit_messages: int = UNLIMITED
+        self.policy: int = PAGE
+        self.refusing: bool = False
+        # What a full disk does with messages; -1: senders wait.
+        self.disk_policy: int = -1
+        self.dropped: int = 0
+        self.waiting: dict[Endpoint, CreditRequest] = {}
+        self.told: bool = False
+
+    def apply(self, settings: AddressSettings) -> None:
+        """Take the limits of these settings; -1 is none (PagingStoreImpl.applySetting)."""
+        self.limit_bytes = _limit(settings.max_size_bytes)
+        self.limit_messages = _limit(settings.max_size_messages)
+        self.policy = POLICIES[settings.address_full_policy]
+        self.disk_policy = _policy(settings.disk_full_policy)
+
+    def shield(self) -> None:
+        """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""
+        self.policy = PAGE
+        self.disk_policy = -1
+
+    def full(self) -> bool:
+        """By its own limits; the node's are Memory's."""
+        return self.bytes >= self.limit_bytes or self.messages >= self.limit_messages
+
+
+def _limit(value: int) -> int:
+    return UNLIMITED if value < 0 else value
+
+
+def _policy(name: str | None) -> int:
+    """A policy that refuses messages; -1 for those that let senders wait."""
+    policy = POLICIES[name] if name is not None else -1
+    return policy if policy in (FAIL, DROP) else -1

@@ -1,0 +1,57 @@
+"""What a full address does with those who send to it: credits that wait, messages dropped or refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.account import DROP, FAIL, Account
+from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+from atalanta.kernel.router import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.session import Session
+
+
+def request_credits(session: Session, address: str, amount: int) -> None:
+    """Answered when memory allows (ServerSessionImpl.requestProducerCredits); the broker's own addresses at once."""
+    broker = session.broker
+    name = split_fqqn(address)[0]
+    known = broker.addresses.get(name)
+    if known is not None and known.internal:
+        session.endpoint.credits(address, amount)
+        return
+    if known is not None:
+        account = known.account
+    else:
+        account = Account()
+        account.apply(broker.settings_of(name))
+    broker.memory.request(session.endpoint, account, address, amount, session.identity.cluster)
+
+
+def refused(session: Session, message: Message, token: int) -> bool:
+    """Whether a full address drops the message; BrokerError ADDRESS_FULL when it fails senders.
+
+    Asked while any address refuses. A transaction with a failed message cannot be committed. A peer is not failed:
+    its bridge waits for credits instead.
+    """
+    broker = session.broker
+    name = split_fqqn(message.address)[0]
+    address = broker.addresses.get(name)
+    if address is None or not address.account.refusing:
+        return False
+    account = address.account
+    policy = broker.memory.refusal(account)
+    if policy == FAIL and not session.identity.cluster:
+        error = BrokerError(ADDRESS_FULL, f"address {name} is full")
+        if not session.auto_commit_sends:
+            session.transaction.rollback_only = error
+        raise error
+    if policy != DROP:
+        return False
+    account.dropped += 1
+    broker.trace.count("messages_dropped_address_full")
+    if account.dropped == 1:
+        broker.trace.event("address_drops_messages", {"address": name})
+    session.endpoint.done(token)
+    return True
