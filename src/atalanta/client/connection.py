@@ -46,7 +46,7 @@ NO_ROUTING: Final = -1
 CLOSE_S: Final = 5.0  # an answer to SESS_CLOSE is not waited for longer
 QUEUE_DOES_NOT_EXIST: Final = 100
 QUEUE_EXISTS: Final = 101
-ADDRESS_EXISTS: Final = 120
+ADDRESS_EXISTS: Final = 107
 # What the JMS client puts before a name that is a reply address, and the routing it stands for.
 PREFIXES: Final = {
     "queue://": ANYCAST,

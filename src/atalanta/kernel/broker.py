@@ -30,6 +30,7 @@ from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.story import places, tell
+from atalanta.kernel.xa import Branches
 
 if TYPE_CHECKING:
     from atalanta.kernel.config import BrokerConfig
@@ -75,6 +76,7 @@ class Broker:
         self.messages: dict[int, Message] = {}
         self.values: dict[str, tuple[bytes, int]] = {}
         self.sinks = Sinks()
+        self.branches = Branches()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.observers: list[Observer] = []
@@ -549,4 +551,5 @@ class Broker:
 
     def live_bytes(self) -> int:
         """What the journal must keep, roughly: for the compaction's decision."""
-        return self.stored_bytes + 64 * self.caches.count() + 256 * len(self.queues) + 4096
+        stored = self.stored_bytes + self.branches.stored_bytes
+        return stored + 64 * self.caches.count() + 256 * len(self.queues) + 4096

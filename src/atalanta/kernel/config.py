@@ -234,10 +234,9 @@ class BrokerConfig:
     transaction_timeout_ms: int = option(
         300_000,
         "transaction-timeout",
-        "idle transactions are rolled back",
+        "distributed transactions that are not prepared by then are rolled back",
         unit="ms",
         minimum=1,
-        supported=False,
     )
     transaction_timeout_scan_period_ms: int = option(
         1000,
@@ -245,7 +244,6 @@ class BrokerConfig:
         "how often they are looked for",
         unit="ms",
         minimum=1,
-        supported=False,
     )
     message_expiry_scan_period_ms: int = option(
         30_000,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, xa
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
@@ -91,7 +91,9 @@ def arm(broker: Broker, now: int) -> None:
 
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
-    if key == EXPIRY_TIMER:
+    if key == xa.XA_TIMER:
+        xa.on_timer(broker, now)
+    elif key == EXPIRY_TIMER:
         left = scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
         broker.timers.set(key, now + pause_ns)
@@ -187,6 +189,11 @@ def _validate_parked(broker: Broker) -> None:
         lsn = parked.lsn
         for reference in parked.references:
             waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
+    for branch in xa.list_prepared(broker):
+        for plan in branch.plans:
+            for planned in plan.routes:
+                held = planned.queue.id
+                waiting[held] = waiting.get(held, 0) + 1
     for queue in broker.queues.values():
         assert queue.pending == waiting.get(queue.id, 0), f"queue {queue.name}: pending"
 

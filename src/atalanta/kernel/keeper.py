@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import records
+from atalanta.kernel import records, xa_records
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
 from atalanta.kernel.message_record import decode_message_record, encode_message_record
@@ -56,6 +56,16 @@ class Keeper:
                 store_address(broker, address)
         elif kind == records.SINK:
             self._sink(lsn, Reader(payload))
+        elif kind == records.XA_PREPARED:
+            branch = broker.branches.by_xid.get(Reader(payload).blob("xa.xid"))
+            if branch is not None and branch.lsn == lsn:
+                branch.lsn = broker.journal.append(records.XA_PREPARED, xa_records.encode_prepared(branch))
+        elif kind == records.XA_ENDED:
+            xid = Reader(payload).blob("xa.xid")
+            ended = broker.branches.heuristics.get(xid)
+            if ended is not None and ended.lsn == lsn:
+                record = xa_records.encode_ended(xid, ended.outcome)
+                ended.lsn = broker.journal.append(records.XA_ENDED, record)
         elif kind == records.VALUE:
             key = Reader(payload).simple_string("value.key")
             known = broker.values.get(key)

@@ -26,6 +26,8 @@ LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
 SINK: Final = 13  # ss query, i32 partition, i64 batch
 LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
 VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
+XA_PREPARED: Final = 16  # see kernel/xa.py: encode_prepared
+XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
 
 BATCH_RECORDS_MAX: Final = 1_000_000
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import records
+from atalanta.kernel import records, xa, xa_recovery
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import apply_settings, parse_filter
@@ -32,6 +32,8 @@ class Recovery:
         self.sequences: dict[int, int] = {}
         # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
         self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
+        # Branches in doubt: xid -> (XA_PREPARED, its lsn).
+        self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
 
@@ -64,6 +66,10 @@ class Recovery:
             self._address(lsn, Reader(payload))
         elif kind == records.ADDRESS_DELETED:
             self.broker.addresses.pop(Reader(payload).simple_string("address.name"), None)
+        elif kind == records.XA_PREPARED:
+            self.prepared[Reader(payload).blob("xa.xid")] = (payload, lsn)
+        elif kind == records.XA_ENDED:
+            self._branch_ended(lsn, Reader(payload))
         else:
             self._small(lsn, kind, Reader(payload))
 
@@ -191,6 +197,15 @@ class Recovery:
         else:
             raise DecodeError("kind", 0, f"unknown record kind {kind}: written by a newer version?")
 
+    def _branch_ended(self, lsn: int, reader: Reader) -> None:
+        xid = reader.blob("xa.xid")
+        outcome = reader.int8("xa.outcome")
+        self.prepared.pop(xid, None)
+        heuristics = self.broker.branches.heuristics
+        heuristics.pop(xid, None)
+        if outcome != xa.ENDED:
+            heuristics[xid] = xa.Heuristic(outcome, lsn)
+
     def finish(self, now: int) -> None:
         """Queues below their addresses, references in their order, counters beyond everything seen."""
         broker = self.broker
@@ -226,6 +241,8 @@ class Recovery:
             queue.references.sort(key=_by_sequence)
             queue.durable_through = queue.next_sequence - 1
             queue.added = 0
+        for payload, lsn in self.prepared.values():
+            xa_recovery.restore(broker, payload, lsn)
         broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)

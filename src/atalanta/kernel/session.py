@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from atalanta.kernel import catalogue, records, sending
+from atalanta.kernel import catalogue, records, sending, xa_session
 from atalanta.kernel.auto_creation import prepare_address
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.errors import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.plan import Plan
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.security import Identity
+    from atalanta.kernel.xa import Branch
 
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
@@ -68,6 +69,10 @@ class Session:
         self.may_send: dict[str, bool] = {}  # of this version of the rules:
         self.rules_version: int = broker.security.version
         self.metadata: dict[str, str] = {}
+        self.xa: bool = False
+        self.branch: Branch | None = None  # it works in; `transaction` is that branch's then
+        self.ended_branch: Branch | None = None  # it ended last, until it is committed or rolled back
+        self.xa_timeout_s: int = -1
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
@@ -293,7 +298,20 @@ class Session:
     # -- transactions ---------------------------------------------------------------------------
     def commit(self, now: int, token: int) -> None:
         """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
-        self._commit(now, token, "", 0, 0)
+        if self.branch is not None:
+            raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
+        self._commit(now, self.endpoint, token, "", 0, 0)
+
+    def commit_transaction(
+        self, now: int, transaction: Transaction, endpoint: Endpoint, token: int
+    ) -> None:
+        """One that the session does not work in (any more): a distributed one, in one phase."""
+        own = self.transaction
+        self.transaction = transaction
+        try:
+            self._commit(now, endpoint, token, "", 0, 0)
+        finally:
+            self.transaction = own
 
     def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
         """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
@@ -304,20 +322,29 @@ class Session:
         if batch <= sinks.newest(query, partition):
             self._refuse_duplicate(
                 now,
+                self.endpoint,
                 token,
                 sinks.lsn_of(query, partition),
                 f"batch {batch} of query {query} partition {partition} was committed before",
             )
             return
-        self._commit(now, token, query, batch, partition)
+        self._commit(now, self.endpoint, token, query, batch, partition)
 
-    def _commit(self, now: int, token: int, query: str, sink_batch: int, partition: int) -> None:
+    def _commit(
+        self,
+        now: int,
+        endpoint: Endpoint,
+        token: int,
+        query: str,
+        sink_batch: int,
+        partition: int,
+    ) -> None:
         broker = self.broker
         transaction = self.transaction
         error = transaction.rollback_only
         if error is not None:
             if error.code == DUPLICATE_ID:
-                self._refuse_duplicate(now, token, broker.journal.last, error.text)
+                self._refuse_duplicate(now, endpoint, token, broker.journal.last, error.text)
                 return
             self._roll_back(now, False)
             raise error
@@ -330,7 +357,7 @@ class Session:
                 raise
             if plan.repeats_lsn >= 0:
                 why = f"duplicate message detected on {message.address}"
-                self._refuse_duplicate(now, token, plan.repeats_lsn, why)
+                self._refuse_duplicate(now, endpoint, token, plan.repeats_lsn, why)
                 return
             plans.append(plan)
         self.transaction = Transaction()
@@ -341,16 +368,20 @@ class Session:
         broker.finish(transaction.acknowledged, batch)
         if query:
             batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
-        lsn = broker.append_batch(batch, plans, references, self.endpoint, token)
+        lsn = broker.append_batch(batch, plans, references, endpoint, token)
         if query:
             broker.sinks.put(query, partition, sink_batch, lsn)
 
-    def _refuse_duplicate(self, now: int, token: int, lsn: int, text: str) -> None:
+    def _refuse_duplicate(
+        self, now: int, endpoint: Endpoint, token: int, lsn: int, text: str
+    ) -> None:
         """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""
         self._roll_back(now, False)
-        self.broker.refuse_when_durable(lsn, self.endpoint, token, BrokerError(DUPLICATE_ID, text))
+        self.broker.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
 
     def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
+        if self.branch is not None:
+            xa_session.local_rollback(self, now)
         self._roll_back(now, last_as_delivered)
         self.endpoint.done(token)
 
@@ -361,7 +392,13 @@ class Session:
         """
         transaction = self.transaction
         self.transaction = Transaction()
-        back: list[Reference] = list(transaction.acknowledged)
+        self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
+
+    def give_back_prefetched(
+        self, now: int, acknowledged: list[Reference], last_as_delivered: bool
+    ) -> None:
+        """What was acknowledged as redelivered, what its consumers hold as new."""
+        back: list[Reference] = list(acknowledged)
         for consumer in self.consumers.values():
             first = last_as_delivered
             for reference in consumer.unacknowledged.values():
@@ -415,6 +452,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        if self.xa:
+            xa_session.leave(self, now, failed)
         acknowledged = self.transaction.acknowledged
         self.transaction = Transaction()
         for consumer in list(self.consumers.values()):

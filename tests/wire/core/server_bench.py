@@ -255,10 +255,11 @@ class Client:
         pre_acknowledge: bool = False,
         version: int = VERSION,
         start: bool = True,
+        xa: bool = False,
     ) -> Packet:
         """CREATESESSION_V2, and its answer."""
         request = CreateSessionV2(
-            f"session-{self.conn}-{channel}", channel, version, user, password, 102400, False,
+            f"session-{self.conn}-{channel}", channel, version, user, password, 102400, xa,
             not transacted, not transacted, window, pre_acknowledge, None, None,
         )  # fmt: skip
         assert isinstance(request, CreateSession)

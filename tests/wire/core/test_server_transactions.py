@@ -118,7 +118,7 @@ def test_a_lost_connection_is_a_rollback() -> None:
     assert [found.delivery_count for found in other.deliveries()] == [2]
 
 
-def test_xa_is_refused_with_words() -> None:
+def test_xa_in_a_session_that_is_not_for_it_is_refused_with_words() -> None:
     code, text = Server().login().fails(XaGetTimeout())
     assert code == ILLEGAL_STATE
     assert "XA" in text

@@ -286,15 +286,15 @@ class CoreConnection(Connection):
             raise BrokerError(
                 SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
             )
-        if packet.xa:
-            raise BrokerError(SESSION_CREATION_REJECTED, "XA sessions are not supported yet")
         first = not self.authenticated
         self._authenticated()
         session = CoreSession(self, channel, self.version, packet.confirmation_window)
         kernel = Session(
             broker, self.client, packet.name, session, identity,
-            packet.auto_commit_sends, packet.auto_commit_acks, packet.pre_acknowledge,
+            packet.xa or packet.auto_commit_sends, packet.xa or packet.auto_commit_acks,
+            packet.pre_acknowledge,
         )  # fmt: skip
+        kernel.xa = packet.xa
         session.kernel = kernel
         kernel.set_blocked(self.blocked or self.full)
         self.client.sessions[packet.name] = kernel

@@ -52,7 +52,8 @@ from atalanta.wire.core.packets_session import (
 )
 from atalanta.wire.core.packets_transaction import Commit, Rollback
 from atalanta.wire.core.queries import binding_response, queue_response
-from atalanta.wire.core.types import packet_name
+from atalanta.wire.core.types import SESS_XA_FAILED, packet_name
+from atalanta.wire.core.xa_requests import answer_xa
 
 if TYPE_CHECKING:
     from atalanta.kernel.address_settings import AddressSettings
@@ -71,10 +72,11 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
     if packet_type in LOG_REQUESTS:
         answer_log(session, now, codec.decode(packet_type, body, session.version))
         return
-    if XA_FIRST <= packet_type <= XA_LAST or packet_type == 39:
-        session.failed(NO_CORRELATION, BrokerError(ILLEGAL_STATE, "XA is not supported yet"))
-        return
     packet = codec.decode(packet_type, body, session.version)
+    if (XA_FIRST <= packet_type <= XA_LAST or packet_type == SESS_XA_FAILED) and answer_xa(
+        session, now, packet
+    ):
+        return
     correlation = packet.correlation if isinstance(packet, Commit) else NO_CORRELATION
     try:
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):

@@ -1,0 +1,56 @@
+"""Distributed transactions that were in doubt when the node ended, from their records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.buffer import Reader
+from atalanta.kernel.message_record import decode_message_record
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.reference import DELIVERING, READY
+from atalanta.kernel.router import Route
+from atalanta.kernel.xa import PREPARED, Branch, hold
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+def restore(broker: Broker, payload: bytes, lsn: int) -> None:
+    """A branch that was in doubt at the crash still is; queues and messages are restored already."""
+    reader = Reader(payload)
+    branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1)
+    branch.state = PREPARED
+    branch.lsn = lsn
+    branch.stored_bytes = len(payload)
+    for _ in range(reader.count("xa.messages", 4)):
+        stored = decode_message_record(reader.blob("xa.message"))
+        plan = Plan(stored.message)
+        plan.duplicates = stored.duplicates
+        for found in stored.routes:
+            queue = broker.queues_by_id.get(found.queue_id)
+            if queue is not None:
+                plan.routes.append(Route(queue, found.route_to))
+        branch.plans.append(plan)
+    for _ in range(reader.count("xa.acknowledged", 20)):
+        queue_id = reader.int64("xa.queue")
+        message_id = reader.int64("xa.acknowledged_message")
+        _hold_back(broker, branch, queue_id, message_id, reader.int32("xa.delivery_count"))
+    hold(branch)
+    broker.branches.by_xid[branch.xid] = branch
+    broker.branches.prepared += 1
+    broker.branches.stored_bytes += branch.stored_bytes
+
+
+def _hold_back(
+    broker: Broker, branch: Branch, queue_id: int, message_id: int, delivery_count: int
+) -> None:
+    """What the branch acknowledged is nobody's until its end is known."""
+    message = broker.messages.get(message_id)
+    if message is None:
+        return
+    for reference in message.references:
+        if reference.queue.id == queue_id and reference.state == READY:
+            reference.state = DELIVERING
+            reference.delivery_count = delivery_count
+            reference.queue.delivering_count += 1
+            branch.transaction.acknowledged.append(reference)
