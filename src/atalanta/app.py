@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.tls.context import ClientTls, client_tls, server_context
+from atalanta.tls.errors import TlsError
+from atalanta.wire.core.config import AcceptorConfig
 
 log = logging.getLogger("atalanta.app")
 
@@ -118,6 +122,9 @@ async def serve(
     shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
     try:
         shell.bind(listens(configuration))
+        shell.links.secure(secure_connectors(configuration))
+    except TlsError as error:
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
     except OSError as error:
         raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
     disk = storage.disk(shell)
@@ -160,7 +167,7 @@ def ports(shell: Shell, disk: Disk) -> Ports:
 
 
 def listens(configuration: Configuration) -> list[Listen]:
-    """The acceptors that open at start."""
+    """The acceptors that open at start. TlsError names acceptor and parameter."""
     return [
         Listen(
             acceptor.name,
@@ -171,7 +178,35 @@ def listens(configuration: Configuration) -> list[Listen]:
             send_buffer_bytes=acceptor.tcp_send_buffer_bytes,
             receive_buffer_bytes=acceptor.tcp_receive_buffer_bytes,
             no_delay=acceptor.tcp_no_delay,
+            tls=acceptor_tls(configuration, acceptor),
+            handshake_timeout_s=acceptor.handshake_timeout_s,
         )
         for acceptor in configuration.acceptors
         if acceptor.auto_start
     ]
+
+
+def acceptor_tls(
+    configuration: Configuration, acceptor: AcceptorConfig
+) -> ssl.SSLContext | None:
+    """None without `sslEnabled`."""
+    if acceptor.tls is None:
+        return None
+    try:
+        return server_context(acceptor.tls, configuration.store_folders)
+    except TlsError as error:
+        raise TlsError(f"{configuration.path}: acceptor '{acceptor.name}': {error}") from error
+
+
+def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
+    """Those with `sslEnabled`, by name. TlsError names connector and parameter."""
+    made: dict[str, ClientTls] = {}
+    if not configuration.cluster_connections:
+        return made  # announced at most, never dialled
+    for name, connector in configuration.connectors.items():
+        if connector.tls is not None:
+            try:
+                made[name] = client_tls(connector.tls, configuration.store_folders)
+            except TlsError as error:
+                raise TlsError(f"{configuration.path}: connector '{name}': {error}") from error
+    return made

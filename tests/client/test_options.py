@@ -44,8 +44,8 @@ def test_known_options_without_effect_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("tcp://h:5?sslEnabled=true", "sslEnabled: TLS is not supported yet"),
-        ("tcp://h:5?trustStorePath=x", "trustStorePath: TLS"),
+        ("tcp://h:5?sslEnabled=maybe", "neither true nor false"),
+        ("tcp://h:5?sslEnabled=true&sslContext=x", "sslContext: a Java object"),
         ("tcp://h:5?reconectAttempts=3", "reconectAttempts; is reconnectAttempts meant"),
         ("tcp://h:5?callTimeout=soon", "callTimeout: 'soon' is no whole number"),
         ("tcp://h:5?callTimeout=0", "callTimeout: '0' is below 1"),

@@ -158,8 +158,8 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
             "unknown permission 'snd'",
         ),
         (
-            '<acceptors><acceptor name="a">tcp://h:1?sslEnabled=true</acceptor></acceptors>',
-            "TLS is not supported",
+            '<acceptors><acceptor name="a">tcp://h:1?securityDomain=certs</acceptor></acceptors>',
+            "client certificate",
         ),
         (
             '<acceptors><acceptor name="a">tcp://h:1?clusterConnection=c</acceptor></acceptors>',

@@ -19,6 +19,7 @@ from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.tls import TlsConfig
 from tests.source_tree import product
 
 DESCRIBED: list[type[Any]] = [
@@ -29,6 +30,7 @@ DESCRIBED: list[type[Any]] = [
     JournalOptions,
     AcceptorConfig,
     ConnectorConfig,
+    TlsConfig,
     BroadcastGroupConfig,
     DiscoveryGroupConfig,
     ClusterConnectionConfig,

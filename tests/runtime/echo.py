@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 
 from atalanta.runtime.acceptor import Listen
@@ -146,9 +147,14 @@ class Running:
         """Of the first acceptor."""
         return int(self.places[0].rpartition(":")[2])
 
-    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A client connection."""
-        return await asyncio.open_connection("127.0.0.1", self.port)
+    async def connect(
+        self, context: ssl.SSLContext | None = None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A client connection, with TLS if a context is given."""
+        name = "localhost" if context is not None else None
+        return await asyncio.open_connection(
+            "127.0.0.1", self.port, ssl=context, server_hostname=name
+        )
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Waits for a condition, or fails at the deadline."""
@@ -161,12 +167,22 @@ async def with_echo(
     use: Callable[[Running], Awaitable[None]],
     limits: Limits | None = None,
     connections_max: int = -1,
+    tls: ssl.SSLContext | None = None,
+    handshake_timeout_s: float = 10.0,
 ) -> tuple[int, EchoNode]:
     """Runs a shell around an echo node, `use` with it, then stops it; (exit status, node)."""
     loop = asyncio.get_running_loop()
     shell = Shell(loop, limits)
     node = EchoNode(shell)
-    shell.bind([Listen("artemis", "127.0.0.1", 0, connections_max)])
+    listen = Listen(
+        "artemis",
+        "127.0.0.1",
+        0,
+        connections_max,
+        tls=tls,
+        handshake_timeout_s=handshake_timeout_s,
+    )
+    shell.bind([listen])
     started: asyncio.Future[list[str]] = loop.create_future()
     disk = MemoryDisk()
     task = loop.create_task(shell.run(node, disk, started.set_result))

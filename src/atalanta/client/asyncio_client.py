@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Coroutine, Generator
+from ssl import SSLContext
 from typing import Any, TypeVar
 
 from atalanta.client.asyncio_shell import AsyncioShell
 from atalanta.client.connection import Connection
 from atalanta.client.options import ClientOptions, Server, parse_url
+from atalanta.client.secure import use_tls
 from atalanta.wire.core.client_errors import ConnectFailed
 
 try:
@@ -91,16 +93,25 @@ async def _choose(connection: Connection) -> Server | None:
     return None if chosen == connection.server else chosen
 
 
-def connect(url: str, *, user: str | None = None, password: str | None = None) -> Connecting:
+def connect(
+    url: str,
+    *,
+    user: str | None = None,
+    password: str | None = None,
+    ssl: SSLContext | None = None,
+) -> Connecting:
     """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`
     (options.py has the options).
 
         async with connect("tcp://localhost:61616", user="u", password="p") as connection:
             …
 
+    TLS: `?sslEnabled=true&trustStorePath=ca.pem`, or `ssl`, a context of your own.
     UriError at once for a URL that cannot be used; ConnectFailed, NotAuthorized when connecting.
     """
-    return Connecting(parse_url(url, user, password))
+    options = parse_url(url, user, password)
+    use_tls(options, ssl)
+    return Connecting(options)
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:

@@ -147,13 +147,22 @@ class AsyncioShell(Shell):
                 await asyncio.sleep(pause_s)
             try:
                 async with asyncio.timeout(self.options.connection_timeout_ms / 1000):
-                    _, link = await self.loop.create_connection(
-                        lambda: _Link(self), server.host, server.port
-                    )
+                    link = await self._dial(server)
             except (OSError, TimeoutError, UnicodeError) as error:
                 policy.failed(time.monotonic_ns(), str(error) or "timed out")
                 continue
             await self._serve(server, link)
+
+    async def _dial(self, server: Server) -> _Link:
+        tls = self.options.secure
+        _, link = await self.loop.create_connection(
+            lambda: _Link(self),
+            server.host,
+            server.port,
+            ssl=None if tls is None else tls.context,
+            server_hostname=None if tls is None else tls.server_name(server.host),
+        )
+        return link
 
     async def _serve(self, server: Server, link: _Link) -> None:
         """One transport from its first byte to its end."""

@@ -15,6 +15,7 @@ nothing happens but pings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from ssl import SSLContext
 from typing import Any
 
 from atalanta.client import connection as asynchronous
@@ -27,6 +28,7 @@ from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import Server, parse_url
 from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.ready import READY
+from atalanta.client.secure import use_tls
 from atalanta.client.transaction import Sink
 from atalanta.client.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client_topology import Member
@@ -336,9 +338,17 @@ async def _awaited(waiting: Any) -> None:
     await waiting
 
 
-def connect(url: str, *, user: str | None = None, password: str | None = None) -> Connection:
+def connect(
+    url: str,
+    *,
+    user: str | None = None,
+    password: str | None = None,
+    ssl: SSLContext | None = None,
+) -> Connection:
     """As atalanta.client.connect; the connection stands when this returns."""
-    shell = BlockingShell(parse_url(url, user, password))
+    options = parse_url(url, user, password)
+    use_tls(options, ssl)
+    shell = BlockingShell(options)
     connection = asynchronous.Connection(shell)
     try:
         shell.call(connection.login())

@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import socket
+import ssl
 import threading
 import time
 import weakref
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from atalanta.client.options import ClientOptions
 from atalanta.client.ready import Acknowledgement, Waiting
+from atalanta.client.secure import buffered, secured
 from atalanta.client.shell import Shell, drive
 from atalanta.wire.core.client_reply import Reply
 
@@ -121,17 +123,24 @@ class BlockingShell(Shell):
 
     def _transfer(self, connection: socket.socket, timeout_s: float) -> None:
         writing = bool(self._out)
+        waits = buffered(connection)
         readable, writable, _ = select.select(
-            [connection], [connection] if writing else [], [], timeout_s
+            [connection], [connection] if writing else [], [], 0.0 if waits else timeout_s
         )
         if writable:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
-            sent = connection.send(data)
+            try:
+                sent = connection.send(data)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                sent = 0
             if sent < len(data):
                 self._out.insert(0, data[sent:])
-        if readable:
-            data = connection.recv(READ_BYTES)
+        if readable or waits:
+            try:
+                data = connection.recv(READ_BYTES)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return  # part of a record
             if data:
                 self.engine.feed(time.monotonic_ns(), data)
             else:
@@ -180,9 +189,10 @@ class BlockingShell(Shell):
             time.sleep(pause_s)
         self.dialled = server
         try:
-            connection = socket.create_connection(
+            plain = socket.create_connection(
                 (server.host, server.port), self.options.connection_timeout_ms / 1000
             )
+            connection = secured(self.options, server, plain)
         except (OSError, UnicodeError) as error:
             self.policy.failed(time.monotonic_ns(), str(error))
             return

@@ -1,7 +1,8 @@
 """The URL of a client: `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
-milliseconds, sizes in bytes. Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`,
+milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
+(wire/tls.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`,
 `user`, `password` and `clientID` may be in the URL or be given as arguments.
 """
 
@@ -12,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from atalanta.tls.context import ClientTls
+from atalanta.wire.core.config import TLS_FIELDS, read_tls
+from atalanta.wire.tls import TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri_list
 
 SCHEMES: Final = ("tcp",)
@@ -20,14 +24,6 @@ NO_LIMIT: Final = -1
 
 # Known to Artemis' client, refused here, with the reason.
 UNSUPPORTED: Final[dict[str, str]] = {
-    name: "TLS is not supported yet"
-    for name in (
-        "sslEnabled keyStorePath keyStorePassword keyStoreType keyStoreAlias keyStoreProvider "
-        "trustStorePath trustStorePassword trustStoreType trustStoreProvider crlPath trustAll "
-        "enabledCipherSuites enabledProtocols verifyHost sniHost sslProvider "
-        "forceSSLParameters useDefaultSslContext"
-    ).split()
-} | {
     "httpEnabled": "HTTP is not supported",
     "httpUpgradeEnabled": "HTTP is not supported",
     "socksEnabled": "SOCKS is not supported",
@@ -95,6 +91,9 @@ class ClientOptions:
     stay: bool = False  # reconnect to the same server only
     auto_create_queues: bool = True
     auto_create_addresses: bool = True
+    tls: TlsConfig | None = None
+    tls_params: dict[str, str] = field(default_factory=dict)  # as written
+    secure: ClientTls | None = None  # how to dial, made of `tls` or given by the program
 
 
 def _boolean(text: str) -> bool:
@@ -175,6 +174,7 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
             _set(options, name, value)
     for name, value in found.params.items():
         _set(options, name, value)
+    options.tls = read_tls(options.tls_params)
     if user is not None:
         options.user = user
     if password is not None:
@@ -187,11 +187,14 @@ def _set(options: ClientOptions, name: str, value: str) -> None:
         if value.lower() == "false":
             return
         raise UriError(f"option {name}: {UNSUPPORTED[name]}")
+    if name in TLS_FIELDS or name in TLS_REFUSED or name in TLS_UNUSED:
+        options.tls_params[name] = value
+        return
     reader = _READERS.get(name)
     if reader is None:
         if name in IGNORED:
             return
-        near = difflib.get_close_matches(name, [*_READERS, *UNSUPPORTED, *IGNORED], 1)
+        near = difflib.get_close_matches(name, [*_READERS, *TLS_FIELDS, *UNSUPPORTED, *IGNORED], 1)
         hint = f"; is {near[0]} meant?" if near else ""
         raise UriError(f"unknown option {name}{hint}")
     try:

@@ -112,6 +112,24 @@ class Cluster:
     def unique_name(self) -> str:
         return self.broker.ids.uuid().hex()
 
+    def dial(self, key: str, target: TransportConfiguration) -> None:
+        """With TLS as a connector of our own describes it: what peers announce of theirs is no secret, and no proof.
+
+        A node that announces itself by TLS never logs in at another over a plain connection, whatever that one
+        announces; only a static connector written without TLS says otherwise.
+        """
+        connectors = self.settings.connectors
+        named = connectors.get(target.name)
+        static = named is not None and target.name in self.config.static_connectors
+        own = connectors[self.config.connector]
+        wanted = target.parameters.get("sslEnabled", "").lower() == "true"
+        if not wanted and (static or own.tls is None):
+            self.links.dial(key, target.host, target.port)
+        elif named is not None and named.tls is not None:
+            self.links.dial_secure(key, target.host, target.port, target.name)
+        else:
+            self.links.dial_secure(key, target.host, target.port, own.name)
+
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keep a locator to this connector, unless it is our own."""
@@ -123,7 +141,7 @@ class Cluster:
     def _dial_locator(self, name: str) -> None:
         target = self.targets.get(name)
         if target is not None and not self.stopping:
-            self.links.dial(LOCATE + name, target.host, target.port)
+            self.dial(LOCATE + name, target)
 
     def forget(self, name: str) -> None:
         """A discovered connector that is no longer heard of and has no connection."""
@@ -256,7 +274,7 @@ class Cluster:
         record.member = member
         if record.bridge is None and not record.dialing:
             record.dialing = True
-            self.links.dial(BRIDGE + member.node_id, member.primary.host, member.primary.port)
+            self.dial(BRIDGE + member.node_id, member.primary)
 
     def _is_direct(self, transport: TransportConfiguration) -> bool:
         for name in self.config.static_connectors:
@@ -348,7 +366,7 @@ class Cluster:
         member = self.topology.members.get(record.node_id) or record.member
         if member is not None and member.primary is not None:
             record.dialing = True
-            self.links.dial(key, member.primary.host, member.primary.port)
+            self.dial(key, member.primary)
 
     def _announce_again(self, now: int) -> None:
         """notification-attempts times, with a fresh event id: news that were lost are told again."""

@@ -52,6 +52,11 @@ class Configuration:
         """Where artemis-users.properties and artemis-roles.properties are looked for."""
         return self.path.resolve().parent
 
+    @property
+    def store_folders(self) -> list[Path]:
+        """Where relative paths of key stores may lead: Artemis finds them in the working folder and in `etc`."""
+        return [self.users_folder, self.instance, Path.cwd()]
+
     def address_settings(self) -> AddressSettingsRepository:
         """The address settings, ready to be asked."""
         repository = AddressSettingsRepository(

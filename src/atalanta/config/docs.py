@@ -20,12 +20,20 @@ from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
+from atalanta.wire.tls import TLS_REFUSED, TlsConfig
 
 SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ("`<core>`: the broker", "Elements directly below `<core>`.", BrokerConfig),
     ("`<core>`: the journal", "Elements directly below `<core>`.", JournalOptions),
     ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
     ("`<connector>`", "Parameters of `tcp://host:port?key=value;key=value`.", ConnectorConfig),
+    (
+        "TLS of `<acceptor>` and `<connector>`",
+        "Parameters as above; the client's URL takes those of a connector. Relative paths lie below"
+        " `etc`, the instance folder or the working folder. What a connector says of its own key"
+        " store is not announced to clients and peers; everything else is.",
+        TlsConfig,
+    ),
     (
         "`<broadcast-group>`",
         "With `<connector-ref>` for every connector that is announced.",
@@ -77,6 +85,7 @@ def page() -> str:
     parts.append(_list("`<core>`: known, without effect", names.CORE))
     parts.append(_list("Acceptor and connector parameters: known, without effect", UNUSED))
     parts.append(_list("Acceptor and connector parameters: refused when true", REFUSED))
+    parts.append(_list("TLS parameters: refused with `sslEnabled=true`", TLS_REFUSED))
     return "\n".join(parts)
 
 

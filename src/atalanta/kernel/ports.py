@@ -62,6 +62,10 @@ class Links:
         """
         raise _missing(self, "Links.dial")
 
+    def dial_secure(self, key: str, host: str, port: int, connector: str) -> None:
+        """As `dial`, over TLS as the node's own connector of that name describes it."""
+        raise _missing(self, "Links.dial_secure")
+
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         """Receive a UDP multicast group; its datagrams arrive by `node.on_datagram`.
 

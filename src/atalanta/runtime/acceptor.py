@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from dataclasses import dataclass
 from typing import cast
 
+from atalanta.runtime.secure import SecureConnection
 from atalanta.runtime.tcp import Connection, Connections, address_text
 from atalanta.runtime.trace import LogTrace
 
@@ -28,6 +30,8 @@ class Listen:
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
     no_delay: bool = True
+    tls: ssl.SSLContext | None = None
+    handshake_timeout_s: float = 10.0  # of TLS; 0: as long as it takes
 
 
 class Acceptor:
@@ -63,13 +67,17 @@ class Acceptor:
         loop = self.connections.loop
         for bound in self._sockets:
             server = await loop.create_server(
-                lambda: AcceptedConnection(self),
+                self._protocol,
                 sock=bound,
                 backlog=self.listen.backlog,
                 start_serving=False,
             )
             await server.start_serving()
             self._servers.append(server)
+
+    def _protocol(self) -> asyncio.BaseProtocol:
+        tls = self.listen.tls
+        return AcceptedConnection(self) if tls is None else AcceptedSecureConnection(self, tls)
 
     def close(self) -> None:
         """Accepts no more; connections that are open stay."""
@@ -83,7 +91,7 @@ class Acceptor:
         own_max = self.listen.connections_max
         if 0 <= own_max <= self.accepted_now:
             refused = own_max
-        elif len(self.connections) >= self.connections.limits.connections_max:
+        elif self._all() >= self.connections.limits.connections_max:
             refused = self.connections.limits.connections_max
         else:
             self.accepted_now += 1
@@ -91,6 +99,27 @@ class Acceptor:
         self._trace.count("connections.refused")
         self._trace.event("connection_refused", {"acceptor": self.listen.name, "limit": refused})
         return False
+
+    def _all(self) -> int:
+        return len(self.connections) + self.connections.handshaking
+
+    def enter(self, transport: asyncio.BaseTransport) -> bool:
+        """Whether the connection may come in; cut off if not."""
+        if not self.admit():
+            cast(asyncio.Transport, transport).abort()
+            return False
+        if not self.listen.no_delay:
+            # Event loops switch it on by themselves.
+            sock = transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        return True
+
+    def tls_failed(self, peer: str, why: str) -> None:
+        """A handshake did not come to its end."""
+        self._trace.count("connections.tls_refused")
+        self._trace.event(
+            "tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why}
+        )
 
     def opened(self, number: int) -> None:
         """A connection is open and has its number."""
@@ -109,15 +138,40 @@ class AcceptedConnection(Connection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Refused ones never reach the node."""
-        self._admitted = self._acceptor.admit()
+        self._admitted = self._acceptor.enter(transport)
         if self._admitted:
-            if not self._acceptor.listen.no_delay:
-                # Event loops switch it on by themselves.
-                sock = transport.get_extra_info("socket")
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
             super().connection_made(transport)
-        else:
-            cast(asyncio.Transport, transport).abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Makes room for another."""
+        if self._admitted:
+            self._acceptor.accepted_now -= 1
+            super().connection_lost(exc)
+
+
+class AcceptedSecureConnection(SecureConnection):
+    """The same over TLS; it counts from its first byte, not only from the end of the handshake."""
+
+    def __init__(self, acceptor: Acceptor, context: ssl.SSLContext) -> None:
+        timeout_s = acceptor.listen.handshake_timeout_s
+        super().__init__(acceptor.connections, self._entered, self._refused, context, timeout_s)
+        self._acceptor = acceptor
+        self._admitted = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Refused ones never reach the node."""
+        self._admitted = self._acceptor.enter(transport)
+        if self._admitted:
+            self._connections.handshaking += 1
+            super().connection_made(transport)
+
+    def _entered(self, number: int) -> None:
+        self._connections.handshaking -= 1
+        self._acceptor.opened(number)
+
+    def _refused(self, why: str) -> None:
+        self._connections.handshaking -= 1
+        self._acceptor.tls_failed(self.peer, why)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Makes room for another."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
+from atalanta.runtime.secure import SecureConnection
 from atalanta.runtime.tcp import Connection, Connections
+from atalanta.tls.context import ClientTls
 
 
 class Dialer:
@@ -14,13 +17,17 @@ class Dialer:
         self._connections = connections
         self._timeout_s = connections.limits.dial_timeout_s
         self._attempts: dict[str, asyncio.Task[None]] = {}
+        self.connectors: dict[str, ClientTls] = {}
 
-    def dial(self, key: str, host: str, port: int) -> None:
-        """Answered by on_dialed or on_dial_failed of that key; a newer call replaces an older."""
+    def dial(self, key: str, host: str, port: int, connector: str = "") -> None:
+        """Answered by on_dialed or on_dial_failed of that key; a newer call replaces an older.
+
+        `connector` names one of `connectors`: the connection is made over TLS, as it says.
+        """
         before = self._attempts.get(key)
         if before is not None:
             before.cancel()
-        task = self._connections.loop.create_task(self._attempt(key, host, port))
+        task = self._connections.loop.create_task(self._attempt(key, host, port, connector))
         self._attempts[key] = task
         task.add_done_callback(lambda done: self._forget(key, done))
 
@@ -33,7 +40,7 @@ class Dialer:
         if self._attempts.get(key) is done:
             del self._attempts[key]
 
-    async def _attempt(self, key: str, host: str, port: int) -> None:
+    async def _attempt(self, key: str, host: str, port: int, connector: str) -> None:
         driver = self._connections.driver
         opened = False
 
@@ -42,10 +49,12 @@ class Dialer:
             opened = True
             driver.dialed(number, key)
 
-        loop = self._connections.loop
-        connect = loop.create_connection(lambda: Connection(self._connections, on_open), host, port)
+        if connector:
+            connecting = self._secure(on_open, host, port, connector)
+        else:
+            connecting = self._plain(on_open, host, port)
         try:
-            await asyncio.wait_for(connect, self._timeout_s)
+            await asyncio.wait_for(connecting, self._timeout_s)
         except TimeoutError:
             why = f"no answer from {host}:{port} within {self._timeout_s:g} s"
         except OSError as error:
@@ -55,3 +64,42 @@ class Dialer:
         # Opened, and lost in the same moment: on_closed tells, not on_dial_failed.
         if not opened:
             driver.dial_failed(key, why)
+
+    async def _plain(self, on_open: Callable[[int], None], host: str, port: int) -> None:
+        loop = self._connections.loop
+        await loop.create_connection(lambda: Connection(self._connections, on_open), host, port)
+
+    async def _secure(
+        self, on_open: Callable[[int], None], host: str, port: int, connector: str
+    ) -> None:
+        """OSError also for a handshake that failed."""
+        loop = self._connections.loop
+        tls = self.connectors.get(connector)
+        if tls is None:
+            raise OSError(f"TLS is asked for, but connector {connector} has none")
+        context, name = tls.context, tls.server_name(host)
+        done: asyncio.Future[None] = loop.create_future()
+
+        def opened(number: int) -> None:
+            if done.done():
+                self._connections.close(number, "not waited for any more")
+            else:
+                on_open(number)
+                done.set_result(None)
+
+        def failed(why: str) -> None:
+            if not done.done():
+                done.set_exception(OSError(f"TLS: {why}"))
+
+        _, connection = await loop.create_connection(
+            lambda: SecureConnection(
+                self._connections, opened, failed, context, self._timeout_s, name
+            ),
+            host,
+            port,
+        )
+        try:
+            await done
+        except asyncio.CancelledError:
+            connection.abort()
+            raise

@@ -7,6 +7,7 @@ from atalanta.runtime.dialer import Dialer
 from atalanta.runtime.multicast import Multicast
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.trace import LogTrace
+from atalanta.tls.context import ClientTls
 
 
 class LoopLinks(Links):
@@ -19,6 +20,14 @@ class LoopLinks(Links):
     def dial(self, key: str, host: str, port: int) -> None:
         """Links.dial"""
         self._dialer.dial(key, host, port)
+
+    def dial_secure(self, key: str, host: str, port: int, connector: str) -> None:
+        """Links.dial_secure"""
+        self._dialer.dial(key, host, port, connector)
+
+    def secure(self, connectors: dict[str, ClientTls]) -> None:
+        """The node's connectors that use TLS, by name."""
+        self._dialer.connectors = connectors
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         """Links.join"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from atalanta.kernel.ports import Wire
@@ -20,6 +20,8 @@ class Connections(Wire):
         self.limits = limits
         # One buffer for all: it is copied before the next read can happen.
         self.read_buffer = memoryview(bytearray(limits.read_bytes))
+        # Accepted, with a TLS handshake that is not over: they have no number yet.
+        self.handshaking = 0
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
         self._next = 1
@@ -137,17 +139,24 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         unsent = self.unsent
         if unsent and not transport.is_closing():
-            if len(unsent) == 1:
-                transport.write(unsent[0])
-            else:
-                transport.writelines(unsent)
+            self._send(unsent)
             self._limit(transport.get_write_buffer_size())
         self.unsent = []
         if self.closing and not transport.is_closing():
+            self._say_goodbye()
             transport.close()
             if transport.get_write_buffer_size():
                 linger_s = self._connections.limits.close_linger_s
                 self._linger = self._connections.loop.call_later(linger_s, self.abort)
+
+    def _send(self, unsent: Sequence[bytes]) -> None:
+        if len(unsent) == 1:
+            self._transport.write(unsent[0])
+        else:
+            self._transport.writelines(unsent)
+
+    def _say_goodbye(self) -> None:
+        """Plain TCP has none of its own."""
 
     def _limit(self, unsent_bytes: int) -> None:
         """What to do about a peer that takes too little: read no more of it, then cut it off."""

@@ -35,7 +35,8 @@ def test_unknown_parameters_are_listed_with_a_near_name() -> None:
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ("sslEnabled=true", "sslEnabled: TLS"),
+        ("sslEnabled=true;kerb5Config=k", "kerb5Config: Kerberos"),
+        ("securityDomain=certs", "client certificate"),
         ("httpUpgradeEnabled=true", "httpUpgradeEnabled"),
         ("sslEnabled=perhaps", "neither true nor false"),
         ("connectionsAllowed=many", "no whole number"),
@@ -50,6 +51,20 @@ def test_what_is_refused(params: str, words: str) -> None:
 
 def test_switched_off_tls_is_no_trouble() -> None:
     assert parse_acceptor("a", "tcp://h:1?sslEnabled=false").unused == []
+
+
+def test_tls_parameters_and_what_peers_are_told_of_them() -> None:
+    text = (
+        "tcp://h:1?sslEnabled=true;keyStorePath=k.p12;keyStorePassword=s;trustStorePath=t.p12;"
+        "verifyHost=false;sslProvider=OPENSSL"
+    )
+    acceptor = parse_acceptor("a", text)
+    assert acceptor.tls is not None and acceptor.tls.key_store_path == "k.p12"
+    assert acceptor.tls.verify_host is False
+    assert [name for name, _ in acceptor.unused] == ["sslProvider"]
+    told = parse_connector("c", text).transport_params()
+    assert told["sslEnabled"] == "true" and told["trustStorePath"] == "t.p12"
+    assert "keyStorePath" not in told and "keyStorePassword" not in told
 
 
 def test_connector_travels_as_strings() -> None:

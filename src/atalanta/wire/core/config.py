@@ -3,7 +3,7 @@ name="x">tcp://host:port?k=v;k=v</acceptor>`.
 
 Every parameter of Artemis (fact sheet C2, TransportConstants) is known by name. Those without
 effect here are collected in `unused`, to be listed at start; those whose absence would be
-dangerous or misleading (TLS, HTTP, SOCKS) are refused.
+dangerous or misleading (HTTP, SOCKS) are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from atalanta.kernel.option import option
+from atalanta.wire.tls import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
 
 CONNECTOR_FACTORY: Final = (
@@ -28,7 +29,6 @@ SERVED_PROTOCOLS: Final = ("CORE",)
 _THREADS: Final = "this broker has one loop and no worker threads"
 _NETTY: Final = "concerns Netty"
 _OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
-_TLS: Final = "TLS is not supported yet"
 
 # Known to Artemis, without effect here. Name -> why.
 UNUSED: Final[dict[str, str]] = {
@@ -48,7 +48,6 @@ UNUSED: Final[dict[str, str]] = {
     "directDeliver": _THREADS,
     "activemqServerName": "set by Artemis itself",
     "protocol": "old form of protocols",
-    "securityDomain": "there is one security domain",
     "router": "connection routers are not supported yet",
     "quietPeriod": _NETTY,
     "shutdownTimeout": _NETTY,
@@ -104,42 +103,21 @@ UNUSED: Final[dict[str, str]] = {
     "socksUsername": "SOCKS is not supported",
     "socksPassword": "SOCKS is not supported",
     "socksRemoteDNS": "SOCKS is not supported",
-    "keyStoreType": _TLS,
-    "keyStorePath": _TLS,
-    "keyStorePassword": _TLS,
-    "keyStoreAlias": _TLS,
-    "keyStoreProvider": _TLS,
-    "trustStoreType": _TLS,
-    "trustStorePath": _TLS,
-    "trustStorePassword": _TLS,
-    "trustStoreProvider": _TLS,
-    "crlPath": _TLS,
-    "enabledCipherSuites": _TLS,
-    "enabledProtocols": _TLS,
-    "needClientAuth": _TLS,
-    "wantClientAuth": _TLS,
-    "verifyHost": _TLS,
-    "trustAll": _TLS,
-    "sniHost": _TLS,
-    "sslProvider": _TLS,
-    "sslAutoReload": _TLS,
-    "useDefaultSslContext": _TLS,
-    "forceSSLParameters": _TLS,
-    "sslContext": _TLS,
-    "trustManagerFactoryPlugin": _TLS,
-    "kerb5Config": _TLS,
-    "passwordCodec": _TLS,
+    **TLS_UNUSED,
 }
 
 # True for one of these changes what travels on the wire: refused rather than ignored.
 REFUSED: Final[dict[str, str]] = {
-    "sslEnabled": "TLS is not supported yet; it would be served in plain text",
     "httpEnabled": "CORE over HTTP is not supported",
     "httpUpgradeEnabled": "the HTTP upgrade handshake is not supported",
     "useServlet": "CORE over HTTP is not supported",
     "socksEnabled": "connections through SOCKS are not supported",
     "proxyProtocolEnabled": "the PROXY protocol is not supported",
+    "securityDomain": "there is one security domain, artemis-users.properties: users by client "
+    "certificate or of another domain are not supported",
 }
+
+TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}
 
 
 @dataclass
@@ -205,6 +183,7 @@ class AcceptorConfig:
     multicast_prefix: str = option(
         "", "multicastPrefix", "address prefixes that mean multicast", supported=False
     )
+    tls: TlsConfig | None = None  # None: sslEnabled is not true
     params: dict[str, str] = field(default_factory=dict)  # everything as written
     unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
 
@@ -242,12 +221,17 @@ class ConnectorConfig:
         unit="bytes",
         minimum=-1,
     )
+    tls: TlsConfig | None = None
     params: dict[str, str] = field(default_factory=dict)  # as written, without host and port
     unused: list[tuple[str, str]] = field(default_factory=list)
 
     def transport_params(self) -> dict[str, str]:
-        """The parameters of the TransportConfiguration on the wire: all strings, `port` too."""
-        return {"port": str(self.port), "host": self.host, **self.params}
+        """The parameters of the TransportConfiguration on the wire: all strings, `port` too.
+
+        Everybody who connects sees them, so they tell nothing of this node's own key store.
+        """
+        told = {key: value for key, value in self.params.items() if key not in TLS_PRIVATE}
+        return {"port": str(self.port), "host": self.host, **told}
 
 
 def parse_acceptor(name: str, text: str) -> AcceptorConfig:
@@ -280,18 +264,40 @@ def _port_of(uri: Uri) -> int:
 
 def _fill(config: AcceptorConfig | ConnectorConfig, params: dict[str, str]) -> None:
     known = {entry.metadata["xml"]: entry for entry in fields(config) if entry.metadata}
+    others: dict[str, str] = {}
+    config.tls = read_tls(params)
     for name, text in params.items():
         if name in known:
             entry = known[name]
             value = _convert(name, text, entry.default, entry.metadata)
             setattr(config, entry.name, value)
-        elif name in REFUSED:
-            if _boolean(name, text):
+        elif name not in TLS_FIELDS and name not in TLS_REFUSED:
+            others[name] = text
+    for name, text in others.items():
+        if name in REFUSED:
+            if name == "securityDomain" or _boolean(name, text):
                 raise UriError(f"{name}: {REFUSED[name]}")
         elif name in UNUSED:
             config.unused.append((name, UNUSED[name]))
         else:
-            config.unused.append((name, _unknown(name, [*known, *UNUSED, *REFUSED])))
+            names = [*known, *TLS_FIELDS, *TLS_REFUSED, *UNUSED, *REFUSED]
+            config.unused.append((name, _unknown(name, names)))
+
+
+def read_tls(params: dict[str, str]) -> TlsConfig | None:
+    """None unless `sslEnabled=true`; the rest is checked all the same. UriError."""
+    tls = TlsConfig()
+    for name, text in params.items():
+        entry = TLS_FIELDS.get(name)
+        if entry is not None:
+            boolean = entry.metadata["kind"] == "bool"
+            setattr(tls, entry.name, _boolean(name, text) if boolean else text)
+    if not tls.enabled:
+        return None
+    for name, why in TLS_REFUSED.items():
+        if name in params:
+            raise UriError(f"{name}: {why}")
+    return tls
 
 
 def _unknown(name: str, names: list[str]) -> str:

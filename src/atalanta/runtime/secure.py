@@ -1,0 +1,143 @@
+"""TCP connections with TLS inside: the node gets a number for one when the handshake is over.
+
+The protocol's own work (records, alerts) happens between the socket's bytes and the node's, in
+memory, so that reads and writes stay joined per turn as they are without TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from atalanta.runtime.tcp import Connection, Connections, address_text
+
+RECORD_BYTES = 1 << 14  # what one read of TLS gives at most
+
+
+class SecureConnection(Connection):
+    """Either `opened(number)` is called, or `failed(why)`; the latter also when the peer went away."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        opened: Callable[[int], None],
+        failed: Callable[[str], None],
+        context: ssl.SSLContext,
+        timeout_s: float,
+        server_name: str | None = None,
+    ) -> None:
+        super().__init__(connections, opened)
+        self._failed = failed
+        self._timeout_s = timeout_s
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_name is None, server_name
+        )
+        self._timer: asyncio.TimerHandle | None = None
+        self._why = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The handshake begins; its time is limited."""
+        self._transport = cast(asyncio.Transport, transport)
+        limits = self._connections.limits
+        self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
+        self.peer = address_text(transport.get_extra_info("peername"))
+        if self._timeout_s > 0:
+            self._timer = self._connections.loop.call_later(self._timeout_s, self._too_slow)
+        self._handshake()
+
+    def _too_slow(self) -> None:
+        self._fail(f"the handshake took longer than {self._timeout_s:g} s")
+
+    def _fail(self, why: str) -> None:
+        """The alert, if there is one, goes out before the end."""
+        self._why = self._why or why
+        self._carry_out()
+        self._transport.close()
+
+    def _handshake(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._carry_out()
+            return
+        except ssl.SSLError as error:
+            self._fail(str(error))
+            return
+        self._carry_out()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.number = self._connections.add(self)
+        self._opened(self.number)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Records in; what they hold is one input of the node."""
+        if self._transport.is_closing():
+            return
+        self._incoming.write(self._read_buffer[:nbytes])
+        if not self.number:
+            self._handshake()
+            if not self.number:
+                return
+        self._receive()
+
+    def _receive(self) -> None:
+        parts: list[bytes] = []
+        over = ""
+        while True:
+            try:
+                part = self._tls.read(RECORD_BYTES)
+            except ssl.SSLWantReadError:
+                break
+            except ssl.SSLZeroReturnError:
+                over = "closed by the peer"
+                break
+            except ssl.SSLError as error:
+                over = f"TLS: {error}"
+                break
+            if not part:
+                over = "closed by the peer"
+                break
+            parts.append(part)
+        # Keys may have been exchanged anew.
+        self._carry_out()
+        if parts and not self.closing:
+            self._driver.data(self.number, parts[0] if len(parts) == 1 else b"".join(parts))
+        if over:
+            self.closing = self.closing or over
+            self._transport.close()
+
+    def _carry_out(self) -> None:
+        if self._outgoing.pending and not self._transport.is_closing():
+            self._transport.write(self._outgoing.read())
+
+    def _send(self, unsent: Sequence[bytes]) -> None:
+        rest = memoryview(unsent[0] if len(unsent) == 1 else b"".join(unsent))
+        try:
+            while rest:
+                rest = rest[self._tls.write(rest) :]
+        except ssl.SSLError as error:
+            self.closing = self.closing or f"TLS: {error}"
+            self.abort()
+            return
+        self._carry_out()
+
+    def _say_goodbye(self) -> None:
+        """A TLS peer can tell this end from a cut wire; its own good-bye is not waited for."""
+        try:
+            self._tls.unwrap()
+        except ssl.SSLError:
+            pass  # it "wants to read" that good-bye
+        self._carry_out()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Told once: to the node, or to whoever waits for the handshake."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.number:
+            super().connection_lost(exc)
+        else:
+            self._failed(self._why or (str(exc) if exc is not None else "closed by the peer"))

@@ -1,0 +1,152 @@
+"""SSL contexts for acceptors, connectors and clients."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import ssl
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from atalanta.tls.ciphers import choose_suites, choose_versions
+from atalanta.tls.errors import TlsError
+from atalanta.wire.tls import TlsConfig
+
+
+@dataclass(frozen=True)
+class ClientTls:
+    """How to dial: `sni_host` is asked for, and looked for in the certificate, instead of the host."""
+
+    context: ssl.SSLContext
+    sni_host: str = ""
+
+    def server_name(self, host: str) -> str:
+        return self.sni_host or host
+
+
+def server_context(config: TlsConfig, folders: Sequence[Path]) -> ssl.SSLContext:
+    """For an acceptor. `folders` are where relative paths may lead. TlsError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    fill_server_context(context, config, folders)
+    return context
+
+
+def fill_server_context(
+    context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]
+) -> None:
+    """Also renews one that is in use: connections made from now on see the new key."""
+    if not config.key_store_path:
+        raise TlsError("keyStorePath: an acceptor with sslEnabled needs a key and a certificate")
+    for name, wanted in (("verifyHost", config.verify_host), ("trustAll", config.trust_all)):
+        if wanted:
+            raise TlsError(f"{name}: not supported for an acceptor")
+    choose_versions(context, config.enabled_protocols)
+    choose_suites(context, config.enabled_cipher_suites)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    _load_key(context, config, folders)
+    if config.need_client_auth or config.want_client_auth:
+        if not config.trust_store_path:
+            raise TlsError("trustStorePath: needClientAuth and wantClientAuth need one")
+        _load_trust(context, config, folders)
+        need = config.need_client_auth
+        context.verify_mode = ssl.CERT_REQUIRED if need else ssl.CERT_OPTIONAL
+    if config.sni_host:
+        _serve_names(context, config.sni_host)
+
+
+def client_tls(config: TlsConfig, folders: Sequence[Path]) -> ClientTls:
+    """For a connector or a client. TlsError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    choose_versions(context, config.enabled_protocols)
+    choose_suites(context, config.enabled_cipher_suites)
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    if config.need_client_auth or config.want_client_auth:
+        raise TlsError("needClientAuth and wantClientAuth: only acceptors ask for certificates")
+    if config.trust_all:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context.check_hostname = config.verify_host is not False
+        if config.trust_store_path and not config.use_default_ssl_context:
+            _load_trust(context, config, folders)
+        else:
+            context.load_default_certs()
+    if config.key_store_path:
+        _load_key(context, config, folders)
+    return ClientTls(context, config.sni_host)
+
+
+def find_file(text: str, folders: Sequence[Path]) -> Path:
+    """The first that exists; else the first place it could be at, for the error to name."""
+    path = Path(text.removeprefix("file:"))
+    candidates = [folder / path for folder in folders] or [path]
+    for candidate in candidates:
+        if candidate.exists():
+            return candidate
+    return candidates[0]
+
+
+def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
+    # Imported where a store is read: most nodes start without.
+    from atalanta.tls.stores import read_key_store
+
+    _refuse_masked("keyStorePassword", config.key_store_password)
+    passphrase = secrets.token_hex(32)
+    material = read_key_store(
+        find_file(config.key_store_path, folders),
+        config.key_store_password,
+        config.key_store_type,
+        config.key_store_alias,
+        passphrase.encode("ascii"),
+    )
+    # OpenSSL takes a file only. What is in it is encrypted, and the passphrase never leaves us.
+    with tempfile.TemporaryDirectory(prefix="atalanta-") as folder:
+        path = Path(folder) / "key.pem"
+        path.write_bytes(material.key_pem + material.chain_pem)
+        try:
+            context.load_cert_chain(path, password=passphrase)
+        except ssl.SSLError as error:
+            raise TlsError(f"keyStorePath: {config.key_store_path}: {error}") from error
+
+
+def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
+    from atalanta.tls.stores import read_revoked, read_trust_store
+
+    _refuse_masked("trustStorePassword", config.trust_store_password)
+    path = find_file(config.trust_store_path, folders)
+    context.load_verify_locations(
+        cadata=read_trust_store(path, config.trust_store_password, config.trust_store_type)
+    )
+    # As Java: what is in the trust store is believed, whether it is a root or not.
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    if config.crl_path:
+        with tempfile.NamedTemporaryFile("w", prefix="atalanta-", suffix=".pem") as file:
+            file.write(read_revoked(find_file(config.crl_path, folders)))
+            file.flush()
+            context.load_verify_locations(cafile=file.name)
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+
+
+def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
+    """Refuses whoever asks for another name; who asks for none is served (as Java's SNIMatcher)."""
+    try:
+        served = re.compile(pattern)
+    except re.error as error:
+        raise TlsError(f"sniHost: '{pattern}' is no regular expression: {error}") from error
+
+    def check(_: object, name: str | None, __: ssl.SSLContext) -> int | None:
+        if name is None or served.fullmatch(name):
+            return None
+        return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
+
+    context.sni_callback = check
+
+
+def _refuse_masked(parameter: str, password: str) -> None:
+    if password.startswith("ENC("):
+        raise TlsError(
+            f"{parameter}: a masked password cannot be read; write it plainly, or as ${{name}} and "
+            "set that environment variable"
+        )

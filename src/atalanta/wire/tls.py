@@ -1,0 +1,84 @@
+"""TLS of an acceptor, a connector or a client URL, as Artemis' transport parameters describe it
+(TransportConstants, SSLSupport). Only described here: `atalanta.tls` makes contexts of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.kernel.option import option
+
+
+@dataclass
+class TlsConfig:
+    """Paths as written: absolute, or below the folders the configuration's owner names."""
+
+    enabled: bool = option(False, "sslEnabled", "TLS; without it none of these counts")
+    key_store_path: str = option(
+        "", "keyStorePath", "key and certificates shown to the other side; PKCS12 or PEM"
+    )
+    key_store_password: str = option("", "keyStorePassword", "opens it")
+    key_store_type: str = option(
+        "", "keyStoreType", "PKCS12 or PEM, told by the file if absent; JKS must be converted"
+    )
+    key_store_alias: str = option("", "keyStoreAlias", "the key's name, checked where there is one")
+    trust_store_path: str = option(
+        "", "trustStorePath", "certificates believed; connectors: the system's if absent"
+    )
+    trust_store_password: str = option("", "trustStorePassword", "opens it")
+    trust_store_type: str = option("", "trustStoreType", "as keyStoreType")
+    crl_path: str = option("", "crlPath", "revoked certificates, PEM or DER")
+    enabled_cipher_suites: str = option(
+        "",
+        "enabledCipherSuites",
+        "names of Java or OpenSSL, parted by commas; those of TLS 1.3 are on or off together",
+    )
+    enabled_protocols: str = option(
+        "", "enabledProtocols", "TLSv1.2,TLSv1.3 if absent; older ones are refused"
+    )
+    need_client_auth: bool = option(
+        False, "needClientAuth", "acceptors: a client without a certificate is refused"
+    )
+    want_client_auth: bool = option(
+        False, "wantClientAuth", "acceptors: a certificate, if the client has one, must be good"
+    )
+    verify_host: bool | None = option(
+        None,
+        "verifyHost",
+        "connectors (true if absent): the certificate must name the host",
+        kind="bool",
+    )
+    trust_all: bool = option(False, "trustAll", "connectors: believe any certificate; for tests only")
+    sni_host: str = option(
+        "",
+        "sniHost",
+        "connectors: the name asked for; acceptors: a regular expression of names served",
+    )
+    use_default_ssl_context: bool = option(
+        False, "useDefaultSslContext", "connectors: the system's trusted certificates"
+    )
+
+
+# Parameters that concern TLS and cannot be had: set, they are an error while sslEnabled is true.
+TLS_REFUSED: Final[dict[str, str]] = {
+    "sslContext": "a Java object cannot be named here",
+    "trustManagerFactoryPlugin": "Java classes cannot be loaded",
+    "kerb5Config": "Kerberos is not supported",
+    "passwordCodec": "Java classes cannot be loaded; write the password as ${name}",
+}
+TLS_UNUSED: Final[dict[str, str]] = {
+    "keyStoreProvider": "there are no Java security providers",
+    "trustStoreProvider": "there are no Java security providers",
+    "sslProvider": "OpenSSL serves TLS here",
+    "sslAutoReload": "a reload (SIGHUP, or a changed broker.xml) reads the stores again",
+    "forceSSLParameters": "there are no system properties of Java here",
+}
+# Never told to peers and clients: the topology is shown before any login.
+TLS_PRIVATE: Final = (
+    "keyStorePath",
+    "keyStorePassword",
+    "keyStoreType",
+    "keyStoreAlias",
+    "keyStoreProvider",
+)
