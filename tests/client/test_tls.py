@@ -1,0 +1,147 @@
+"""Real nodes that speak TLS: both clients, client certificates, and a cluster without a plain byte."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import ConnectFailed, ConnectionLost, Message, UriError, connect
+from atalanta.client.blocking import connect as connect_blocking
+from tests.broker_process import BrokerProcess, free_port
+from tests.certificates import PASSWORD, Authority
+
+pytestmark = pytest.mark.process
+
+BROKER_XML = """<configuration><core>
+  <name>{name}</name>
+  <security-enabled>false</security-enabled>
+  <cluster-user>peer</cluster-user><cluster-password>secret</cluster-password>
+  <acceptors><acceptor name="artemis">tcp://127.0.0.1:{port}?sslEnabled=true;keyStorePath=server.p12;\
+keyStorePassword={password};{acceptor}</acceptor></acceptors>
+  <addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
+  {more}
+</core></configuration>
+"""
+CLUSTER = """<connectors>
+    <connector name="own">tcp://127.0.0.1:{own}?sslEnabled=true;trustStorePath=authority-trust.pem;\
+keyStorePath=client.p12;keyStorePassword={password}</connector>
+    <connector name="other">tcp://127.0.0.1:{other}?sslEnabled=true;\
+trustStorePath=authority-trust.pem;keyStorePath=client.p12;keyStorePassword={password}</connector>
+  </connectors>
+  <address-settings><address-setting match="#"><redistribution-delay>0</redistribution-delay>
+  </address-setting></address-settings>
+  <cluster-connections><cluster-connection name="tls"><connector-ref>own</connector-ref>
+    <static-connectors><connector-ref>other</connector-ref></static-connectors>
+  </cluster-connection></cluster-connections>"""
+ASKING = f"needClientAuth=true;trustStorePath=authority-trust.p12;trustStorePassword={PASSWORD}"
+
+
+def write_node(
+    folder: Path, authority: Authority, port: int, acceptor: str = "", more: str = ""
+) -> Path:
+    """etc/broker.xml, and every store beside it."""
+    etc = folder / "etc"
+    etc.mkdir(parents=True)
+    authority.holder("server", "localhost", "127.0.0.1").key_store(etc)
+    authority.holder("client").key_store(etc)
+    authority.trust_store(etc)
+    authority.trust_pem(etc)
+    path = etc / "broker.xml"
+    text = BROKER_XML.format(
+        name=folder.name, port=port, password=PASSWORD, acceptor=acceptor, more=more
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_both_clients_and_who_is_not_believed(tmp_path: Path) -> None:
+    port = free_port()
+    path = write_node(tmp_path / "a", Authority(), port)
+    etc = path.parent
+    base = f"tcp://localhost:{port}?sslEnabled=true"
+    trusting = f"{base}&trustStorePath={etc / 'authority-trust.p12'}&trustStorePassword={PASSWORD}"
+    text = "x" * 300_000
+
+    async def main() -> None:
+        async with asyncio.timeout(60), connect(trusting) as connection:
+            producer = await connection.producer("orders")
+            await producer.send(Message(text=text))
+            consumer = await connection.consumer("orders")
+            message = await consumer.receive(10)
+            assert message is not None and message.text == text
+            await message.acknowledge()
+        own = ssl.create_default_context(cafile=str(etc / "authority-trust.pem"))
+        async with asyncio.timeout(60), connect(f"tcp://localhost:{port}", ssl=own) as connection:
+            assert (await connection.query_queue("orders")).exists
+        for url in (base, f"tcp://localhost:{port}?callTimeout=500"):
+            with pytest.raises((ConnectFailed, ConnectionLost)):
+                async with asyncio.timeout(60), connect(url):
+                    pass
+
+    with BrokerProcess(path) as broker:
+        asyncio.run(main())
+        with connect_blocking(trusting) as connection:
+            producer = connection.producer("orders")
+            for number in range(200):
+                producer.send_soon(Message(text=text[: number * 500]))
+            producer.drain()
+            consumer = connection.consumer("orders", ack="auto")
+            for number in range(200):
+                message = consumer.receive(10)
+                assert message is not None and len(message.text or "") == number * 500
+        with pytest.raises(ConnectFailed, match="certificate verify failed"):
+            connect_blocking(base)
+        with pytest.raises(UriError, match="trustStorePath: .*cannot be read"):
+            connect_blocking(f"{base}&trustStorePath=none.pem")
+        assert "tls_refused" in broker.log()
+
+
+def test_a_cluster_whose_nodes_show_certificates(tmp_path: Path) -> None:
+    ports = free_port(), free_port()
+    folders = tmp_path / "a", tmp_path / "b"
+    authority = Authority()
+    paths = [
+        write_node(
+            folder, authority, own, ASKING, CLUSTER.format(own=own, other=other, password=PASSWORD)
+        )
+        for folder, own, other in zip(folders, ports, reversed(ports), strict=True)
+    ]
+    etc = paths[0].parent
+    urls = [
+        f"tcp://127.0.0.1:{port}?sslEnabled=true&trustStorePath={etc / 'authority-trust.pem'}"
+        f"&keyStorePath={etc / 'client.p12'}&keyStorePassword={PASSWORD}"
+        for port in ports
+    ]
+
+    async def main() -> None:
+        async with asyncio.timeout(60), connect(urls[0]) as first, connect(urls[1]) as second:
+            while len(first.topology) < 2 or len(second.topology) < 2:
+                await asyncio.sleep(0.05)
+            consumer = await second.consumer("orders")
+            producer = await first.producer("orders")
+            for number in range(10):
+                await producer.send(Message(text=str(number)))
+            seen = []
+            while len(seen) < 10:
+                message = await consumer.receive(20)
+                assert message is not None
+                seen.append(message.text)
+                await message.acknowledge()
+            assert seen == [str(number) for number in range(10)]
+
+    with BrokerProcess(paths[0]), BrokerProcess(paths[1]):
+        asyncio.run(main())
+
+
+def test_what_is_wrong_with_the_stores_keeps_the_node_from_starting(tmp_path: Path) -> None:
+    path = write_node(tmp_path / "a", Authority(), free_port(), "keyStoreType=BKS")
+    process = BrokerProcess(path)
+    process.start()
+    try:
+        assert process.process.wait(60) == 78
+    finally:
+        process.__exit__(None, None, None)
+    assert "acceptor 'artemis': keyStoreType: 'BKS' is not supported" in process.log()
