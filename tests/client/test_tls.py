@@ -124,7 +124,7 @@ def test_a_cluster_whose_nodes_show_certificates(tmp_path: Path) -> None:
             producer = await first.producer("orders")
             for number in range(10):
                 await producer.send(Message(text=str(number)))
-            seen = []
+            seen: list[str | None] = []
             while len(seen) < 10:
                 message = await consumer.receive(20)
                 assert message is not None
