@@ -11,6 +11,11 @@ import jakarta.jms.MessageProducer;
 import jakarta.jms.Queue;
 import jakarta.jms.Session;
 import jakarta.jms.Topic;
+import jakarta.jms.XASession;
+import java.util.Arrays;
+import java.util.List;
+import javax.transaction.xa.XAResource;
+import javax.transaction.xa.Xid;
 
 /** What a restart of the broker keeps. The harness runs "before", stops or kills the broker, starts it, runs "after". */
 final class Restart {
@@ -98,6 +103,44 @@ final class Restart {
     MessageConsumer consumer = session.createConsumer(session.createQueue(name(world, "transactions", "q")));
     World.texts(consumer, "committed 1", "committed 2");
     World.nothing(consumer);
+  }
+
+  @Scenario(phase = "before")
+  static void prepared(World world) throws Exception {
+    for (String ending : new String[] {"commit", "rollback"}) {
+      XASession session = Xa.session(world);
+      Queue in = session.createQueue(world.name(ending + ".in"));
+      World.sendTexts(world.session(), in, "order");
+      Xid xid = Xa.xid(world.name(ending));
+      Xa.move(session, xid, in, session.createQueue(world.name(ending + ".out")));
+      equal(XAResource.XA_OK, session.getXAResource().prepare(xid), "vote");
+    }
+  }
+
+  @Scenario(phase = "after")
+  static void preparedAfter(World world) throws Exception {
+    Session plain = world.session();
+    XASession session = Xa.session(world);
+    XAResource resource = session.getXAResource();
+    List<Xid> inDoubt = Arrays.asList(resource.recover(XAResource.TMSTARTRSCAN));
+    for (String ending : new String[] {"commit", "rollback"}) {
+      Xid xid = Xa.xid(name(world, "prepared", ending));
+      check(inDoubt.contains(xid), "in doubt: " + ending);
+      MessageConsumer in = plain.createConsumer(session.createQueue(name(world, "prepared", ending + ".in")));
+      MessageConsumer out = plain.createConsumer(session.createQueue(name(world, "prepared", ending + ".out")));
+      World.nothing(in);
+      World.nothing(out);
+      if (ending.equals("commit")) {
+        resource.commit(xid, false);
+        World.texts(out, "invoice");
+        World.nothing(in);
+      } else {
+        resource.rollback(xid);
+        World.texts(in, "order");
+        World.nothing(out);
+      }
+    }
+    equal(0, resource.recover(XAResource.TMSTARTRSCAN).length, "in doubt after all");
   }
 
   @Scenario(phase = "before")
