@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
-from atalanta.kernel import housekeeping, logview
+from atalanta.kernel import catalogue, housekeeping, logview
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
@@ -111,6 +111,9 @@ class Node:
         """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
         self.broker.observers.append(self.notifications)
         housekeeping.create_configured(self.broker, now)
+        if self.config.cluster is None:
+            # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
+            catalogue.sweep_at_start(self.broker, now)
         housekeeping.arm(self.broker, now)
         self.ports.timers.set(
             TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000

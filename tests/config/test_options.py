@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
     DiscoveryGroupConfig,
 )
 from atalanta.kernel.config import BrokerConfig, QueueConfig
+from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
 from atalanta.store.options import JournalOptions
@@ -25,6 +26,7 @@ from tests.source_tree import product
 DESCRIBED: list[type[Any]] = [
     BrokerConfig,
     QueueConfig,
+    DivertConfig,
     AddressSettings,
     WildcardConfiguration,
     JournalOptions,
@@ -38,7 +40,7 @@ DESCRIBED: list[type[Any]] = [
 
 
 # Names of options that other things have, too.
-SHARED = {"local_bind_port", "client_id"}
+SHARED = {"local_bind_port", "client_id", "routing_name"}
 
 
 @cache

@@ -150,3 +150,34 @@ def test_configured_queues_take_the_address_settings_and_later_changes_of_the_fi
     records = len(bench.journal.records)
     housekeeping.create_configured(bench.broker, bench.now)
     assert len(bench.journal.records) == records
+
+
+def test_at_the_start_what_is_automatic_and_empty_goes_at_once() -> None:
+    bench = Bench()
+    for name in ("empty", "full"):
+        automatic(bench, name, auto_delete_queues_delay_ms=60_000)
+    automatic(bench, "kept", auto_delete_queues=False)
+    bench.queue("made")
+    bench.session().send(bench.now, bench.message("full", b"x"), 1)
+    bench.settle()
+    bench.restart()
+    catalogue.sweep_at_start(bench.broker, bench.now)
+    assert sorted(bench.broker.queues) == ["full", "kept", "made"]
+    assert sorted(bench.broker.addresses) == ["full", "kept", "made"]
+    bench.settle()
+    bench.restart()
+    assert sorted(bench.broker.queues) == ["full", "kept", "made"]
+
+
+def test_a_queue_whose_messages_expired_was_used() -> None:
+    bench = Bench()
+    automatic(bench, "orders")
+    message = bench.message("orders", b"x")
+    message.expiration = bench.now // 1_000_000 + 10
+    bench.session().send(bench.now, message, 1)
+    bench.settle()
+    bench.now += SECOND
+    housekeeping.scan_all_expired(bench.broker, bench.now)
+    bench.settle()
+    swept(bench)
+    assert not bench.broker.queues

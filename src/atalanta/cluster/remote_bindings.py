@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
-from atalanta.kernel.catalogue import apply_settings, parse_filter
+from atalanta.kernel.catalogue import enter, leave, parse_filter
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue import Queue
@@ -115,8 +115,7 @@ class RemoteBindings:
         address = self.cluster.broker.addresses.get(name)
         if address is None:
             address = Address(name, True, True, True)
-            self.cluster.broker.addresses[name] = address
-            apply_settings(self.cluster.broker, address)
+            enter(self.cluster.broker, address)
         return address
 
     def _consumer(self, now: int, message: Message, created: bool) -> None:
@@ -172,7 +171,7 @@ class RemoteBindings:
                 and address.auto_created
                 and not address.internal
             ):
-                del broker.addresses[remote.address]
+                leave(broker, address)
         self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
 
     def remove_all(self, now: int) -> None:

@@ -15,8 +15,9 @@ from atalanta.config import names
 from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import Configuration, instance_folder
+from atalanta.config.divert_xml import DivertSection
 from atalanta.config.problems import Report, nearest
-from atalanta.config.xml_reader import XmlReader, into
+from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml_tree import Node, TreeReader
 from atalanta.kernel.config import BrokerConfig
 from atalanta.wire.core.config import (
@@ -59,6 +60,7 @@ class BrokerXml:
         self.report = report
         self.reader = XmlReader(report)
         self.addresses = AddressSections(configuration, report)
+        self.diverts = DivertSection(configuration, report)
         self.cluster = ClusterSections(configuration, report)
         self.defined: set[str] = set()
 
@@ -103,9 +105,11 @@ class BrokerXml:
             "connectors": self._connectors,
             "ha-policy": self._ha_policy,
             "wildcard-addresses": self._wildcards,
+            "wild-card-routing-enabled": self._wildcard_routing,
             "global-max-size": self._global_max_size,
             "cluster-password": self._cluster_password,
             **self.addresses.handlers(),
+            **self.diverts.handlers(),
             **self.cluster.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]
@@ -266,14 +270,19 @@ class BrokerXml:
 
     def _wildcards(self, node: Node) -> None:
         wildcard = self.configuration.broker.wildcard
-        self.reader.read(
-            node, [into(wildcard)], without_effect={"enabled": "old name of routing-enabled"}
-        )
+        self.reader.read(node, [into(wildcard)])
         for text in (wildcard.delimiter, wildcard.any_words, wildcard.single_word):
             if len(text) != 1:
                 self.report.problem(
                     node.file, node.line, f"'{text}' in <{node.name}> is not one character"
                 )
+
+    def _wildcard_routing(self, node: Node) -> None:
+        """Old place of `<wildcard-addresses><routing-enabled>`."""
+        try:
+            self.configuration.broker.wildcard.routing_enabled = boolean(node.text.strip())
+        except BadValue as error:
+            self.report.problem(node.file, node.line, f"{node.name}: {error}")
 
     def _global_max_size(self, node: Node) -> None:
         """-1 means absent: Artemis then takes half of the heap, we our default."""

@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
 )
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
+from atalanta.kernel.divert_config import ADD_HEADERS, DivertConfig
 from atalanta.kernel.security import PERMISSIONS
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
@@ -53,7 +54,18 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         AddressSettings,
     ),
     ("`<queue>`", "Below `<anycast>` or `<multicast>` of an `<address>`.", QueueConfig),
-    ("`<wildcard-addresses>`", "", WildcardConfiguration),
+    (
+        "`<divert name=…>`",
+        'Below `<diverts>`; also `<filter string="…"/>`, and `<transformer>` with the class '
+        f"`{ADD_HEADERS}` and its `<property key=… value=…/>`: other classes keep the node from "
+        "starting.",
+        DivertConfig,
+    ),
+    (
+        "`<wildcard-addresses>`",
+        "Also the old `<wild-card-routing-enabled>` below `<core>`.",
+        WildcardConfiguration,
+    ),
 )
 
 HEAD: Final = """# Configuration

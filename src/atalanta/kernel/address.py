@@ -10,6 +10,7 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
 if TYPE_CHECKING:
     from atalanta.kernel.message import Message
+    from atalanta.kernel.address_rules import AddressRules
     from atalanta.kernel.queue import Queue
 
 
@@ -34,6 +35,9 @@ class Address:
         self.swept: bool = False
         # Its only binding, when that is a queue here: see sole_queue.
         self.sole: Queue | None = None
+        self.rules: AddressRules | None = None  # nothing special: kernel/address_rules.py
+        # Wildcard addresses that match this one: their queues receive its messages, too.
+        self.wildcards: list[Address] | None = None
 
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
@@ -66,12 +70,20 @@ class Address:
         return queue
 
     def _note_sole(self) -> None:
-        """To be called by whatever changes the bindings."""
+        """To be called by whatever changes the bindings, rules or wildcards."""
         self.sole = None
-        if len(self.groups) == 1:
+        if len(self.groups) == 1 and self.rules is None and self.wildcards is None:
             for group in self.groups.values():
                 if len(group.locals) == 1 and not group.remotes:
                     self.sole = group.locals[0]
+
+    def set_rules(self, rules: AddressRules | None) -> None:
+        self.rules = rules
+        self._note_sole()
+
+    def set_wildcards(self, wildcards: list[Address] | None) -> None:
+        self.wildcards = wildcards
+        self._note_sole()
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)

@@ -35,48 +35,45 @@ class AddressSettings:
         False,
         "auto-create-dead-letter-resources",
         "make the dead-letter address and a queue",
-        supported=False,
     )
     dead_letter_queue_prefix: str = option(
-        "DLQ.", "dead-letter-queue-prefix", "name of that queue", supported=False
+        "DLQ.", "dead-letter-queue-prefix", "name of that queue"
     )
     dead_letter_queue_suffix: str = option(
-        "", "dead-letter-queue-suffix", "name of that queue", supported=False
+        "", "dead-letter-queue-suffix", "name of that queue"
     )
     expiry_address: str | None = option(None, "expiry-address", "where expired messages go")
     auto_create_expiry_resources: bool = option(
         False,
         "auto-create-expiry-resources",
         "make the expiry address and a queue",
-        supported=False,
     )
     expiry_queue_prefix: str = option(
-        "EXP.", "expiry-queue-prefix", "name of that queue", supported=False
+        "EXP.", "expiry-queue-prefix", "name of that queue"
     )
     expiry_queue_suffix: str = option(
-        "", "expiry-queue-suffix", "name of that queue", supported=False
+        "", "expiry-queue-suffix", "name of that queue"
     )
     expiry_delay_ms: int = option(
-        -1, "expiry-delay", "expiry of messages that have none", unit="ms", supported=False
+        -1, "expiry-delay", "expiry of messages that have none", unit="ms"
     )
     min_expiry_delay_ms: int = option(
-        -1, "min-expiry-delay", "shortest expiry allowed", unit="ms", supported=False
+        -1, "min-expiry-delay", "shortest expiry allowed", unit="ms"
     )
     max_expiry_delay_ms: int = option(
-        -1, "max-expiry-delay", "longest expiry allowed", unit="ms", supported=False
+        -1, "max-expiry-delay", "longest expiry allowed", unit="ms"
     )
     no_expiry: bool = option(
-        False, "no-expiry", "messages never expire, whatever they say", supported=False
+        False, "no-expiry", "messages never expire, whatever they say"
     )
     redelivery_delay_ms: int = option(
         0,
         "redelivery-delay",
         "pause before a message is delivered again",
         unit="ms",
-        supported=False,
     )
     redelivery_delay_multiplier: float = option(
-        1.0, "redelivery-delay-multiplier", "growth of that pause", supported=False
+        1.0, "redelivery-delay-multiplier", "growth of that pause"
     )
     redelivery_collision_avoidance_factor: float = option(
         0.0,
@@ -84,14 +81,12 @@ class AddressSettings:
         "random share of that pause",
         minimum=0,
         maximum=1,
-        supported=False,
     )
     max_redelivery_delay_ms: int | None = option(
         None,
         "max-redelivery-delay",
         "longest pause (ten times redelivery-delay if absent)",
         unit="ms",
-        supported=False,
     )
     max_delivery_attempts: int = option(
         10,

@@ -13,6 +13,7 @@ from atalanta.kernel import records
 from atalanta.kernel.account import DROP, FAIL
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
@@ -25,15 +26,18 @@ from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.reference import DONE, SCHEDULED, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
+from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.story import places, tell
 from atalanta.kernel.xa import Branches
+from atalanta.kernel.wildcard_addresses import WildcardAddresses
 
 if TYPE_CHECKING:
     from atalanta.kernel.config import BrokerConfig
+    from atalanta.kernel.divert import Divert
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.ports import Ids, Journal, Timers, Trace
     from atalanta.kernel.security import Security
@@ -70,6 +74,12 @@ class Broker:
         self.trace = trace
         self.node_id = node_id
         self.addresses: dict[str, Address] = {}
+        self.wildcards = WildcardAddresses(
+            config.wildcard,
+            [config.management_address, config.management_notification_address],
+            config.internal_naming_prefix,
+        )
+        self.diverts: dict[str, Divert] = {}
         self.queues: dict[str, Queue] = {}
         self.queues_by_id: dict[int, Queue] = {}
         self.remotes_by_id: dict[int, RemoteBinding] = {}
@@ -79,6 +89,7 @@ class Broker:
         self.branches = Branches()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.scheduled = ScheduledMessages(timers)
         self.observers: list[Observer] = []
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
@@ -169,10 +180,13 @@ class Broker:
             endpoint.done(token)
 
     def prepare(self, now: int, message: Message) -> Plan:
-        """Duplicate check and routes; changes nothing but round-robin positions and the message's own headers."""
+        """Duplicate check and routes; changes round-robin positions and the message's own headers.
+
+        Diverts may create the address they lead to, as a sender may.
+        """
         plan = Plan(message)
         if message.special and message.has_property(ROUTE_TO):
-            self._prepare_from_peer(plan, message)
+            self._prepare_from_peer(now, plan, message)
             return plan
         name, only_queue = split_fqqn(message.address)
         address = self.addresses.get(name)
@@ -180,34 +194,40 @@ class Broker:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
         duplicate_id = message.duplicate_id
         if duplicate_id is not None:
-            plan.repeats_lsn = self._repeat(plan, name, duplicate_id)
+            plan.repeats_lsn = self.repeat(plan, name, duplicate_id)
             if plan.repeats_lsn >= 0:
                 return plan
-        plan.routes = route(address, message, message.routing_type, only_queue)
-        if plan.routes:
+        if address.rules is None:
+            plan.routes = route(address, message, message.routing_type, only_queue)
+        else:
+            route_plan(self, now, plan, address, only_queue, True)
+        if plan.routes or plan.diverted is not None:
             address.routed += 1
         else:
             address.unrouted += 1
             if self.settings_of(name).send_to_dla_on_no_route:
-                dead_letter_unrouted(self, plan, name)
+                dead_letter_unrouted(self, now, plan, name)
         return plan
 
-    def _prepare_from_peer(self, plan: Plan, message: Message) -> None:
+    def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
         """A message that another node forwards: routed by binding ids, repeats dropped by its bridge id."""
         raw_ids = message.properties.get(ROUTE_TO)
         bridge_id = message.properties.get(BRIDGE_DUPLICATE)
         if isinstance(bridge_id, bytes):
-            plan.repeats_lsn = self._repeat(plan, BRIDGE_PREFIX + message.address, bridge_id)
+            plan.repeats_lsn = self.repeat(plan, BRIDGE_PREFIX + message.address, bridge_id)
             if plan.repeats_lsn >= 0:
                 return
         else:
             duplicate_id = message.duplicate_id
             if duplicate_id is not None:
-                plan.repeats_lsn = self._repeat(plan, message.address, duplicate_id)
+                plan.repeats_lsn = self.repeat(plan, message.address, duplicate_id)
                 if plan.repeats_lsn >= 0:
                     return
         message.remove_property(ROUTE_TO)
         message.remove_property(BRIDGE_DUPLICATE)
+        address = self.addresses.get(message.address)
+        if address is not None and divert_exclusively(self, now, plan, address):
+            return
         if isinstance(raw_ids, bytes):
             plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
             if unknown and not plan.routes:
@@ -225,7 +245,8 @@ class Broker:
         if address is not None and (message.routing_type == ANYCAST or not address.multicast):
             plan.routes = route(address, message, ANYCAST, "")
 
-    def _repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+    def repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+        """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""
         cache = self.duplicate_cache(cache_name)
         lsn = cache.lsn_of(duplicate_id)
         if lsn < 0:
@@ -245,12 +266,16 @@ class Broker:
     def add_to_batch(self, plan: Plan, batch: records.Batch) -> list[Reference]:
         """References for the plan's routes; adds the MESSAGE (or DUPLICATES) record when something is durable."""
         message = plan.message
-        message.id = self.take_message_id()
+        message.id = self.take_message_id() if plan.message_id == 0 else plan.message_id
         references: list[Reference] = []
         stored: list[Reference] = []
+        # A message for later has no place in its queues yet (kernel/scheduled.py).
+        scheduled_ms = message.scheduled_ms
+        later = scheduled_ms != 0 and scheduled_ms > self.now // 1_000_000
         for planned in plan.routes:
             queue = planned.queue
-            reference = Reference(message, queue, queue.take_sequence(), planned.route_to)
+            sequence = 0 if later else queue.take_sequence()
+            reference = Reference(message, queue, sequence, planned.route_to)
             queue.pending += 1
             references.append(reference)
             if reference.durable:
@@ -270,6 +295,9 @@ class Broker:
                 )
         if self.trace.on:
             tell(self.trace, "story_routed", message, places(references))
+        if plan.diverted is not None:
+            for copy in plan.diverted:
+                references.extend(self.add_to_batch(copy, batch))
         return references
 
     def _over_limit(self, queue: Queue) -> None:
@@ -298,6 +326,11 @@ class Broker:
             after_lsn = max(after_lsn, plan.after_lsn)
             for cache_name, duplicate_id in plan.duplicates:
                 self.duplicate_cache(cache_name).add(duplicate_id, lsn)
+            if plan.diverted is not None:
+                for copy in plan.diverted:
+                    copy.message.lsn = lsn
+                    for cache_name, duplicate_id in copy.duplicates:
+                        self.duplicate_cache(cache_name).add(duplicate_id, lsn)
         if lsn > 0:
             self.parked.append(Parked(lsn, references, endpoint, token))
         elif after_lsn > self.journal.durable or self._must_wait(references):
@@ -326,6 +359,9 @@ class Broker:
         queue = reference.queue
         if queue.deleted:
             self.drop(reference)
+            return
+        if reference.sequence == 0:
+            self.scheduled.hold_new(reference, reference.message.scheduled_ms)
             return
         queue.add(reference)
         if not queue.dirty:
@@ -444,6 +480,8 @@ class Broker:
 
     def drop_from_queue(self, reference: Reference) -> None:
         """Memory only: the reference leaves its queue, the message goes with its last reference."""
+        if reference.state == SCHEDULED:
+            self.scheduled.forget(reference)
         reference.queue.remove(reference)
         self.drop(reference)
 
@@ -462,12 +500,12 @@ class Broker:
                 del self.messages[message.id]
                 self.stored_bytes -= reference.size
 
-    def store_delivery_count(self, reference: Reference) -> None:
-        """So that a poison message is not new again after a restart; nothing waits for it."""
+    def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
+        """So that a poison message is not new again after a restart, nor too early; nothing waits for it."""
         self.journal.append(
             records.DELIVERY,
             records.encode_delivery(
-                reference.queue.id, reference.message.id, reference.delivery_count
+                reference.queue.id, reference.message.id, reference.delivery_count, at_ms
             ),
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel import records
 from atalanta.kernel.address import Address
+from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -52,20 +53,33 @@ def create_address(
         raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
     address = Address(name, anycast, multicast, auto_created)
     address.created_at = broker.now
-    apply_settings(broker, address)
-    broker.addresses[name] = address
+    enter(broker, address)
     if durable:
         store_address(broker, address)
     return address
 
 
+def enter(broker: Broker, address: Address) -> None:
+    """The broker has the address from here on: with its rules, and linked with wildcard addresses."""
+    broker.addresses[address.name] = address
+    apply_settings(broker, address)
+    broker.wildcards.enter(address, broker.addresses)
+
+
+def leave(broker: Broker, address: Address) -> None:
+    """The opposite of `enter`."""
+    del broker.addresses[address.name]
+    broker.wildcards.leave(address, broker.addresses)
+
+
 def apply_settings(broker: Broker, address: Address) -> None:
-    """Limits of its memory, for a new address or after the settings have changed."""
+    """Limits of its memory and rules for its messages: a new address, or changed settings."""
     account = address.account
     account.apply(broker.settings_of(address.name))
     if address.internal:
         account.shield()
     broker.memory.watch(account)
+    refresh(broker, address)
 
 
 def store_address(broker: Broker, address: Address) -> None:
@@ -98,7 +112,7 @@ def delete_address(broker: Broker, name: str) -> None:
     if address.queues():
         raise BrokerError(ILLEGAL_STATE, f"address {name} still has queues")
     if not address.remotes():
-        del broker.addresses[name]
+        leave(broker, address)
     if address.lsn > 0:
         address.lsn = 0
         writer = Writer()
@@ -174,6 +188,8 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
     queue.deleted = True
     for reference in queue.live():
         broker.drop_from_queue(reference)
+    for _, reference in broker.scheduled.of_queue(queue):
+        broker.drop_from_queue(reference)
     queue.references = []
     del broker.queues[queue.name]
     del broker.queues_by_id[queue.id]
@@ -188,7 +204,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         observer.on_queue_removed(now, queue)
     if address is not None:
         address.queue_left_at = now
-        if address.auto_created and not address.groups and address.name in broker.addresses:
+        if address.auto_created and address.name in broker.addresses and not is_bound(broker, address):
             settings = broker.settings_of(address.name)
             at_once = (
                 settings.auto_delete_addresses and settings.auto_delete_addresses_delay_ms == 0
@@ -223,6 +239,37 @@ def check_routing_type(address: Address, routing_type: int) -> None:
         )
 
 
+def is_bound(broker: Broker, address: Address) -> bool:
+    """Whether a queue, here or elsewhere, or a divert of exactly this address needs it."""
+    if address.groups:
+        return True
+    for divert in broker.diverts.values():
+        if divert.address == address.name:
+            return True
+    return False
+
+
+def sweep_at_start(broker: Broker, now: int) -> None:
+    """Automatic queues and addresses that are empty go at once, used or not: PostOfficeImpl.reapAddresses(true)."""
+    for queue in list(broker.queues.values()):
+        if (
+            queue.spec.auto_delete
+            and not queue.internal
+            and queue.message_count == 0
+            and not queue.consumers
+            and not queue.leases
+        ):
+            delete_queue(broker, now, queue.name, "auto-deleted at start")
+    for address in list(broker.addresses.values()):
+        if (
+            address.auto_created
+            and not address.internal
+            and not is_bound(broker, address)
+            and broker.settings_of(address.name).auto_delete_addresses
+        ):
+            delete_address(broker, address.name)
+
+
 def sweep(broker: Broker, now: int) -> None:
     """Delete queues and addresses that may go and were found unused twice (address-queue-scan-period).
 
@@ -251,7 +298,8 @@ def _may_go(broker: Broker, now: int, queue: Queue) -> bool:
     if 0 <= spec.auto_delete_message_count < queue.message_count:
         return False
     skip_usage = broker.settings_of(spec.address).auto_delete_queues_skip_usage_check
-    if not skip_usage and not queue.was_used:
+    used = queue.was_used or queue.acknowledged > 0 or queue.expired > 0 or queue.killed > 0
+    if not skip_usage and not used:
         return False
     since = queue.created_at if skip_usage else queue.consumer_left_at
     return now - since >= spec.auto_delete_delay_ms * 1_000_000
@@ -259,7 +307,7 @@ def _may_go(broker: Broker, now: int, queue: Queue) -> bool:
 
 def _address_may_go(broker: Broker, now: int, address: Address) -> bool:
     settings = broker.settings_of(address.name)
-    if not address.auto_created or address.internal or address.groups:
+    if not address.auto_created or address.internal or is_bound(broker, address):
         return False
     if not settings.auto_delete_addresses:
         return False

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.option import option
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER, SecurityRule
@@ -315,5 +316,6 @@ class BrokerConfig:
     )
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
     addresses: list[AddressConfig] = field(default_factory=list)
+    diverts: list[DivertConfig] = field(default_factory=list)
     address_settings: list[AddressSetting] = field(default_factory=list)
     security_rules: list[SecurityRule] = field(default_factory=list)

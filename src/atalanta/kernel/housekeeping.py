@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue, xa
+from atalanta.kernel import catalogue, diverts, scheduled, xa
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import DELIVERING, DONE
+from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -22,6 +22,7 @@ EXPIRY_SCAN_MAX: Final = 20_000
 def create_configured(broker: Broker, now: int) -> None:
     """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
     config = broker.config
+    diverts.deploy(broker)
     for name, multicast in (
         (config.management_address, False),
         (config.management_notification_address, True),
@@ -84,6 +85,7 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
 
 def arm(broker: Broker, now: int) -> None:
     config = broker.config
+    broker.scheduled.start()
     if config.message_expiry_scan_period_ms > 0:
         broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
     if config.address_queue_scan_period_ms > 0:
@@ -93,6 +95,8 @@ def arm(broker: Broker, now: int) -> None:
 def on_timer(broker: Broker, now: int, key: str) -> None:
     if key == xa.XA_TIMER:
         xa.on_timer(broker, now)
+    elif key == scheduled.SCHEDULED_TIMER:
+        scheduled.on_timer(broker, now)
     elif key == EXPIRY_TIMER:
         left = scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
@@ -127,7 +131,14 @@ def validate(broker: Broker) -> None:
         live = 0
         size = 0
         delivering = 0
+        waiting = 0
         previous = 0
+        for _, reference in broker.scheduled.of_queue(queue):
+            assert reference.state == SCHEDULED
+            waiting += 1
+            if reference.sequence == 0:
+                live += 1
+                size += reference.size
         for reference in queue.references:
             assert reference.sequence > previous, f"queue {queue.name}: sequence order"
             previous = reference.sequence
@@ -145,6 +156,7 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
+        assert waiting == queue.scheduled_count, f"queue {queue.name}: scheduled count"
         assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
         assert previous < queue.next_sequence
     _validate_parked(broker)

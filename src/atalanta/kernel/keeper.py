@@ -13,6 +13,7 @@ from atalanta.kernel import records, xa_records
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
 from atalanta.kernel.message_record import decode_message_record, encode_message_record
+from atalanta.kernel.reference import SCHEDULED
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ class Keeper:
         if alive and message is not None:
             record = encode_message_record(message, message.references, duplicates)
             message.lsn = broker.journal.append(records.MESSAGE, record)
+            for reference in message.references:
+                if reference.state == SCHEDULED and reference.sequence > 0:
+                    broker.store_delivery_count(reference, broker.scheduled.times[reference])
             for cache_name, duplicate_id in duplicates:
                 broker.duplicate_cache(cache_name).ids[duplicate_id] = message.lsn
             if broker.trace.on:

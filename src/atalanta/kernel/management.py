@@ -38,6 +38,7 @@ QUEUE_ATTRIBUTES: Final[dict[str, QueueAttribute]] = {
     "RoutingType": lambda queue: "ANYCAST" if queue.spec.routing_type == 1 else "MULTICAST",
     "MessageCount": lambda queue: queue.message_count,
     "DeliveringCount": lambda queue: queue.delivering_count,
+    "ScheduledCount": lambda queue: queue.scheduled_count,
     "ConsumerCount": lambda queue: queue.consumer_count(),
     "MessagesAdded": lambda queue: queue.added,
     "MessagesAcknowledged": lambda queue: queue.acknowledged,

@@ -51,6 +51,7 @@ ADDRESSES_MAX: Final = 4096
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
+SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
 
 # Of messages that are in no queue yet, or not to be stored: the broker replaces it, and nobody adds to it.
 NOWHERE: Final[list[Reference]] = []
@@ -249,6 +250,17 @@ class Message:
         else:
             value = self._raw_value(GROUP_ID_KEY)
         return value if isinstance(value, str) else None
+
+    @property
+    def scheduled_ms(self) -> int:
+        """`_AMQ_SCHED_DELIVERY`: when it may be delivered, 0 for at once."""
+        if not self.special:
+            return 0
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_SCHED_DELIVERY")
+        else:
+            value = self._raw_value(SCHEDULED_KEY)
+        return value if isinstance(value, int) and value > 0 else 0
 
     def text(self) -> str | None:
         """The body of a text message (kind 3), None without one. DecodeError if it is no text."""

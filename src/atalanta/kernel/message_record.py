@@ -16,6 +16,7 @@ class StoredRoute:
         self.queue_id = queue_id
         self.sequence = sequence
         self.delivery_count = delivery_count
+        self.scheduled_ms: int = 0  # a redelivery that waits; what was sent for later has sequence 0
         self.route_to = route_to
 
 

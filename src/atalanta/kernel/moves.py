@@ -7,42 +7,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import records
+from atalanta.kernel import records, resources
+from atalanta.kernel.divert_routing import route_plan
 from atalanta.kernel.message import Message
+from atalanta.kernel.origin import remember_origin
 from atalanta.kernel.plan import Plan
-from atalanta.kernel.properties import Byte
-from atalanta.kernel.reference import DONE, READY, Reference
-from atalanta.kernel.router import Route, route, split_fqqn
+from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.router import Route, split_fqqn
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.queue import Queue
 
+EXPIRED: Final = "expired"
 # Moving an expired message costs about this many looks at one that is not.
 EXPIRY_COST: Final = 50
 
 
 def expire(broker: Broker, now: int, references: list[Reference]) -> None:
-    """Past their expiration: to the expiry address, or away when none is set."""
+    """Past their expiration: to the expiry address of the message's own address, or away when none is set.
+
+    Follows QueueImpl.expire; the message's address is another than the queue's where that is a wildcard.
+    """
     for reference in references:
         if reference.state == DONE:
             continue
-        queue = reference.queue
-        queue.expired += 1
-        target = broker.settings_of(queue.spec.address).expiry_address
-        move_to_address(broker, now, reference, target, "expired")
+        reference.queue.expired += 1
+        settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
+        resources.for_expiry(broker, now, settings, reference.message)
+        move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
 
 
 def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
     """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
     queue = reference.queue
     queue.killed += 1
-    target = broker.settings_of(queue.spec.address).dead_letter_address
+    settings = broker.settings_of(queue.spec.address)
+    target = settings.dead_letter_address
     broker.trace.event(
         "message_dead_lettered",
         {"queue": queue.name, "message": reference.message.id, "to": target or "nowhere (dropped)"},
     )
+    resources.for_dead_letter(broker, now, settings, reference.message)
     move_to_address(broker, now, reference, target, "too many delivery attempts")
 
 
@@ -58,10 +65,9 @@ def move_to_address(
         name, only_queue = split_fqqn(target)
         address = broker.addresses.get(name)
         if address is not None:
-            copy = moved_copy(reference, target, now, why == "expired")
-            plan = Plan(copy)
-            plan.routes = route(address, copy, -1, only_queue)
-        if plan is None or not plan.routes:
+            plan = Plan(moved_copy(reference, target, now, why == EXPIRED))
+            route_plan(broker, now, plan, address, only_queue, False)
+        if plan is None or (not plan.routes and plan.diverted is None):
             # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): at least it is said.
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
@@ -85,8 +91,11 @@ def _say_lost(broker: Broker, message_id: int, queue: str, target: str, why: str
     )
 
 
-def dead_letter_unrouted(broker: Broker, plan: Plan, name: str) -> None:
-    """send-to-dla-on-no-route: no queue of address `name` takes the message (PostOfficeImpl.maybeSendToDLA)."""
+def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> None:
+    """send-to-dla-on-no-route: no queue of address `name` takes the message (PostOfficeImpl.maybeSendToDLA).
+
+    As there, the dead-letter address and its queue are not created for it.
+    """
     target = broker.settings_of(name).dead_letter_address
     message = plan.message
     if target is None:
@@ -94,34 +103,25 @@ def dead_letter_unrouted(broker: Broker, plan: Plan, name: str) -> None:
         return
     dead, only_queue = split_fqqn(target)
     address = broker.addresses.get(dead)
+    plan.message_id = broker.take_message_id()
+    message.id = plan.message_id
     if address is not None:
-        _remember_origin(message, message, name, None)
+        remember_origin(message, message, None)
+        message.properties.remove("_AMQ_ROUTING_TYPE")
+        message.expiration = 0
         message.address = target
-        plan.routes = route(address, message, -1, only_queue)
-    if not plan.routes:
+        route_plan(broker, now, plan, address, only_queue, False)
+    if not plan.routes and plan.diverted is None:
         _say_lost(broker, message.id, name, target, "no queue took it")
 
 
-def _remember_origin(copy: Message, original: Message, address: str, queue: str | None) -> None:
-    """`_AMQ_ORIG_*` of the first move (Message.referenceOriginalMessage); no routing type any more."""
-    properties = copy.properties
-    routing_type = original.routing_type
-    if "_AMQ_ORIG_ADDRESS" not in properties:
-        properties.put("_AMQ_ORIG_ADDRESS", address)
-        if queue is not None:
-            properties.put("_AMQ_ORIG_QUEUE", queue)
-        properties.put("_AMQ_ORIG_MESSAGE_ID", original.id)
-        if routing_type >= 0:
-            properties.put("_AMQ_ORIG_ROUTING_TYPE", Byte(routing_type))
-    properties.remove("_AMQ_ROUTING_TYPE")
-
-
 def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
-    """As Artemis' copies to dead-letter and expiry addresses carry them (fact sheet, `_AMQ_ORIG_*`)."""
+    """As Artemis' copies to dead-letter and expiry addresses carry them (QueueImpl.makeCopy)."""
     original = reference.message
     copy = original.copy(0)
-    _remember_origin(copy, original, original.address, reference.queue.name)
+    remember_origin(copy, original, reference.queue.name)
     properties = copy.properties
+    properties.remove("_AMQ_ROUTING_TYPE")
     properties.remove("_AMQ_DUPL_ID")
     if expired:
         properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
@@ -153,8 +153,8 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
     """Everything that is not delivered goes, for good (purge-on-no-consumers)."""
     batch = records.Batch()
     message_ids: list[int] = []
-    for reference in queue.live():
-        if reference.state != READY:
+    for reference in [*queue.live(), *[waiting for _, waiting in broker.scheduled.of_queue(queue)]]:
+        if reference.state != READY and reference.state != SCHEDULED:
             continue
         if reference.durable:
             message_ids.append(reference.message.id)

@@ -22,3 +22,5 @@ class Plan:
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
         self.after_lsn: int = 0
+        self.message_id: int = 0  # already given: a copy names it
+        self.diverted: list[Plan] | None = None  # copies that diverts make: written with the message

@@ -15,7 +15,7 @@ from atalanta.kernel.account import Account
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import DELIVERING, DONE, READY, Reference
+from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -62,6 +62,7 @@ class Queue:
         self.deleted: bool = False
         self.message_count: int = 0
         self.delivering_count: int = 0
+        self.scheduled_count: int = 0  # of message_count: their time has not come
         self.bytes: int = 0
         self.added: int = 0
         self.acknowledged: int = 0
@@ -135,6 +136,13 @@ class Queue:
         """The reference is finished: acknowledged, expired, moved or purged."""
         if reference.state == DELIVERING:
             self.delivering_count -= 1
+        elif reference.state == SCHEDULED:
+            self.scheduled_count -= 1
+            if reference.sequence == 0:
+                reference.state = DONE
+                self.message_count -= 1
+                self.bytes -= reference.size
+                return
         reference.state = DONE
         reference.consumer = None
         priorities = self.priorities

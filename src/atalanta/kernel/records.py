@@ -19,7 +19,7 @@ QUEUE_DELETED: Final = 5  # i64 queue id
 MESSAGE: Final = 6  # i64 id, routes, duplicate ids, CORE message (see encode_message_record)
 ACKS: Final = 7  # i64 queue id, i32 n, n * i64 message id
 ACK_THROUGH: Final = 8  # i64 queue id, i64 sequence
-DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count
+DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count, i64 not before this ms (0: at once)
 DUPLICATES: Final = 10  # ss cache, i64 age (id of the message that brought them), i32 n, n * (i32 length, bytes)
 BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
 LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
@@ -28,6 +28,7 @@ LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
 VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
 XA_PREPARED: Final = 16  # see kernel/xa.py: encode_prepared
 XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
+PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages whose time came
 
 BATCH_RECORDS_MAX: Final = 1_000_000
 
@@ -107,11 +108,22 @@ def encode_lost(queue_id: int, sequence: int, why: str) -> bytes:
     return writer.getvalue()
 
 
-def encode_delivery(queue_id: int, message_id: int, delivery_count: int) -> bytes:
+def encode_delivery(queue_id: int, message_id: int, delivery_count: int, at_ms: int) -> bytes:
     writer = Writer()
     writer.int64(queue_id)
     writer.int64(message_id)
     writer.int32(delivery_count)
+    writer.int64(at_ms)
+    return writer.getvalue()
+
+
+def encode_placed(queue_id: int, places: list[tuple[int, int]]) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int32(len(places))
+    for message_id, sequence in places:
+        writer.int64(message_id)
+        writer.int64(sequence)
     return writer.getvalue()
 
 

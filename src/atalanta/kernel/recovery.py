@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel import records, xa, xa_recovery
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.catalogue import apply_settings, parse_filter
+from atalanta.kernel.catalogue import enter, parse_filter
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import StoredMessage, decode_message_record
 from atalanta.kernel.queue import Queue
@@ -28,6 +28,7 @@ class Recovery:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
+        broker.scheduled.running = False  # until the node starts
         self.messages: dict[int, tuple[StoredMessage, int]] = {}
         self.sequences: dict[int, int] = {}
         # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
@@ -56,6 +57,8 @@ class Recovery:
             self._ack_through(Reader(payload))
         elif kind == records.DELIVERY:
             self._delivery(Reader(payload))
+        elif kind == records.PLACED:
+            self._placed(Reader(payload))
         elif kind == records.DUPLICATES:
             self._duplicates(lsn, Reader(payload))
         elif kind == records.QUEUE:
@@ -110,10 +113,23 @@ class Recovery:
         queue_id = reader.int64("delivery.queue")
         known = self.messages.get(reader.int64("delivery.message"))
         count = reader.int32("delivery.count")
+        at_ms = reader.int64("delivery.at")
         if known is not None:
             for found in known[0].routes:
                 if found.queue_id == queue_id:
                     found.delivery_count = count
+                    found.scheduled_ms = at_ms
+
+    def _placed(self, reader: Reader) -> None:
+        queue_id = reader.int64("placed.queue")
+        for _ in range(reader.int32("placed.count")):
+            known = self.messages.get(reader.int64("placed.message"))
+            sequence = reader.int64("placed.sequence")
+            self.sequences[queue_id] = max(self.sequences.get(queue_id, 0), sequence)
+            if known is not None:
+                for found in known[0].routes:
+                    if found.queue_id == queue_id:
+                        found.sequence = sequence
 
     def _duplicates(self, lsn: int, reader: Reader) -> None:
         cache = self.duplicates.setdefault(reader.simple_string("duplicates.cache"), {})
@@ -216,6 +232,8 @@ class Recovery:
             address = broker.addresses.get(queue.spec.address)
             if address is None:
                 address = Address(queue.spec.address, False, False, queue.spec.auto_created)
+                address.created_at = now
+                address.queue_left_at = now
                 broker.addresses[address.name] = address
             address.add_routing_type(queue.spec.routing_type)
             address.internal = queue.internal
@@ -232,10 +250,10 @@ class Recovery:
             for lease in queue.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
-        for known in broker.addresses.values():
-            apply_settings(broker, known)
+        for address in list(broker.addresses.values()):
+            enter(broker, address)
         for stored, lsn in self.messages.values():
-            self._restore(stored, lsn)
+            self._restore(now, stored, lsn)
         self._restore_duplicates()
         for queue in broker.queues.values():
             queue.references.sort(key=_by_sequence)
@@ -253,17 +271,22 @@ class Recovery:
             for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
                 cache.add(duplicate_id, lsn)
 
-    def _restore(self, stored: StoredMessage, lsn: int) -> None:
+    def _restore(self, now: int, stored: StoredMessage, lsn: int) -> None:
         broker = self.broker
         message = stored.message
         references: list[Reference] = []
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
-            if queue is None or found.sequence <= queue.acked_through:
+            if queue is None or 0 < found.sequence <= queue.acked_through:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
-            queue.add(reference)
+            if found.sequence == 0:
+                broker.scheduled.hold_new(reference, message.scheduled_ms)
+            else:
+                queue.add(reference)
+                if found.scheduled_ms > now // 1_000_000:
+                    broker.scheduled.hold(reference, found.scheduled_ms)
             references.append(reference)
             broker.memory.charge(reference)
         if references:

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 READY: Final = 0
 DELIVERING: Final = 1
 DONE: Final = 2
+SCHEDULED: Final = 3  # its time has not come: kernel/scheduled.py
 
 
 class Reference:
-    """State of `message` in `queue`; `sequence` is its place there and never changes.
+    """State of `message` in `queue`; `sequence` is its place there and never changes once it has one.
+
+    Sequence 0 has what was sent for later: it gets its place when its time comes.
 
     `route_to` is used in store-and-forward queues only: the concatenated 8-byte binding ids on the peer
     (what travels as `_AMQ_ROUTE_TO`). It is kept here and not in the message, so that one message can wait for

@@ -46,6 +46,10 @@ def route(address: Address, message: Message, routing_type: int, only_queue: str
             routes.append(Route(group.locals[choice], b""))
         else:
             add_remote_route(routes, group.remotes[choice - len(group.locals)])
+    wildcards = address.wildcards
+    if wildcards is not None:
+        for wild in wildcards:
+            routes.extend(route(wild, message, routing_type, only_queue))
     return routes
 
 

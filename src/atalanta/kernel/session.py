@@ -235,7 +235,7 @@ class Session:
             back.append(reference)
             if self.broker.trace.on:
                 tell(self.broker.trace, "story_given_back", reference.message, queue.name)
-        redeliver(self.broker, now, back)
+        redeliver(self.broker, now, back, False)
         self.broker.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return
@@ -407,7 +407,7 @@ class Session:
                 first = False
                 back.append(reference)
             consumer.unacknowledged.clear()
-        redeliver(self.broker, now, back)
+        redeliver(self.broker, now, back, True)
 
     # -- queues and addresses -------------------------------------------------------------------
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:
@@ -454,11 +454,13 @@ class Session:
         self.closed = True
         if self.xa:
             xa_session.leave(self, now, failed)
+        elif not failed:
+            self._roll_back(now, False)  # ServerSessionImpl.doClose
         acknowledged = self.transaction.acknowledged
         self.transaction = Transaction()
         for consumer in list(self.consumers.values()):
             self._detach(now, consumer, failed)
         self.consumers.clear()
-        redeliver(self.broker, now, acknowledged)
+        redeliver(self.broker, now, acknowledged, True)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)

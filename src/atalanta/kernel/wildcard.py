@@ -17,7 +17,10 @@ class WildcardConfiguration:
     """The characters of address wildcards (`<wildcard-addresses>`, fact sheet C13)."""
 
     routing_enabled: bool = option(
-        True, "routing-enabled", "wildcard addresses route", supported=False
+        True,
+        "routing-enabled",
+        "queues of a wildcard address receive what is sent to addresses that match",
+        also=("enabled",),
     )
     delimiter: str = option(".", "delimiter", "parts the words of an address")
     any_words: str = option("#", "any-words", "stands for any further words, none included")

@@ -115,6 +115,9 @@ def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
         if plan.repeats_lsn >= 0:
             raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
         plans.append(plan)
+        if plan.diverted is not None:
+            plans.extend(plan.diverted)
+            plan.diverted = None
     return plans
 
 
@@ -177,7 +180,7 @@ def roll_back_prepared(
     lsn = broker.append_batch(batch, [], [], endpoint, token)
     if outcome != ENDED:
         broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
-    redeliver(broker, now, branch.transaction.acknowledged)
+    redeliver(broker, now, branch.transaction.acknowledged, True)
     branch.transaction = Transaction()
 
 
@@ -189,7 +192,7 @@ def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerErro
     transaction.messages = []
     transaction.rollback_only = error
     branch.state = ROLLED_BACK
-    redeliver(broker, now, back)
+    redeliver(broker, now, back, True)
 
 
 def forget(broker: Broker, xid: bytes, endpoint: Endpoint, token: int) -> bool:

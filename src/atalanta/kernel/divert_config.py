@@ -1,0 +1,39 @@
+"""How a divert is described, in broker.xml and by management (fact sheet C10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.kernel.option import option
+
+STRIP: Final = -1  # the copy says neither
+MULTICAST: Final = 0
+ANYCAST: Final = 1
+PASS: Final = 2  # the copy says what the original says
+ROUTING_TYPES: Final = {"STRIP": STRIP, "MULTICAST": MULTICAST, "ANYCAST": ANYCAST, "PASS": PASS}
+
+# The one transformer of Artemis' own that needs no Java: it adds its properties as headers.
+ADD_HEADERS: Final = "org.apache.activemq.artemis.core.server.transformer.AddHeadersTransformer"
+
+
+@dataclass
+class DivertConfig:
+    """A `<divert>`; `forwarding_address` may name several addresses, separated by commas."""
+
+    name: str = option("", "name", "unique in the broker", attribute=True)
+    address: str = option("", "address", "whose messages are diverted")
+    forwarding_address: str = option(
+        "", "forwarding-address", "where copies go; several are separated by commas"
+    )
+    routing_type: int = option(
+        STRIP, "routing-type", "routing type of the copies", choices=ROUTING_TYPES
+    )
+    exclusive: bool = option(
+        False, "exclusive", "diverted messages do not reach the address itself"
+    )
+    routing_name: str | None = option(
+        None, "routing-name", "diverts of one name take turns", supported=False
+    )
+    filter_text: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,128 @@
+"""Diverts come and go: those of the configuration, and those management creates, which the journal keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import records
+from atalanta.kernel.address_rules import refresh
+from atalanta.kernel.buffer import DecodeError, Reader, Writer
+from atalanta.kernel.catalogue import parse_filter
+from atalanta.kernel.divert import Divert
+from atalanta.kernel.divert_config import DivertConfig
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.router import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+KEY_PREFIX: Final = "divert."
+
+
+def create_divert(broker: Broker, config: DivertConfig, stored: bool) -> Divert:
+    """A divert takes effect at once; `stored` ones survive a restart. BrokerError says what is wrong.
+
+    Follows ActiveMQServerImpl.deployDivert; names are shared with queues, as Artemis' bindings are.
+    """
+    if not config.name:
+        raise BrokerError(ILLEGAL_STATE, "a divert needs a name")
+    if config.name in broker.diverts or config.name in broker.queues:
+        raise BrokerError(ILLEGAL_STATE, f"a divert or queue {config.name} already exists")
+    if not config.address:
+        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs an address")
+    divert = Divert(
+        config, parse_filter(config.filter_text), broker.wildcards.pattern(config.address)
+    )
+    if not divert.targets:
+        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs a forwarding-address")
+    for target in divert.targets:
+        if split_fqqn(target)[0] == config.address:
+            raise BrokerError(ILLEGAL_STATE, f"divert {config.name} leads to its own address")
+    broker.diverts[divert.name] = divert
+    if stored:
+        divert.stored = True
+        _write(broker, KEY_PREFIX + divert.name, encode(config))
+    _refresh(broker, divert)
+    return divert
+
+
+def destroy_divert(broker: Broker, now: int, name: str) -> None:
+    """It has no effect any more. One of the configuration is there again at the next start, as in Artemis."""
+    divert = broker.diverts.pop(name, None)
+    if divert is None:
+        raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
+    if divert.stored:
+        _write(broker, KEY_PREFIX + name, None)
+    _refresh(broker, divert)
+    address = broker.addresses.get(divert.address)
+    if address is not None:
+        address.queue_left_at = now
+
+
+def deploy(broker: Broker) -> None:
+    """At start: what the journal kept, and what the configuration says (which wins)."""
+    for config in broker.config.diverts:
+        if config.name not in broker.diverts:
+            _deploy(broker, config)
+    for key in list(broker.values):
+        if not key.startswith(KEY_PREFIX) or key[len(KEY_PREFIX) :] in broker.diverts:
+            continue
+        divert = _deploy(broker, decode(broker.values[key][0]))
+        if divert is not None:
+            divert.stored = True
+
+
+def _deploy(broker: Broker, config: DivertConfig) -> Divert | None:
+    try:
+        return create_divert(broker, config, False)
+    except BrokerError as error:
+        broker.trace.event("divert_refused", {"divert": config.name, "why": error.text})
+        return None
+
+
+def _refresh(broker: Broker, divert: Divert) -> None:
+    for address in broker.addresses.values():
+        if address.name == divert.address or divert.covers(address.name):
+            refresh(broker, address)
+
+
+def _write(broker: Broker, key: str, value: bytes | None) -> None:
+    lsn = broker.journal.append(records.VALUE, records.encode_value(key, value))
+    if value is None:
+        broker.values.pop(key, None)
+    else:
+        broker.values[key] = (value, lsn)
+
+
+def encode(config: DivertConfig) -> bytes:
+    writer = Writer()
+    writer.simple_string(config.name)
+    writer.simple_string(config.address)
+    writer.simple_string(config.forwarding_address)
+    writer.int8(config.routing_type)
+    writer.boolean(config.exclusive)
+    writer.nullable_simple_string(config.filter_text)
+    writer.int32(len(config.headers))
+    for name, value in config.headers.items():
+        writer.simple_string(name)
+        writer.simple_string(value)
+    return writer.getvalue()
+
+
+def decode(data: bytes) -> DivertConfig:
+    """The inverse of `encode`; DecodeError names the field."""
+    reader = Reader(data)
+    config = DivertConfig()
+    config.name = reader.simple_string("divert.name")
+    config.address = reader.simple_string("divert.address")
+    config.forwarding_address = reader.simple_string("divert.forwarding_address")
+    config.routing_type = reader.int8("divert.routing_type")
+    config.exclusive = reader.boolean("divert.exclusive")
+    config.filter_text = reader.nullable_simple_string("divert.filter")
+    count = reader.int32("divert.headers")
+    if count < 0:
+        raise DecodeError("divert.headers", 0, f"count {count}")
+    for _ in range(count):
+        name = reader.simple_string("divert.header")
+        config.headers[name] = reader.simple_string("divert.header_value")
+    return config
