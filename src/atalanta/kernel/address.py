@@ -9,8 +9,8 @@ from atalanta.kernel.bindings import BindingGroup, RemoteBinding
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
 if TYPE_CHECKING:
-    from atalanta.kernel.message import Message
     from atalanta.kernel.address_rules import AddressRules
+    from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
 

@@ -32,8 +32,8 @@ from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.story import places, tell
-from atalanta.kernel.xa import Branches
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
+from atalanta.kernel.xa import Branches
 
 if TYPE_CHECKING:
     from atalanta.kernel.config import BrokerConfig

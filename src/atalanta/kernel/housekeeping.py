@@ -173,6 +173,9 @@ def _validate_memory(broker: Broker) -> None:
     waiting = [reference for parked in broker.parked for reference in parked.references]
     for queue in broker.queues.values():
         waiting.extend(queue.live())
+        for _, reference in broker.scheduled.of_queue(queue):
+            if reference.sequence == 0:
+                waiting.append(reference)
         accounts[id(queue.account)] = queue.account.bytes
     for reference in waiting:
         if reference.state == DONE:
