@@ -63,7 +63,7 @@ def print_next(console: Console, out: Path) -> None:
         (f'{python} -c "{read}"', "the worst hours"),
         (f"{atalanta} run {folder}/nodes/{JFK.code.lower()}/etc/broker.xml", "a node again, on its data"),
         ("FLIGHTS=20000 make demo", "the short form"),
-        ("MASTER=spark://host:7077 make demo", "another Spark"),
+        ("MASTER=spark://127.0.0.1:7077 make demo", "another Spark, on this machine"),
     ):
         console.print(f"  {command}", highlight=False, soft_wrap=True, markup=False)
         console.print(f"      {what}", style="dim", highlight=False)

@@ -106,7 +106,7 @@ def test_the_driver_is_killed_and_started_again(
     driver.wait()
     assert batches() < len(expected) // BATCH_MESSAGES
     driver = start()
-    assert driver.wait(120) == 0, (tmp_path / "log").read_text()[-3000:]
+    assert driver.wait(300) == 0, (tmp_path / "log").read_text()[-3000:]
     log.close()
     assert brokers.waiting() == 0
     assert texts(real, tmp_path) == sorted(expected)

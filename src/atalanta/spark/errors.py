@@ -53,3 +53,7 @@ class DataLost(SparkSourceError):
 
 class NodeTimeout(SparkSourceError):
     """A node stayed away for longer than `nodeTimeout`."""
+
+
+class DriverGone(SparkSourceError):
+    """The process this one works for has ended: nobody waits for an answer."""

@@ -7,13 +7,14 @@ once were there. Only the driver uses this; a task talks to one node (reading.py
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from atalanta.spark.errors import NodeTimeout, NodeUnavailable, QueueMissing
+from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, QueueMissing
 from atalanta.spark.gateway import Connector, Credentials, Gateway, Position
 from atalanta.spark.options import ReadOptions
 
@@ -63,6 +64,8 @@ class Members:
         self.links: dict[str, Link] = {one: Link(one, None) for one in options.login.servers}
         self.found: dict[str, Located] = {}
         self.polled_at_s = float("-inf")
+        # Spark's JVM. It may be process 1 of a container: only a change tells that it is gone.
+        self.parent_pid = os.getppid()
 
     # -- what is there --------------------------------------------------------------------------
     def poll(self, max_age_s: float) -> dict[str, Located]:
@@ -87,13 +90,14 @@ class Members:
         """Positions as soon as every required node (id -> host:port) answers.
 
         `all_servers`: also every server of the options. NodeTimeout names who is missing: after
-        `nodeTimeout`, or at once with unreachable=fail.
+        `nodeTimeout`, or at once with unreachable=fail. DriverGone when Spark was killed meanwhile.
         """
         deadline = time.monotonic() + self.options.login.node_timeout_s
         with self.lock:
             self._hint(required)
         said = False
         while True:
+            self._check_driver()
             found = self.poll(max_age_s)
             absent = self._absent(found, required, all_servers)
             if not absent:
@@ -116,10 +120,11 @@ class Members:
     def call(self, node_id: str, action: Callable[[Gateway], T]) -> T:
         """`action` at that node, again after a reconnection if the node went away meanwhile.
 
-        `action` must be repeatable. NodeTimeout as in wait_for.
+        `action` must be repeatable. NodeTimeout and DriverGone as in wait_for.
         """
         deadline = time.monotonic() + self.options.login.node_timeout_s
         while True:
+            self._check_driver()
             link = self._link_of(node_id)
             if link is None or link.gateway is None:
                 self.wait_for({node_id: "" if link is None else link.server}, False, 0.0)
@@ -144,6 +149,11 @@ class Members:
             for link in self.links.values():
                 link.drop("closed")
             self.found = {}
+
+    def _check_driver(self) -> None:
+        """An orphan must not hold on to nodes and leases while its successor starts. DriverGone."""
+        if os.getppid() != self.parent_pid:
+            raise DriverGone(f"Spark (process {self.parent_pid}) has ended, so this query does too")
 
     # -- links ----------------------------------------------------------------------------------
     def _poll_link(self, link: Link, found: dict[str, Located]) -> None:

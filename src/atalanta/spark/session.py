@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -24,13 +25,24 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
-def prepare_environment() -> None:
+
+def prepare_environment(master: str) -> None:
     """JAVA_HOME, SPARK_LOCAL_IP and the workers' Python, where they are not set. JavaMissing."""
     os.environ["JAVA_HOME"] = str(find_java(os.environ, shim_folder()))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if on_this_machine(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def on_this_machine(master: str) -> bool:
+    """Are all executors certain to be here? Others could not call back a driver on 127.0.0.1."""
+    if not master.startswith("spark://"):
+        return master.startswith("local")
+    servers = master.removeprefix("spark://").split(",")
+    return all(urlsplit(f"//{server}").hostname in LOOPBACK for server in servers)
 
 
 def shim_folder() -> Path:
@@ -48,7 +60,7 @@ def session(
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """The session, with the source registered. `settings` go before the defaults."""
-    prepare_environment()
+    prepare_environment(master)
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**DEFAULTS, **(settings or {})}.items():
         builder = builder.config(key, value)
