@@ -237,15 +237,18 @@ def test_queues_of_an_address(tmp_path: Path) -> None:
         <anycast><queue name="q" max-consumers="3" purge-on-no-consumers="true">
             <filter string="dep_delay > 60"/><durable>false</durable><user>u</user></queue>
         </anycast>
-        <multicast><queue name="m" exclusive="true"/></multicast></address></addresses>"""
+        <multicast><queue name="m" exclusive="true" last-value="true" ring-size="9"
+            group-buckets="4" enabled="false"/></multicast></address></addresses>"""
     configuration = read(tmp_path, core)
     [address] = configuration.broker.addresses
     assert address.anycast and address.multicast
     spec = address.queues[0].spec()
     assert (spec.filter_text, spec.durable, spec.user) == ("dep_delay > 60", False, "u")
     assert (spec.max_consumers, spec.purge_on_no_consumers, spec.routing_type) == (3, True, 1)
-    assert address.queues[1].spec().routing_type == 0
-    assert [entry.name for entry in configuration.unsupported] == ["exclusive"]
+    spec = address.queues[1].spec()
+    assert (spec.routing_type, spec.exclusive, spec.last_value_key) == (0, True, "_AMQ_LVQ_NAME")
+    assert (spec.ring_size, spec.group_buckets, spec.enabled) == (9, 4, False)
+    assert configuration.unsupported == []
 
 
 def test_queues_of_artemis_1(tmp_path: Path) -> None:

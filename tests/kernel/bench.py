@@ -89,10 +89,12 @@ class RecordingEndpoint(Endpoint):
         self.gone: list[int] = []
         self.granted: list[tuple[str, int]] = []
         self.message_ids: list[int] = []
+        self.marks: list[Message | None] = []
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         self.delivered.append((consumer.id, reference.delivery_count, reference.message.body))
         self.message_ids.append(reference.message.id)
+        self.marks.append(consumer.marked)
         return reference.message.size
 
     def bodies(self) -> list[bytes]:
@@ -154,8 +156,13 @@ class Bench:
         routing_type: int = 1,
         filter_text: str | None = None,
         durable: bool = True,
+        **attributes: object,
     ) -> Queue:
+        """`attributes` are fields of QueueSpec."""
         spec = QueueSpec(name, address or name, routing_type)
+        for attribute, value in attributes.items():
+            assert hasattr(spec, attribute)
+            setattr(spec, attribute, value)
         spec.filter_text = filter_text
         spec.durable = durable
         return catalogue.create_queue(self.broker, self.now, spec)

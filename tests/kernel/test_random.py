@@ -74,6 +74,7 @@ class Play:
         for name, address, kind, filter_text in QUEUES:
             queue = self.bench.queue(name, address, kind, filter_text)
             queue.spec.purge_on_no_consumers = name == "loud"
+            queue.configure()
             catalogue.store_queue(self.bench.broker, queue)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.

@@ -2,8 +2,8 @@
 
 Triggers and rules follow Artemis' Redistributor (fact sheet, "Redistribution"): the last local consumer left, a remote
 consumer appeared, or no local selector takes what waits; after redistribution-delay (-1 never, 0 at once); not for
-messages of a group, not for internal queues, not while a log-view lease holds the queue. Unlike Artemis a member that
-is away is never a target.
+messages of a group, not for internal or non-destructive queues, not while a log-view lease holds the queue. Unlike
+Artemis a member that is away is never a target.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class Redistribution(Observer):
         if (
             queue.internal
             or queue.deleted
+            or queue.keeps_messages
             or self.cluster.mode in (OFF, STRICT)
             or queue.spec.temporary
         ):

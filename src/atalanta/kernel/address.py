@@ -62,7 +62,7 @@ class Address:
     def sole_queue(self, message: Message) -> Queue | None:
         """The queue that takes the message without any choice; None where `router.route` must look."""
         queue = self.sole
-        if queue is None or queue.filter is not None or queue.spec.purge_on_no_consumers:
+        if queue is None or queue.filter is not None or queue.guarded or queue.special is not None:
             return None
         routing_type = message.routing_type
         if routing_type >= 0 and routing_type != queue.spec.routing_type:

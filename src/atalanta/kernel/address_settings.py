@@ -306,10 +306,9 @@ class AddressSettings:
         "default-consumers-before-dispatch",
         "consumers a queue waits for",
         unit="count",
-        supported=False,
     )
     default_delay_before_dispatch_ms: int = option(
-        -1, "default-delay-before-dispatch", "longest wait for them", unit="ms", supported=False
+        -1, "default-delay-before-dispatch", "longest wait for them", unit="ms"
     )
     default_consumer_window_size: int = option(
         1024 * 1024,
@@ -318,41 +317,38 @@ class AddressSettings:
         unit="bytes",
     )
     default_exclusive_queue: bool = option(
-        False, "default-exclusive-queue", "one consumer gets all messages", supported=False
+        False, "default-exclusive-queue", "one consumer gets all messages"
     )
     default_last_value_queue: bool = option(
         False,
         "default-last-value-queue",
         "a queue keeps the last message of a key",
         also=("last-value-queue",),
-        supported=False,
     )
     default_last_value_key: str | None = option(
-        None, "default-last-value-key", "that key", supported=False
+        None, "default-last-value-key", "that key"
     )
     default_non_destructive: bool = option(
-        False, "default-non-destructive", "consuming does not remove messages", supported=False
+        False, "default-non-destructive", "consuming does not remove messages"
     )
     default_ring_size: int = option(
-        -1, "default-ring-size", "messages a queue keeps", unit="count", supported=False
+        -1, "default-ring-size", "messages a queue keeps", unit="count"
     )
     default_group_rebalance: bool = option(
-        False, "default-group-rebalance", "share groups anew when a consumer comes", supported=False
+        False, "default-group-rebalance", "share groups anew when a consumer comes"
     )
     default_group_rebalance_pause_dispatch: bool = option(
         False,
         "default-group-rebalance-pause-dispatch",
         "wait for what is in flight first",
-        supported=False,
     )
     default_group_buckets: int = option(
-        -1, "default-group-buckets", "buckets groups are hashed into", unit="count", supported=False
+        -1, "default-group-buckets", "buckets groups are hashed into", unit="count"
     )
     default_group_first_key: str | None = option(
         None,
         "default-group-first-key",
         "property set on the first message of a group",
-        supported=False,
     )
     retroactive_message_count: int = option(
         0,

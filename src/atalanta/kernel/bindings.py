@@ -166,8 +166,8 @@ def _local_eligible(queue: Queue, message: Message, routing_type: int, only_queu
         return False
     if only_queue and queue.name != only_queue:
         return False
-    if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
-        return False  # QueueImpl.route
+    if queue.guarded and not queue.open_to_messages():
+        return False
     return queue.filter is None or queue.filter.matches(message)
 
 

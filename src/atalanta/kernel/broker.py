@@ -13,10 +13,12 @@ from atalanta.kernel import records
 from atalanta.kernel.account import DROP, FAIL
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.displacing import cut_rings, displace, enter
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_record import encode_message_record
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.ports import Ids, Journal, Timers, Trace
     from atalanta.kernel.security import Security
+    from atalanta.kernel.special import Special
 
 DISPATCH_MAX: Final = (
     2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
@@ -98,6 +101,7 @@ class Broker:
         # Names of queues that this round of the search for expired messages has still to look at.
         self.expiry_queues: list[str] = []
         self.unattended: list[Queue] = []
+        self.rings: list[Queue] = []  # that got messages in this turn
         self.next_message_id: int = 1
         self.next_binding_id: int = 1
         self.stored_bytes: int = 0
@@ -272,8 +276,11 @@ class Broker:
         # A message for later has no place in its queues yet (kernel/scheduled.py).
         scheduled_ms = message.scheduled_ms
         later = scheduled_ms != 0 and scheduled_ms > self.now // 1_000_000
+        displacing = False
         for planned in plan.routes:
             queue = planned.queue
+            if queue.special is not None and not later:
+                displacing = True
             sequence = 0 if later else queue.take_sequence()
             reference = Reference(message, queue, sequence, planned.route_to)
             queue.pending += 1
@@ -293,6 +300,8 @@ class Broker:
                     records.DUPLICATES,
                     records.encode_duplicates(cache_name, message.id, [duplicate_id]),
                 )
+        if displacing:
+            displace(self, references, batch)
         if self.trace.on:
             tell(self.trace, "story_routed", message, places(references))
         if plan.diverted is not None:
@@ -364,6 +373,8 @@ class Broker:
             self.scheduled.hold_new(reference, reference.message.scheduled_ms)
             return
         queue.add(reference)
+        if queue.special is not None:
+            enter(self, queue.special, reference)
         if not queue.dirty:
             self.mark_dirty(queue)
         if (
@@ -409,7 +420,7 @@ class Broker:
     def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
         """As `acknowledge`, for one message: all of a turn go into one record a queue (`flush`)."""
         queue = reference.queue
-        if queue.leases or reference.state == DONE:
+        if queue.leases or queue.keeps_messages or reference.state == DONE:
             self.acknowledge(self.now, [reference], endpoint, token)
             return
         if reference.durable:
@@ -457,6 +468,8 @@ class Broker:
             if reference.state == DONE:
                 continue
             queue = reference.queue
+            if queue.keeps_messages:
+                continue
             if reference.durable:
                 per_queue.setdefault(queue.id, []).append(reference.message.id)
             self.note_lost(reference, "acknowledged by another consumer", batch)
@@ -480,25 +493,32 @@ class Broker:
 
     def drop_from_queue(self, reference: Reference) -> None:
         """Memory only: the reference leaves its queue, the message goes with its last reference."""
+        queue = reference.queue
         if reference.state == SCHEDULED:
             self.scheduled.forget(reference)
-        reference.queue.remove(reference)
+        queue.remove(reference)
         self.drop(reference)
+        if queue.special is not None and queue.delivering_count == 0:
+            self.mark_dirty(queue)  # its gate may have waited for this
 
     def drop(self, reference: Reference) -> None:
         """The reference no longer counts for its message (it may never have been in its queue)."""
         reference.state = DONE
-        message = reference.message
         self.memory.release(reference)
         if reference.durable:
-            kept = message.references
-            if len(kept) == 1 and kept[0] is reference:
-                message.references = []
-            elif reference in kept:
-                kept.remove(reference)
-            if not message.references and message.id in self.messages:
-                del self.messages[message.id]
-                self.stored_bytes -= reference.size
+            self.unstore(reference)
+
+    def unstore(self, reference: Reference) -> None:
+        """The journal need not keep the message for this reference any more."""
+        message = reference.message
+        kept = message.references
+        if len(kept) == 1 and kept[0] is reference:
+            message.references = []
+        elif reference in kept:
+            kept.remove(reference)
+        if not message.references and message.id in self.messages:
+            del self.messages[message.id]
+            self.stored_bytes -= reference.size
 
     def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
         """So that a poison message is not new again after a restart, nor too early; nothing waits for it."""
@@ -533,6 +553,8 @@ class Broker:
             for queue in work:
                 queue.dirty = False
                 self.dispatch(now, queue)
+        if self.rings:
+            cut_rings(self)
         self.wake(now)
         if self.memory.freed and self.memory.waiting:
             self.memory.grant_waiting()
@@ -568,6 +590,13 @@ class Broker:
                     consumer.endpoint.forced(consumer, sequence)
         if queue.found_expired:
             self._expire_found(now, queue)
+        if queue.special is not None:
+            self._arm_gate(now, queue, queue.special)
+
+    def _arm_gate(self, now: int, queue: Queue, special: Special) -> None:
+        gate = special.gate
+        if gate is not None and not gate.is_open and gate.wake_at > now:
+            self.timers.set(GATE_TIMER + queue.name, gate.wake_at)
 
     def _expire_found(self, now: int, queue: Queue) -> None:
         found = queue.found_expired

@@ -8,6 +8,7 @@ from atalanta.kernel import records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
+from atalanta.kernel.displacing import discard
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     ADDRESS_EXISTS,
@@ -20,7 +21,9 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.filter import Filter, FilterError, parse
 from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.special import special_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -176,6 +179,73 @@ def encode_queue(queue: Queue) -> bytes:
         writer.int64(end)
         writer.simple_string(why)
     return writer.getvalue()
+
+
+def update_queue(broker: Broker, now: int, name: str, changes: QueueChanges) -> Queue:
+    """Change the definition of a queue, durably (PostOfficeImpl.updateQueue); nothing changes on a BrokerError.
+
+    Peers see a queue with another filter or routing type as a new binding with the same consumers.
+    """
+    queue = find_queue(broker, name)
+    spec = queue.spec
+    check_update(broker, queue, changes)
+    selector = queue.filter
+    if changes.filter_text is not None:
+        selector = parse_filter(changes.filter_text)
+    before = (spec.filter_text, spec.routing_type)
+    address = broker.addresses[spec.address]
+    rebind = changes.routing_type is not None and changes.routing_type != spec.routing_type
+    if rebind:
+        address.remove_queue(queue)
+    changed = changes.update(spec)
+    queue.filter = selector
+    if rebind:
+        address.add_queue(queue)
+    if not changed:
+        return queue
+    _reconfigure(broker, queue)
+    if queue.durable:
+        store_queue(broker, queue)
+    if before != (spec.filter_text, spec.routing_type):
+        for observer in broker.observers:
+            observer.on_queue_removed(now, queue)
+            observer.on_queue_added(now, queue)
+            for consumer in queue.consumers:
+                if not consumer.browse_only:
+                    observer.on_consumer_added(now, consumer)
+    return queue
+
+
+def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
+    """BrokerError ILLEGAL_STATE for what a queue in use cannot become."""
+    limit = changes.max_consumers
+    count = queue.consumer_count()
+    if limit is not None and 0 <= limit < count:
+        raise BrokerError(
+            ILLEGAL_STATE, f"queue {queue.name} has {count} consumers: max-consumers cannot be {limit}"
+        )
+    if changes.routing_type is not None:
+        check_routing_type(broker.addresses[queue.spec.address], changes.routing_type)
+    if queue.leases and (changes.non_destructive or (changes.ring_size or -1) >= 0):
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
+        )
+
+
+def _reconfigure(broker: Broker, queue: Queue) -> None:
+    """The queue behaves as its definition says from now on, for the messages it has as well."""
+    spec = queue.spec
+    if queue.special is None:
+        queue.special = special_of(spec)
+    if queue.special is not None:
+        queue.special.reconfigure(spec)
+        if spec.non_destructive:
+            queue.cursor = 1
+    queue.configure()
+    if queue.special is not None:
+        discard(broker, queue.special, queue.special.beyond_ring(queue))
+    broker.mark_dirty(queue)
 
 
 def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:

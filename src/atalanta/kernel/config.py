@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.option import option
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER, SecurityRule
 from atalanta.kernel.settings import SettingValue
@@ -46,7 +47,6 @@ class QueueConfig:
         "exclusive",
         "one consumer gets all messages",
         attribute=True,
-        supported=False,
         kind="bool",
     )
     last_value: bool | None = option(
@@ -54,18 +54,16 @@ class QueueConfig:
         "last-value",
         "keeps the last message of a key",
         attribute=True,
-        supported=False,
         kind="bool",
     )
     last_value_key: str | None = option(
-        None, "last-value-key", "that key", attribute=True, supported=False
+        None, "last-value-key", "that key", attribute=True
     )
     non_destructive: bool | None = option(
         None,
         "non-destructive",
         "consuming removes nothing",
         attribute=True,
-        supported=False,
         kind="bool",
     )
     consumers_before_dispatch: int | None = option(
@@ -74,7 +72,6 @@ class QueueConfig:
         "consumers waited for",
         unit="count",
         attribute=True,
-        supported=False,
     )
     delay_before_dispatch_ms: int | None = option(
         None,
@@ -82,14 +79,12 @@ class QueueConfig:
         "longest wait for them",
         unit="ms",
         attribute=True,
-        supported=False,
     )
     group_rebalance: bool | None = option(
         None,
         "group-rebalance",
         "share groups anew when a consumer comes",
         attribute=True,
-        supported=False,
         kind="bool",
     )
     group_rebalance_pause_dispatch: bool | None = option(
@@ -97,24 +92,22 @@ class QueueConfig:
         "group-rebalance-pause-dispatch",
         "wait for what is in flight",
         attribute=True,
-        supported=False,
         kind="bool",
     )
     group_buckets: int | None = option(
-        None, "group-buckets", "buckets of groups", unit="count", attribute=True, supported=False
+        None, "group-buckets", "buckets of groups", unit="count", attribute=True
     )
     group_first_key: str | None = option(
         None,
         "group-first-key",
         "property of a group's first message",
         attribute=True,
-        supported=False,
     )
     ring_size: int | None = option(
-        None, "ring-size", "messages kept", unit="count", attribute=True, supported=False
+        None, "ring-size", "messages kept", unit="count", attribute=True
     )
     enabled: bool | None = option(
-        None, "enabled", "messages are routed to it", attribute=True, supported=False, kind="bool"
+        None, "enabled", "messages are routed to it", attribute=True, kind="bool"
     )
 
     def spec(self) -> QueueSpec:
@@ -124,11 +117,27 @@ class QueueConfig:
         spec.durable = self.durable
         spec.user = self.user
         spec.configuration_managed = True
-        if self.max_consumers is not None:
-            spec.max_consumers = self.max_consumers
-        if self.purge_on_no_consumers is not None:
-            spec.purge_on_no_consumers = self.purge_on_no_consumers
+        self.changes().create(spec)
         return spec
+
+    def changes(self) -> QueueChanges:
+        """What the file says of the queue; the rest is up to the address settings."""
+        changes = QueueChanges()
+        changes.max_consumers = self.max_consumers
+        changes.purge_on_no_consumers = self.purge_on_no_consumers
+        changes.exclusive = self.exclusive
+        changes.last_value = self.last_value
+        changes.last_value_key = self.last_value_key
+        changes.non_destructive = self.non_destructive
+        changes.consumers_before_dispatch = self.consumers_before_dispatch
+        changes.delay_before_dispatch_ms = self.delay_before_dispatch_ms
+        changes.group_rebalance = self.group_rebalance
+        changes.group_rebalance_pause_dispatch = self.group_rebalance_pause_dispatch
+        changes.group_buckets = self.group_buckets
+        changes.group_first_key = self.group_first_key
+        changes.ring_size = self.ring_size
+        changes.enabled = self.enabled
+        return changes
 
 
 @dataclass

@@ -9,6 +9,7 @@ from atalanta.kernel.held import Held
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.filter import Filter
+    from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
 
@@ -16,7 +17,8 @@ class Consumer:
     """`credits` are bytes (fact sheet A1.a, SESS_FLOWTOKEN); `unlimited` when the client asked for -1.
 
     `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
-    not examined again. `unacknowledged` is in order of delivery.
+    not examined again. `shares`: it moves the queue's own cursor, as it takes whatever comes. `unacknowledged` is in
+    order of delivery. `marked` goes on the wire instead of the message of this delivery.
     """
 
     def __init__(
@@ -44,6 +46,8 @@ class Consumer:
         self.unacknowledged: Held = Held()
         self.delivered: int = 0
         self.pre_acknowledge: bool = False
+        self.shares: bool = True
+        self.marked: Message | None = None
 
     def ready(self) -> bool:
         return self.started and not self.closed and (self.unlimited or self.credits > 0)
@@ -56,3 +60,12 @@ class Consumer:
             self.credits = 0
         else:
             self.credits += amount
+
+    def look_again(self, sequence: int) -> None:
+        """A message passed over, or taken and not kept, may be for this consumer now."""
+        if sequence < self.position:
+            self.position = sequence
+        cursors = self.cursors
+        for level in range(len(cursors)):
+            if sequence < cursors[level]:
+                cursors[level] = sequence

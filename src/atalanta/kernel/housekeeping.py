@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue, diverts, scheduled, xa
+from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
+from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED
 
@@ -44,21 +46,19 @@ def create_configured(broker: Broker, now: int) -> None:
             catalogue.store_address(broker, known)
         for queue in configured.queues:
             spec = queue.spec()
-            settings = broker.settings_of(spec.address)
-            if queue.max_consumers is None:
-                spec.max_consumers = settings.default_max_consumers
-            if queue.purge_on_no_consumers is None:
-                spec.purge_on_no_consumers = settings.default_purge_on_no_consumers
-            _create_queue(broker, now, spec)
+            spec.take_defaults(broker.settings_of(spec.address))
+            queue.changes().create(spec)
+            _create_queue(broker, now, spec, queue.enabled)
 
 
-def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
+def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:
+    """`enabled` None: the file leaves it to an operator."""
     known = broker.queues.get(spec.name)
     if known is None:
-        spec.configuration_managed = True
         catalogue.create_queue(broker, now, spec)
         return
     held = known.spec
+    was_managed = held.configuration_managed
     held.configuration_managed = True
     if held.address != spec.address or held.routing_type != spec.routing_type:
         broker.trace.event(
@@ -68,18 +68,17 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec) -> None:
                 "why": "its address or routing type changed: delete the queue first",
             },
         )
-    changed = held.filter_text != spec.filter_text
-    if changed:
-        known.filter = catalogue.parse_filter(spec.filter_text)
-        held.filter_text = spec.filter_text
-    if (held.max_consumers, held.purge_on_no_consumers) != (
-        spec.max_consumers,
-        spec.purge_on_no_consumers,
-    ):
-        held.max_consumers = spec.max_consumers
-        held.purge_on_no_consumers = spec.purge_on_no_consumers
-        changed = True
-    if changed and known.durable:
+    if held.last_value_key != spec.last_value_key:
+        broker.trace.event(
+            "configured_queue_differs_unsupported",
+            {"queue": spec.name, "why": "its last-value key changed: delete the queue first"},
+        )
+    changes = changes_to(spec)
+    changes.routing_type = None
+    changes.enabled = enabled
+    lsn = known.lsn
+    catalogue.update_queue(broker, now, spec.name, changes)
+    if known.durable and not was_managed and known.lsn == lsn:
         catalogue.store_queue(broker, known)
 
 
@@ -97,6 +96,10 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         xa.on_timer(broker, now)
     elif key == scheduled.SCHEDULED_TIMER:
         scheduled.on_timer(broker, now)
+    elif key.startswith(GATE_TIMER):
+        gated = broker.queues.get(key[len(GATE_TIMER) :])
+        if gated is not None:
+            broker.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
         left = scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000

@@ -67,6 +67,15 @@ def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
         raise BrokerError(
             ILLEGAL_STATE, f"queue {queue.name} has no log view: it is not a durable client queue"
         )
+    spec = queue.spec
+    if queue.keeps_messages or spec.last_value_key is not None or spec.ring_size >= 0:
+        kind = "non-destructive" if queue.keeps_messages else "last-value"
+        if spec.ring_size >= 0:
+            kind = "ring"
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} has no log view: it is a {kind} queue, whose messages go without being read",
+        )
     if incarnation and incarnation != queue.incarnation:
         raise BrokerError(
             INCARNATION_CHANGED,

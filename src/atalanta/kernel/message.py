@@ -38,6 +38,9 @@ MULTICAST: Final = 0
 ANYCAST: Final = 1
 NO_ROUTING_TYPE: Final = -1
 ROUTING_TYPE_UNREAD: Final = -2
+UNKNOWN: Final = -1
+NO: Final = 0
+YES: Final = 1
 
 # MSG begins with the length of the body plus that of a packet header (fact sheet A1.0).
 PACKET_HEADER_BYTES: Final = 13
@@ -85,6 +88,8 @@ class Message:
         # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
         # need look for a duplicate id, a group, a delivery time and so on.
         self.special: bool = True
+        self._grouped: int = UNKNOWN
+        self._group_id: str | None = None
         self.lsn: int = -1
         self.references: list[Reference] = NOWHERE
         # Clients' queues that hold it, and which address is charged for it (kernel/memory.py).
@@ -242,14 +247,28 @@ class Message:
         return value if isinstance(value, bytes) else None
 
     @property
+    def grouped(self) -> bool:
+        """Whether it has a group id. Asked once for every message: one search, remembered, no decoding."""
+        if self._grouped == UNKNOWN:
+            self._read_group()
+        return self._grouped == YES
+
+    @property
     def group_id(self) -> str | None:
+        """`_AMQ_GROUP_ID`, remembered: a message does not change its group once it is in a queue."""
         if not self.special:
             return None
+        if self._grouped == UNKNOWN:
+            self._read_group()
+        return self._group_id
+
+    def _read_group(self) -> None:
         if self._properties is not None:
             value = self._properties.get("_AMQ_GROUP_ID")
         else:
             value = self._raw_value(GROUP_ID_KEY)
-        return value if isinstance(value, str) else None
+        self._group_id = value if isinstance(value, str) else None
+        self._grouped = NO if self._group_id is None else YES
 
     @property
     def scheduled_ms(self) -> int:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.kernel.account import Account
+from atalanta.kernel.groups import NOWHERE, Groups, marked_first
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.special import Special, special_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -53,6 +55,7 @@ class Queue:
         self.pending: int = 0
         self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
         self.consumers: list[Consumer] = []
+        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see _arrange
         # Those that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
         self.unattended: bool = False
@@ -81,9 +84,38 @@ class Queue:
         self.forced: list[tuple[Consumer, int]] = []
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
-        self.level_ends: list[int] = []  # see _note_levels
+        self.level_ends: list[int] = []  # see _arrange
         # All consumers take every message, and none is served before another: see _dispatch_alike.
         self.alike: bool = False
+        self.plain: bool = True  # hands out without any of what follows
+        self.groups: Groups | None = None  # from the first message with a group id on
+        self.groupable: bool = False
+        self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
+        self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
+        self.special: Special | None = special_of(spec)
+        self.configure()
+
+    def configure(self) -> None:
+        """What follows from the definition; again when that was changed."""
+        spec = self.spec
+        self.keeps_messages = spec.non_destructive
+        self.guarded = spec.purge_on_no_consumers or not spec.enabled
+        self.groupable = not self.internal and not spec.exclusive and spec.group_buckets != 0
+        self.groups = None
+        self.plain = self.special is None and not self.keeps_messages
+        for reference in self.references:
+            if self.groupable and reference.state != DONE and reference.message.grouped:
+                self._start_groups()
+        for consumer in self.consumers:
+            consumer.shares = self._shares(consumer)
+            if not consumer.browse_only:
+                consumer.look_again(self.cursor)
+        self._arrange()
+
+    def open_to_messages(self) -> bool:
+        """Not while it is disabled, or nobody reads a queue that is purged then (QueueImpl.route)."""
+        spec = self.spec
+        return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
 
     def routing_name(self) -> str:
         """Bindings of one routing name share messages: an address' anycast queues do (LocalQueueBinding)."""
@@ -128,12 +160,16 @@ class Queue:
         priorities.live[level] += 1
         if level != priorities.only and not priorities.mixed() and not self.internal:
             self._mix_priorities(level)
+        if self.groupable and reference.message.special and reference.message.grouped:
+            self._start_groups()
         self.message_count += 1
         self.added += 1
         self.bytes += reference.size
 
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
+        if self.special is not None:
+            self.special.removed(reference, reference.state == READY)
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         elif reference.state == SCHEDULED:
@@ -168,12 +204,31 @@ class Queue:
         for consumer in self.consumers:
             consumer.cursors = [consumer.position] * LEVELS
 
+    def _start_groups(self) -> None:
+        """The first message with a group id came: from here on each consumer has a position of its own."""
+        self.groupable = False
+        self.plain = False
+        self.alike = False
+        self.groups = Groups(self.spec)
+        for consumer in self.consumers:
+            consumer.shares = False
+
+    def look_again(self, sequence: int) -> None:
+        """Messages from `sequence` on may be for other consumers now."""
+        if sequence == NOWHERE:
+            return
+        for consumer in self.consumers:
+            if not consumer.browse_only:
+                consumer.look_again(sequence)
+
     def give_back(self, reference: Reference) -> None:
         """A delivered reference becomes deliverable again, at its old place."""
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         reference.state = READY
         reference.consumer = None
+        if self.special is not None:
+            self.special.came_back(reference)
         sequence = reference.sequence
         if sequence < self.cursor:
             self.cursor = sequence
@@ -208,16 +263,38 @@ class Queue:
         while at > 0 and self.consumers[at - 1].priority < consumer.priority:
             at -= 1
         self.consumers.insert(at, consumer)
+        consumer.shares = self._shares(consumer)
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers += 1
-        self._note_levels()
+        if self.spec.group_rebalance and not consumer.browse_only:
+            self._share_groups_anew()
+        self._arrange()
         self.was_used = True
         self.swept = False
 
-    def _note_levels(self) -> None:
-        """Where each priority ends in `consumers`, the highest first."""
+    def _shares(self, consumer: Consumer) -> bool:
+        return (
+            consumer.selector is None
+            and not consumer.browse_only
+            and not self.keeps_messages
+            and self.groups is None
+        )
+
+    def _share_groups_anew(self) -> None:
+        """group-rebalance: a consumer came; with a pause, only when nothing is in flight any more."""
+        groups = self.groups
+        if groups is not None:
+            self.look_again(groups.release_all())
+        if self.special is not None and self.special.gate is not None:
+            if self.spec.group_rebalance_pause_dispatch:
+                self.special.gate.shut()
+
+    def _arrange(self) -> None:
+        """Who is asked in turn, and where each priority ends among them, the highest first."""
+        special = self.special
+        self.turns = self.consumers if special is None else special.turns(self.consumers)
         ends: list[int] = []
-        consumers = self.consumers
+        consumers = self.turns
         for index in range(1, len(consumers) + 1):
             if (
                 index == len(consumers)
@@ -225,14 +302,33 @@ class Queue:
             ):
                 ends.append(index)
         self.level_ends = ends
-        self.alike = len(ends) == 1 and self.open_consumers == len(consumers)
+        self.alike = self.plain and len(ends) == 1 and self.open_consumers == len(consumers)
 
     def remove_consumer(self, consumer: Consumer) -> None:
         self.consumers.remove(consumer)
+        if not consumer.browse_only:
+            self._consumer_left(consumer)
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers -= 1
-        self._note_levels()
+        self._arrange()
         self.ring = 0
+
+    def _consumer_left(self, consumer: Consumer) -> None:
+        """Its groups and its place as the only one are free."""
+        last = self.consumer_count() == 0
+        groups = self.groups
+        if groups is not None:
+            self.look_again(groups.release(consumer))
+            if last and self.message_count == 0 and self.pending == 0:
+                self.groups = None
+                self.groupable = True
+                self.plain = self.special is None and not self.keeps_messages
+        special = self.special
+        if special is not None:
+            if special.chosen is consumer:
+                special.chosen = None
+            if last and special.gate is not None:
+                special.gate.shut()
 
     def consumer_count(self) -> int:
         """Consumers that take messages: browsers are not counted."""
@@ -263,7 +359,9 @@ class Queue:
 
         Expired references that were met are put into `found_expired` for the broker to move.
         """
-        if self.paused or not self.consumers:
+        if self.special is not None:
+            self._look_at_gate(now)
+        if self.paused or not self.turns:
             return False
         now_ms = now // 1_000_000
         if self.alike and self.priorities.only >= 0:
@@ -318,13 +416,19 @@ class Queue:
                 self.cursor = passed
         return index < size
 
+    def _look_at_gate(self, now: int) -> None:
+        special = self.special
+        if special is not None and special.gate is not None and not special.gate.is_open:
+            if special.gate.look(now, self.consumer_count(), self.delivering_count):
+                self._arrange()
+
     def _offer(self, start: int, end: int, now_ms: int) -> int:
         """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
         count = end - start
         for _ in range(count):
             place = self.ring % count
             self.ring = place + 1
-            consumer = self.consumers[start + place]
+            consumer = self.turns[start + place]
             if not consumer.ready():
                 continue
             by_priority = self.priorities.mixed() and not consumer.browse_only
@@ -352,6 +456,7 @@ class Queue:
         end = len(references)
         stop = min(end, index + SCAN_MAX)
         selector = consumer.selector
+        groups = None if consumer.browse_only else self.groups
         while index < stop:
             reference = references[index]
             index += 1
@@ -365,12 +470,14 @@ class Queue:
                     continue
             if selector is not None and not selector.matches(message):
                 continue
+            if groups is not None and not groups.takes(consumer, reference):
+                continue
             consumer.position = reference.sequence + 1
-            if selector is None and not consumer.browse_only:
+            if consumer.shares:
                 self.cursor = consumer.position
             return reference
         consumer.position = references[stop - 1].sequence + 1 if stop else position
-        if selector is None and not consumer.browse_only and consumer.position > self.cursor:
+        if consumer.shares and consumer.position > self.cursor:
             self.cursor = consumer.position
         return None
 
@@ -378,6 +485,8 @@ class Queue:
         """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
+        if self.special is not None:
+            self.special.taken(reference)
         reference.state = DELIVERING
         self.delivering_count += 1
         self.found_expired.append(reference)
@@ -388,7 +497,8 @@ class Queue:
         priorities = self.priorities
         priorities.unfinished = False
         selector = consumer.selector
-        cursors = priorities.cursors if selector is None else consumer.cursors
+        cursors = priorities.cursors if consumer.shares else consumer.cursors
+        groups = self.groups
         references = self.references
         end = len(references)
         looks = 0
@@ -411,6 +521,8 @@ class Queue:
                     continue
                 if selector is not None and not selector.matches(message):
                     continue
+                if groups is not None and not groups.takes(consumer, reference):
+                    continue
                 cursors[level] = reference.sequence + 1
                 return reference
             cursors[level] = self._end()
@@ -419,6 +531,8 @@ class Queue:
     def _hand_out(self, consumer: Consumer, reference: Reference) -> None:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
+        elif not self.plain:
+            cost = self._hand_out_specially(consumer, reference)
         else:
             reference.state = DELIVERING
             reference.delivery_count += 1
@@ -429,3 +543,30 @@ class Queue:
         consumer.delivered += 1
         if not consumer.unlimited:
             consumer.credits -= cost
+
+    def _hand_out_specially(self, consumer: Consumer, reference: Reference) -> int:
+        """With groups, an exclusive consumer, or a queue that keeps what it hands out; returns the cost."""
+        special = self.special
+        if special is not None:
+            if special.handed_out(consumer):
+                self._arrange()
+                if self.spec.group_first_key is not None:
+                    consumer.marked = marked_first(reference.message, self.spec.group_first_key)
+            if not self.keeps_messages:
+                special.taken(reference)
+        groups = self.groups
+        if groups is not None:
+            self.look_again(groups.handed_out(consumer, reference))
+            if groups.full():
+                groups.forget_unused(self.references)
+        if self.keeps_messages:
+            reference.delivery_count = 1
+        else:
+            reference.state = DELIVERING
+            reference.delivery_count += 1
+            reference.consumer = consumer
+            self.delivering_count += 1
+        consumer.unacknowledged.add(reference)
+        cost = consumer.endpoint.deliver(consumer, reference)
+        consumer.marked = None
+        return cost

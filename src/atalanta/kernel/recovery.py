@@ -12,6 +12,7 @@ from atalanta.kernel import records, xa, xa_recovery
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
+from atalanta.kernel.displacing import discard
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import StoredMessage, decode_message_record
 from atalanta.kernel.queue import Queue
@@ -261,6 +262,10 @@ class Recovery:
             queue.added = 0
         for payload, lsn in self.prepared.values():
             xa_recovery.restore(broker, payload, lsn)
+        for queue in broker.queues.values():
+            if queue.special is not None:
+                discard(broker, queue.special, queue.special.restore(queue))
+                discard(broker, queue.special, queue.special.beyond_ring(queue))
         broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.displacing import discard
 from atalanta.kernel.moves import dead_letter, purge
-from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.reference import DELIVERING, DONE, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if reference.state == DONE or reference.queue.deleted:
             continue
         queue = reference.queue
+        if queue.keeps_messages and reference.state != DELIVERING:
+            continue  # it never left (QueueImpl.postRollback)
+        if queue.special is not None and queue.special.refuses(queue, reference):
+            discard(broker, queue.special, [reference])
+            continue
         settings = broker.settings_of(queue.spec.address)
         attempts = settings.max_delivery_attempts
         if not queue.internal and 0 < attempts <= reference.delivery_count:

@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
+from atalanta.kernel.displacing import discard, displace
 from atalanta.kernel.reference import READY, SCHEDULED
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ def release(broker: Broker, due: list[Reference]) -> None:
         queue.scheduled_count -= 1
         reference.state = READY
         if reference.sequence > 0:
+            if queue.special is not None and queue.special.refuses(queue, reference):
+                discard(broker, queue.special, [reference])
+                continue
             queue.give_back(reference)
             broker.mark_dirty(queue)
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
@@ -150,4 +154,5 @@ def release(broker: Broker, due: list[Reference]) -> None:
     batch = records.Batch()
     for queue_id, taken in places.items():
         batch.add(records.PLACED, records.encode_placed(queue_id, taken))
+    displace(broker, arriving, batch)
     broker.append_batch(batch, [], arriving, None, 0)

@@ -401,6 +401,8 @@ class Session:
         back: list[Reference] = list(acknowledged)
         for consumer in self.consumers.values():
             first = last_as_delivered
+            if consumer.queue.keeps_messages:
+                self._show_again(consumer)
             for reference in consumer.unacknowledged.values():
                 if not first:
                     reference.delivery_count -= 1
@@ -408,6 +410,13 @@ class Session:
                 back.append(reference)
             consumer.unacknowledged.clear()
         redeliver(self.broker, now, back, True)
+
+    def _show_again(self, consumer: Consumer) -> None:
+        """Of a non-destructive queue: what was only prefetched comes to this consumer again."""
+        for reference in consumer.unacknowledged.values():
+            consumer.look_again(reference.sequence)
+        consumer.unacknowledged.clear()
+        self.broker.mark_dirty(consumer.queue)
 
     # -- queues and addresses -------------------------------------------------------------------
     def create_queue(self, now: int, spec: QueueSpec) -> Queue:

@@ -97,7 +97,6 @@ def test_an_address_lists_its_queues() -> None:
         (queue_request("a::b"), ILLEGAL_STATE),
         (queue_request("", "orders"), ILLEGAL_STATE),
         (queue_request("odd", routing_type=7), UNEXPECTED_ROUTING_TYPE),
-        (queue_request("ring", ring_size=5), ILLEGAL_STATE),
         (CreateAddress("odd", [7], True, False), UNEXPECTED_ROUTING_TYPE),
         (DeleteQueue("missing"), QUEUE_DOES_NOT_EXIST),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.router import split_fqqn
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_query import (
     BindingQueryResponseV4,
@@ -13,6 +14,7 @@ from atalanta.wire.core.packets_query import (
 )
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address_settings import AddressSettings
     from atalanta.wire.core.session import CoreSession
 
 # Our clients ask for this address to learn whether a server has a log view; a real Artemis says no.
@@ -28,60 +30,68 @@ def queue_response(session: CoreSession, name: str) -> Packet:
     if queue is not None and at >= 0 and queue.spec.address != name[:at]:
         queue = None
     if queue is None:
-        address = name if at < 0 else name[:at]
-        settings = broker.settings_of(address)
-        if name == broker.config.management_address:
-            return QueueQueryResponseV3(
-                True,
-                True,
-                False,
-                -1,
-                -1,
-                None,
-                name,
-                name,
-                settings.auto_create_queues,
-                False,
-                False,
-                MULTICAST,
-                -1,
-            )
-        known = broker.addresses.get(address)
-        routing_type = settings.default_queue_routing_type
-        if known is not None and known.anycast != known.multicast:
-            routing_type = ANYCAST if known.anycast else MULTICAST
-        return QueueQueryResponseV3(
-            False,
-            address=address,
-            name=name if at < 0 else name[at + 2 :],
-            auto_create_queues=settings.auto_create_queues,
-            routing_type=routing_type,
-            default_consumer_window=settings.default_consumer_window_size,
-        )
+        return _absent(session, name)
     spec = queue.spec
     settings = broker.settings_of(spec.address)
+    found = _described(spec, settings)
+    found.exists = True
+    found.durable = queue.durable
+    found.consumer_count = queue.consumer_count()
+    found.message_count = queue.message_count
+    return found
+
+
+def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
+    """As it would be made: the address settings' defaults (ActiveMQServerImpl.queueQuery)."""
+    broker = session.broker
+    address, queue_name = split_fqqn(name)
+    settings = broker.settings_of(address)
+    spec = QueueSpec(queue_name or address, address, settings.default_queue_routing_type)
+    known = broker.addresses.get(address)
+    if known is not None and known.anycast != known.multicast:
+        spec.routing_type = ANYCAST if known.anycast else MULTICAST
+    spec.take_defaults(settings)
+    answer = _described(spec, settings)
+    answer.exists = name == broker.config.management_address
+    if answer.exists:
+        answer.routing_type = MULTICAST
+        answer.consumer_count = -1
+        answer.message_count = -1
+        answer.durable = True
+    return answer
+
+
+def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponseV3:
     return QueueQueryResponseV3(
-        True,
-        queue.durable,
+        False,
+        False,
         spec.temporary,
-        queue.consumer_count(),
-        queue.message_count,
+        0,
+        0,
         spec.filter_text,
         spec.address,
-        queue.name,
+        spec.name,
         settings.auto_create_queues,
         spec.auto_created,
         spec.purge_on_no_consumers,
         spec.routing_type,
         spec.max_consumers,
-        exclusive=False,
-        last_value=False,
+        exclusive=spec.exclusive,
+        last_value=spec.last_value_key is not None,
         default_consumer_window=settings.default_consumer_window_size,
-        non_destructive=False,
+        last_value_key=spec.last_value_key,
+        non_destructive=spec.non_destructive,
+        consumers_before_dispatch=spec.consumers_before_dispatch,
+        delay_before_dispatch_ms=spec.delay_before_dispatch_ms,
+        group_rebalance=spec.group_rebalance,
+        group_buckets=spec.group_buckets,
         auto_delete=spec.auto_delete,
         auto_delete_delay_ms=spec.auto_delete_delay_ms,
         auto_delete_message_count=spec.auto_delete_message_count,
-        enabled=True,
+        group_first_key=spec.group_first_key,
+        ring_size=spec.ring_size,
+        enabled=spec.enabled,
+        group_rebalance_pause_dispatch=spec.group_rebalance_pause_dispatch,
         configuration_managed=spec.configuration_managed,
     )
 
@@ -109,6 +119,12 @@ def binding_response(session: CoreSession, name: str) -> Packet:
             settings.auto_create_addresses,
             settings.default_purge_on_no_consumers,
             settings.default_max_consumers,
+            settings.default_exclusive_queue,
+            settings.default_last_value_queue,
+            settings.default_last_value_key,
+            settings.default_non_destructive,
+            settings.default_consumers_before_dispatch,
+            settings.default_delay_before_dispatch_ms,
             supports_multicast=multicast,
             supports_anycast=anycast,
         )
@@ -119,4 +135,10 @@ def binding_response(session: CoreSession, name: str) -> Packet:
         settings.auto_create_addresses,
         settings.default_purge_on_no_consumers,
         settings.default_max_consumers,
+        settings.default_exclusive_queue,
+        settings.default_last_value_queue,
+        settings.default_last_value_key,
+        settings.default_non_destructive,
+        settings.default_consumers_before_dispatch,
+        settings.default_delay_before_dispatch_ms,
     )

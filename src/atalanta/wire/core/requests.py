@@ -17,6 +17,7 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec
@@ -206,27 +207,27 @@ def _metadata(
         session.done(NO_CORRELATION)
 
 
-UNSUPPORTED: Final[tuple[tuple[str, str], ...]] = (
-    ("exclusive", "exclusive queues"),
-    ("last_value", "last-value queues"),
-    ("non_destructive", "non-destructive queues"),
-    ("group_rebalance", "rebalancing of message groups"),
-)
-
-
-def _refuse_unsupported(packet: CreateQueueV2 | CreateSharedQueueV2) -> None:
-    """What would behave otherwise than asked for is refused, not ignored."""
-    for attribute, name in UNSUPPORTED:
-        if getattr(packet, attribute):
-            raise BrokerError(ILLEGAL_STATE, f"{name} are not supported yet (queue {packet.queue})")
-    if packet.ring_size is not None and packet.ring_size >= 0:
-        raise BrokerError(
-            ILLEGAL_STATE, f"ring queues are not supported yet (queue {packet.queue})"
-        )
-    if packet.consumers_before_dispatch is not None and packet.consumers_before_dispatch > 0:
-        raise BrokerError(
-            ILLEGAL_STATE, f"consumers-before-dispatch is not supported yet (queue {packet.queue})"
-        )
+def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
+    """What the client states itself; it goes before the address settings."""
+    wishes = QueueChanges()
+    wishes.max_consumers = packet.max_consumers
+    wishes.purge_on_no_consumers = packet.purge_on_no_consumers
+    wishes.exclusive = packet.exclusive
+    wishes.last_value = packet.last_value
+    wishes.last_value_key = packet.last_value_key
+    wishes.non_destructive = packet.non_destructive
+    wishes.consumers_before_dispatch = packet.consumers_before_dispatch
+    wishes.delay_before_dispatch_ms = packet.delay_before_dispatch_ms
+    wishes.group_rebalance = packet.group_rebalance
+    wishes.group_rebalance_pause_dispatch = packet.group_rebalance_pause_dispatch
+    wishes.group_buckets = packet.group_buckets
+    wishes.group_first_key = packet.group_first_key
+    wishes.ring_size = packet.ring_size
+    wishes.enabled = packet.enabled
+    wishes.auto_delete = packet.auto_delete
+    wishes.auto_delete_delay_ms = packet.auto_delete_delay_ms
+    wishes.auto_delete_message_count = packet.auto_delete_message_count
+    return wishes
 
 
 def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
@@ -239,11 +240,8 @@ def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
         spec.auto_created = packet.auto_created
     spec.take_defaults(settings)
     if isinstance(packet, CreateQueueV2):
-        _refuse_unsupported(packet)
         spec.routing_type = _routing_type(packet.routing_type, settings)
-        spec.max_consumers = packet.max_consumers
-        spec.purge_on_no_consumers = packet.purge_on_no_consumers
-        _auto_delete(spec, packet)
+        _wishes(packet).create(spec)
     return spec
 
 
@@ -254,16 +252,6 @@ def _routing_type(asked: int, settings: AddressSettings) -> int:
     if asked != -1:
         raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is no routing type")
     return settings.default_queue_routing_type
-
-
-def _auto_delete(spec: QueueSpec, packet: CreateQueueV2 | CreateSharedQueueV2) -> None:
-    """What the client says itself goes before the address settings."""
-    if packet.auto_delete is not None:
-        spec.auto_delete = packet.auto_delete
-    if packet.auto_delete_delay_ms is not None:
-        spec.auto_delete_delay_ms = packet.auto_delete_delay_ms
-    if packet.auto_delete_message_count is not None:
-        spec.auto_delete_message_count = packet.auto_delete_message_count
 
 
 def _create_shared(
@@ -277,13 +265,8 @@ def _create_shared(
     spec.transient = not packet.durable
     spec.take_defaults(settings)
     if isinstance(packet, CreateSharedQueueV2):
-        _refuse_unsupported(packet)
         spec.routing_type = _routing_type(packet.routing_type, settings)
-        if packet.max_consumers is not None:
-            spec.max_consumers = packet.max_consumers
-        if packet.purge_on_no_consumers is not None:
-            spec.purge_on_no_consumers = packet.purge_on_no_consumers
-        _auto_delete(spec, packet)
+        _wishes(packet).create(spec)
     known = session.broker.queues.get(packet.queue)
     if known is None:
         session.session.create_queue(now, spec)

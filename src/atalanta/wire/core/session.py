@@ -167,8 +167,10 @@ class CoreSession(Endpoint):
     # -- Endpoint: frames out -------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         message = reference.message
+        if consumer.marked is not None:
+            message = consumer.marked
         if message.special and message.has_property(LARGE_SIZE):
-            return self._deliver_large(consumer, reference)
+            return self._deliver_large(consumer, reference, message)
         connection = self.connection
         body_bytes = len(message.body) + len(message.head) + 24
         out = connection.start_frame(types.SESS_RECEIVE_MSG, self.channel, body_bytes)
@@ -182,11 +184,9 @@ class CoreSession(Endpoint):
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_HEADER_BYTES
 
-    def _deliver_large(self, consumer: Consumer, reference: Reference) -> int:
+    def _deliver_large(self, consumer: Consumer, reference: Reference, message: Message) -> int:
         cost = 0
-        for packet_type, body in large_frames(
-            reference.message, consumer.id, reference.delivery_count
-        ):
+        for packet_type, body in large_frames(message, consumer.id, reference.delivery_count):
             self.connection.send_frame(packet_type, self.channel, body)
             cost += len(body) + FRAME_HEADER_BYTES
         if len(self.connection.out) > DELIVERED_BYTES_MAX:

@@ -1,0 +1,205 @@
+"""What some queues do besides handing out their messages in turn: exclusive, last-value, ring, dispatch gate.
+
+A queue without any of it has no `Special`, so that the path of an ordinary message asks one question only. Behaviour
+follows QueueImpl and LastValueQueue of Artemis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.gate import Gate
+from atalanta.kernel.queue_spec import LAST_VALUE_KEY
+from atalanta.kernel.reference import READY
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.queue_spec import QueueSpec
+    from atalanta.kernel.reference import Reference
+
+
+class Special:
+    """`chosen` is the one consumer of an exclusive queue that gets messages.
+
+    `newest` maps a last value to its newest reference, also while that waits for the journal. A message that pushes
+    others out (`displaced`: sequence -> references) does so in its own journal record; in memory they go when it enters
+    the queue, unless they were handed out in the meantime. `leaving` are those others by sequence, `leaving_ready` how
+    many of them are READY. A ring is cut to its size at the end of a turn, when consumers had their chance: nothing
+    below the sequence `oldest` is in its way out.
+    """
+
+    def __init__(self, spec: QueueSpec) -> None:
+        self.exclusive: bool = spec.exclusive
+        self.chosen: Consumer | None = None
+        self.last_value_key: str | None = spec.last_value_key
+        self.newest: dict[str, Reference] = {}
+        self.ring_size: int = spec.ring_size
+        self.oldest: int = 1
+        self.overfull: bool = False  # is looked at when this turn ends: Broker.rings
+        self.displaced: dict[int, list[Reference]] = {}
+        self.leaving: dict[int, Reference] = {}
+        self.leaving_ready: int = 0
+        self.replaced: int = 0
+        self.gate: Gate | None = gate_of(spec)
+
+    # -- who is asked ---------------------------------------------------------------------------
+    def turns(self, consumers: list[Consumer]) -> list[Consumer]:
+        """Those consumers that may get messages now, in their order; browsers always look."""
+        gate = self.gate
+        shut = gate is not None and not gate.is_open
+        if not shut and self.chosen is None:
+            return consumers
+        found: list[Consumer] = []
+        for consumer in consumers:
+            if consumer.browse_only or (
+                not shut and (self.chosen is None or consumer is self.chosen)
+            ):
+                found.append(consumer)
+        return found
+
+    def handed_out(self, consumer: Consumer) -> bool:
+        """The consumer gets the message; True if by this the turns change."""
+        if self.exclusive and self.chosen is None:
+            self.chosen = consumer
+            return True
+        return False
+
+    def taken(self, reference: Reference) -> None:
+        """A consumer holds the message now: it is not READY any more."""
+        if self.leaving and reference.sequence in self.leaving:
+            self.leaving_ready -= 1
+
+    # -- who is pushed out ----------------------------------------------------------------------
+    def value_of(self, message: Message) -> str | None:
+        """The last value a message carries: under the queue's key, else under `_AMQ_LVQ_NAME`."""
+        key = self.last_value_key
+        if key is None:
+            return None
+        value = message.property_value(key)
+        if value is None and key != LAST_VALUE_KEY:
+            value = message.property_value(LAST_VALUE_KEY)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return None if value is None or isinstance(value, bytes) else str(value)
+
+    def displace(self, reference: Reference) -> list[Reference]:
+        """`reference` was given its place (not in the queue yet): whom does it push out? Each is named once."""
+        value = self.value_of(reference.message)
+        if value is None:
+            return []
+        previous = self.newest.get(value)
+        self.newest[value] = reference
+        if previous is None or previous.state != READY or previous.sequence in self.leaving:
+            return []
+        self.leaving[previous.sequence] = previous
+        self.leaving_ready += 1
+        found = [previous]
+        self.displaced[reference.sequence] = found
+        return found
+
+    def beyond_ring(self, queue: Queue) -> list[Reference]:
+        """What is too much for the ring: its oldest messages, but none that a consumer holds."""
+        found: list[Reference] = []
+        self.overfull = False
+        if self.ring_size < 0:
+            return found
+        excess = self.ready_count(queue) - self.ring_size
+        references = queue.references
+        index = queue.index_of(self.oldest)
+        while index < len(references) and len(found) < excess:
+            reference = references[index]
+            index += 1
+            self.oldest = reference.sequence + 1
+            if reference.state == READY and reference.sequence not in self.leaving:
+                found.append(reference)
+        return found
+
+    def entered(self, reference: Reference) -> list[Reference]:
+        """`reference` is in the queue now: those it pushes out that must leave the queue's memory."""
+        found = self.displaced.pop(reference.sequence, None)
+        if found is None:
+            return []
+        return [displaced for displaced in found if displaced.state == READY]
+
+    def removed(self, reference: Reference, was_ready: bool) -> None:
+        """The reference left the queue, for whatever reason."""
+        if self.leaving and self.leaving.pop(reference.sequence, None) is not None and was_ready:
+            self.leaving_ready -= 1
+        value = self.value_of(reference.message)
+        if value is not None and self.newest.get(value) is reference:
+            del self.newest[value]
+
+    def refuses(self, queue: Queue, reference: Reference) -> bool:
+        """A delivered message comes back: is there no place for it any more?
+
+        A last value that has a newer one is gone (LastValueQueue.pruneLastValues), and so is what a full ring has no
+        room for (QueueImpl.addHead); the value of a key without a newer one counts again.
+        """
+        if reference.sequence in self.leaving:
+            return True
+        value = self.value_of(reference.message)
+        if value is not None:
+            newest = self.newest.get(value)
+            if newest is None:
+                self.newest[value] = reference
+            elif newest is not reference:
+                return True
+        if self.ring_size >= 0:
+            if self.ready_count(queue) >= self.ring_size:
+                return True
+        return False
+
+    def came_back(self, reference: Reference) -> None:
+        """It is READY at its old place: perhaps the oldest of the ring again."""
+        self.oldest = min(self.oldest, reference.sequence)
+
+    def ready_count(self, queue: Queue) -> int:
+        """Messages that wait for a consumer, without those that are on their way out."""
+        waiting = queue.message_count - queue.delivering_count - queue.scheduled_count
+        return waiting - self.leaving_ready
+
+    def restore(self, queue: Queue) -> list[Reference]:
+        """After recovery, with `queue.references` in order: finds the newest values; returns older ones."""
+        stale: list[Reference] = []
+        if self.last_value_key is not None:
+            for reference in queue.references:
+                value = self.value_of(reference.message)
+                if value is not None:
+                    previous = self.newest.get(value)
+                    if previous is not None and previous.state == READY:
+                        stale.append(previous)
+                    self.newest[value] = reference
+        return stale
+
+    def reconfigure(self, spec: QueueSpec) -> None:
+        """The queue's definition was changed."""
+        self.exclusive = spec.exclusive
+        if not spec.exclusive:
+            self.chosen = None
+        self.ring_size = spec.ring_size
+        self.oldest = 1
+        gate = gate_of(spec)
+        if gate is not None and self.gate is not None:
+            gate.is_open = self.gate.is_open
+        self.gate = gate
+
+
+def special_of(spec: QueueSpec) -> Special | None:
+    """None for a queue that asks for nothing of this."""
+    if (
+        spec.exclusive
+        or spec.last_value_key is not None
+        or spec.ring_size >= 0
+        or gate_of(spec) is not None
+    ):
+        return Special(spec)
+    return None
+
+
+def gate_of(spec: QueueSpec) -> Gate | None:
+    pauses = spec.group_rebalance and spec.group_rebalance_pause_dispatch
+    if spec.consumers_before_dispatch <= 0 and not pauses:
+        return None
+    return Gate(spec.consumers_before_dispatch, spec.delay_before_dispatch_ms)
