@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from librt.strings import BytesWriter
+
 from atalanta.kernel import catalogue
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.client import Client
@@ -35,11 +37,21 @@ class MemoryJournal(Journal):
         self.records: list[tuple[int, int, bytes]] = []
         self.durable = 0
         self.last = 0
+        self.kind = 0
+        self.writer = BytesWriter()
 
     def append(self, kind: int, payload: bytes) -> int:
         self.last += 1
         self.records.append((self.last, kind, payload))
         return self.last
+
+    def begin(self, kind: int) -> BytesWriter:
+        self.kind = kind
+        self.writer = BytesWriter()
+        return self.writer
+
+    def end(self) -> int:
+        return self.append(self.kind, self.writer.getvalue())
 
 
 class RecordingTimers(Timers):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from atalanta.kernel.ports import Trace
 from atalanta.sim.disk import SimDisk
+from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
 from atalanta.store.report import RecoveryReport
@@ -134,5 +135,5 @@ class Rig:
 
     def end_of_first_block(self) -> int:
         """Where the second block of the first segment begins, by the length in the header."""
-        head = self.disk.read(FIRST, SEGMENT_HEAD_SIZE, 24)
-        return SEGMENT_HEAD_SIZE + 24 + int.from_bytes(head[4:8], "big")
+        head = self.disk.read(FIRST, SEGMENT_HEAD_SIZE, BLOCK_HEAD_SIZE)
+        return SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + int.from_bytes(head[4:8], "big")

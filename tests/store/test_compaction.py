@@ -31,8 +31,8 @@ def test_steady_traffic_keeps_the_disk_bounded() -> None:
     table = Table(config(SEGMENT))
     table.start()
     most = churn(table, 100_000)
-    written = sum(len(payload) + 17 for _, payload in table.written)
-    assert written > 400 * SEGMENT
+    written = sum(len(payload) + 5 for _, payload in table.written)
+    assert written > 350 * SEGMENT
     # Two that are never compacted, one that is being written, one prepared, one on its way out.
     assert most <= 5
     table.crash()
@@ -104,10 +104,10 @@ def test_a_step_is_bounded() -> None:
         before = table.relocated
         more = table.journal.compact_step(table.rig.schedule.now)
         steps += 1
-        assert table.relocated - before <= 512 // 100
+        assert table.relocated - before <= 512 // 65 + 1
         if not more:
             break
-    assert steps >= 64 * 1024 // 512
+    assert steps >= 100
 
 
 def test_records_larger_than_a_step_and_larger_than_a_segment() -> None:
@@ -163,7 +163,7 @@ def test_a_damaged_segment_fails_the_journal_and_stays() -> None:
         pass
     table.rig.settle()
     assert len(table.rig.failures) == 1
-    assert f"journal file {FIRST}, offset 88: record 1 does not match" in table.rig.failures[0]
+    assert f"journal file {FIRST}, offset 92: the block of record 1 does not match" in table.rig.failures[0]
     assert FIRST in table.rig.disk.names()
 
 

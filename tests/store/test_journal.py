@@ -95,7 +95,7 @@ def test_a_record_larger_than_a_segment(before: int) -> None:
 def test_a_block_is_limited() -> None:
     rig = Rig(config(64 * 1024, block_size_bytes_max=1000))
     rig.start()
-    rig.commit(*[b"x" * 83] * 25)
+    rig.commit(*[b"x" * 95] * 25)
     assert rig.durable == [10, 20, 25]
 
 
@@ -153,7 +153,7 @@ def test_after_a_failure_and_a_restart_all_confirmed_records_are_there() -> None
 def test_bad_arguments_change_nothing() -> None:
     rig = Rig()
     rig.start()
-    with pytest.raises(Exception, match="ubyte|format"):
+    with pytest.raises(Exception, match="kind 256"):
         rig.journal.append(256, b"x")
     assert rig.journal.last == 0
     with pytest.raises(RuntimeError, match="once"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.store.block import encode_block_head, encode_record
+from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block, encode_record
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.journal import Journal
@@ -92,14 +92,16 @@ def test_every_flipped_bit_before_the_last_block_is_reported() -> None:
         assert rig.disk.files[FIRST] == before, "damage must be left as it is"
 
 
-def test_the_offset_is_that_of_the_bad_record() -> None:
+def test_the_offset_is_that_of_the_bad_block() -> None:
     rig = Rig()
     rig.start()
-    rig.commit(b"a" * 10, b"b" * 10, b"c" * 10)
+    rig.commit(b"a" * 10, b"b" * 10)
+    begin = rig.end_of_first_block()
+    rig.commit(b"c" * 10)
     rig.commit(b"later")
-    record = SEGMENT_HEAD_SIZE + 24 + 27
-    rig.disk.flip_bit(FIRST, record + 20)
-    with pytest.raises(JournalDamaged, match=f"offset {record}: record 2 does not match"):
+    records = begin + BLOCK_HEAD_SIZE
+    rig.disk.flip_bit(FIRST, records + 9)
+    with pytest.raises(JournalDamaged, match=f"offset {records}: the block of record 3 does not match"):
         rig.restart()
 
 
@@ -123,7 +125,7 @@ def test_a_lost_page_in_the_middle_is_damage() -> None:
     rig.commit(b"y" * 1000)
     rig.commit(b"z" * 100)
     image = rig.disk.files[FIRST]
-    image[begin : begin + 1041] = bytes(1041)
+    image[begin : begin + 1033] = bytes(1033)
     with pytest.raises(JournalDamaged, match="record 3 follows"):
         rig.restart()
 
@@ -135,6 +137,7 @@ def test_a_wiped_end_of_a_sealed_segment_is_damage() -> None:
     begin = rig.end_of_first_block()
     rig.commit(b"y" * 1000)
     rig.commit(b"z" * 3000)
+    assert SECOND in rig.disk.names()
     rig.disk.files[FIRST][begin:] = bytes(4096 - begin)
     with pytest.raises(JournalDamaged, match="record 3 where 2 belongs"):
         rig.restart()
@@ -206,10 +209,8 @@ def test_the_journal_of_another_node_is_refused() -> None:
 
 def test_journal_bytes_inside_a_message_are_no_blocks() -> None:
     """A body that holds blocks (another journal's, or old ones of this) and is torn: still torn."""
-    stranger = encode_record(900, 1, b"s")
-    foreign = encode_block_head(bytes(16), len(stranger), 900, 1) + stranger
-    mine = encode_record(1, 1, b"one")
-    old = encode_block_head(JOURNAL_ID, len(mine), 1, 1) + mine
+    foreign = encode_block(bytes(16), 900, 1, encode_record(1, b"s"))
+    old = encode_block(JOURNAL_ID, 1, 1, encode_record(1, b"one"))
     rig, _, end = two_blocks([foreign + old + b"tail"])
     rig.disk.flip_bit(FIRST, end - 1)
     assert rig.restart().payloads() == [b"one"]

@@ -21,7 +21,7 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
-from atalanta.kernel.message_record import encode_message_record
+from atalanta.kernel.message_record import encode_message_record, write_message_of_one
 from atalanta.kernel.moves import dead_letter_unrouted, expire
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.parked import DeferredRefusal, Parked
@@ -50,7 +50,6 @@ DISPATCH_MAX: Final = (
 )
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
-NO_DUPLICATES: Final[list[tuple[str, bytes]]] = []
 FLUSH_TIMER: Final = "kernel.flush"
 
 
@@ -167,9 +166,9 @@ class Broker:
             message.references = stored
             self.messages[message.id] = message
             self.stored_bytes += reference.size
-            lsn = self.journal.append(
-                records.MESSAGE, encode_message_record(message, stored, NO_DUPLICATES)
-            )
+            journal = self.journal
+            write_message_of_one(journal.begin(records.MESSAGE), message, reference)
+            lsn = journal.end()
             message.lsn = lsn
             queue.pending += 1
             self.parked.append(Parked(lsn, stored, endpoint, token))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+
 from atalanta.kernel.buffer import Reader, Writer
-from atalanta.kernel.message import Message, decode_message, encode_message
+from atalanta.kernel.message import Message, decode_message, encode_message, write_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.reference import Reference
@@ -49,6 +51,17 @@ def encode_message_record(
         writer.raw(duplicate_id)
     writer.raw(encode_message(message, message.id))
     return writer.getvalue()
+
+
+def write_message_of_one(out: BytesWriter, message: Message, reference: Reference) -> None:
+    """As encode_message_record, for a message in one queue and without duplicate ids: the usual one."""
+    write_i32_be(out, 1)
+    write_i64_be(out, reference.queue.id)
+    write_i64_be(out, reference.sequence)
+    write_i32_be(out, reference.delivery_count)
+    write_i32_be(out, 0)
+    write_i32_be(out, 0)
+    write_message(out, message, message.id)
 
 
 def decode_message_record(payload: bytes) -> StoredMessage:

@@ -9,6 +9,7 @@ callers reach compiled ports by a direct call.
 
 from __future__ import annotations
 
+from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.password import StoredPassword
@@ -137,6 +138,17 @@ class Journal:
         purpose. JournalFailed when the journal has failed: nothing will ever be durable again.
         """
         raise _missing(self, "Journal.append")
+
+    def begin(self, kind: int) -> BytesWriter:
+        """As `append`, without a copy: write the payload into what is returned, then call `end`.
+
+        Nothing else may be appended before. What was begun and not ended leaves no trace.
+        """
+        raise _missing(self, "Journal.begin")
+
+    def end(self) -> int:
+        """The record that was begun is complete: its lsn. ValueError if it is larger than a record may be."""
+        raise _missing(self, "Journal.end")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

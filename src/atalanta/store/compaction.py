@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.ports import Disk
 from atalanta.store.block import (
     BLOCK_HEAD_SIZE,
-    CRC_SIZE,
     BlockError,
     BlockHead,
     Record,
     decode_block_head,
-    decode_record,
-    record_size,
+    decode_records,
 )
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+from atalanta.store.window import FileWindow
 
 if TYPE_CHECKING:
     from atalanta.store.journal import Journal
@@ -32,85 +31,55 @@ NEARLY_ALL_PERCENTAGE: Final = 85
 
 
 class SegmentCursor:
-    """Reads the records of a sealed segment piece by piece."""
+    """Reads the records of a sealed segment step by step. Memory: one block."""
 
-    def __init__(self, disk: Disk, segment: Segment, journal_id: bytes) -> None:
+    def __init__(self, disk: Disk, segment: Segment, journal_id: bytes, step_bytes: int) -> None:
         self.finished = False
-        self._disk = disk
-        self._segment = segment
+        self._window = FileWindow(disk, segment.name, step_bytes)
         self._journal_id = journal_id
         self._position = SEGMENT_HEAD_SIZE
-        self._block_end = SEGMENT_HEAD_SIZE
-        self._lsn = 0
+        self._records: list[Record] = []
+        self._next = 0
 
     def take(self, step_bytes: int) -> list[Record]:
         """The records of the next `step_bytes`; at least one, unless `finished` becomes true.
 
         JournalDamaged, OSError.
         """
-        wanted = step_bytes
-        while not self.finished:
-            start = self._position
-            data = self._disk.read(self._segment.name, start, wanted)
-            records = self._decode(data, start)
-            if records or self.finished:
-                return records
-            if self._position == start:
-                # Not even one record is whole: it is larger than a step.
-                wanted = self._next_size(data, step_bytes)
-        return []
+        taken: list[Record] = []
+        left = step_bytes
+        while left > 0:
+            if self._next == len(self._records):
+                self._read_block()
+                if self.finished:
+                    break
+                left -= BLOCK_HEAD_SIZE
+            record = self._records[self._next]
+            self._next += 1
+            left -= record.size
+            taken.append(record)
+        return taken
 
-    def _decode(self, data: bytes, start: int) -> list[Record]:
-        records: list[Record] = []
-        offset = 0
-        while offset < len(data):
-            if self._position == self._block_end:
-                if not self._enter_block(data, offset):
-                    return records
-                offset += BLOCK_HEAD_SIZE
-                continue
-            if len(data) - offset < CRC_SIZE or len(data) - offset < record_size(data, offset):
-                return records
-            try:
-                record = decode_record(data, offset, self._lsn)
-            except BlockError as error:
-                raise JournalDamaged(self._segment.name, self._position, error.why) from error
-            records.append(record)
-            offset = record.end
-            self._position = start + offset
-            self._lsn += 1
-        if start + len(data) >= self._segment.size and self._position == self._block_end:
-            self.finished = True
-        return records
-
-    def _enter_block(self, data: bytes, offset: int) -> bool:
-        """Whether a block begins here; False at the end, or where more must be read to tell."""
-        piece = data[offset : offset + BLOCK_HEAD_SIZE]
-        head: BlockHead | None = decode_block_head(self._journal_id, piece)
+    def _read_block(self) -> None:
+        """The next block; `finished` if there is none."""
+        window = self._window
+        self._records = []
+        self._next = 0
+        data = window.get(self._position, BLOCK_HEAD_SIZE)
+        head: BlockHead | None = decode_block_head(self._journal_id, data)
         if head is None:
-            at_end = self._position + len(piece) >= self._segment.size
-            if len(piece) < BLOCK_HEAD_SIZE and not at_end:
-                return False
-            if piece.strip(b"\0"):
-                raise JournalDamaged(self._segment.name, self._position, "no block begins here")
+            if data.strip(b"\0"):
+                raise JournalDamaged(window.name, self._position, "no block begins here")
             self.finished = True
-            return False
-        self._position += BLOCK_HEAD_SIZE
-        self._block_end = self._position + head.length
-        self._lsn = head.first
-        if self._block_end > self._segment.size:
-            raise JournalDamaged(self._segment.name, self._position, "a block exceeds its file")
-        return True
-
-    def _next_size(self, data: bytes, step_bytes: int) -> int:
-        """How much must be read for the next piece to be whole."""
-        if self._position == self._block_end:
-            return BLOCK_HEAD_SIZE + step_bytes
-        size = record_size(data, 0) if len(data) >= CRC_SIZE else step_bytes
-        if self._position + size > self._block_end:
-            why = f"record {self._lsn} exceeds its block"
-            raise JournalDamaged(self._segment.name, self._position, why)
-        return max(size, step_bytes)
+            return
+        start = self._position + BLOCK_HEAD_SIZE
+        if start + head.length > window.size:
+            raise JournalDamaged(window.name, self._position, "a block exceeds its file")
+        try:
+            self._records = decode_records(head, window.get(start, head.length))
+        except BlockError as error:
+            raise JournalDamaged(window.name, start + error.offset, error.why) from error
+        self._position = start + head.length
 
 
 class Compaction:
@@ -183,7 +152,12 @@ class Compaction:
             self._cleaned_bytes = 0
             self._relocated_bytes = 0
             self._seen_bytes = journal.written_bytes
-        cursor = SegmentCursor(journal.disk, journal.segments[0], journal.config.journal_id)
+        cursor = SegmentCursor(
+            journal.disk,
+            journal.segments[0],
+            journal.config.journal_id,
+            journal.config.compact_step_bytes,
+        )
         self._cursor = cursor
         return cursor
 

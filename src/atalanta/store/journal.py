@@ -8,13 +8,20 @@ after a failed fsync nobody knows what the disk holds (facts/users-reliability-e
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Final
 
 import google_crc32c
+from librt.strings import BytesWriter, write_i32_be
+from mypy_extensions import i64, u8
 
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
-from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head, encode_record
+from atalanta.store.block import (
+    BLOCK_HEAD_SIZE,
+    PAYLOAD_SIZE_MAX,
+    encode_block,
+)
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
@@ -51,7 +58,9 @@ class Journal(ports.Journal):
         self._block_size_bytes_max = config.block_size_bytes_max
         self._position = 0
         self._recovered = False
-        self._records: list[bytes] = []
+        # The records that wait for a commit, one behind the other, and where each of them ends.
+        self._waiting: BytesWriter = BytesWriter()
+        self._ends: list[int] = []
         # Last lsn of the block in flight, which is also its token; 0 = none.
         self._in_flight = 0
         # Last lsn handed to the disk.
@@ -94,35 +103,59 @@ class Journal(ports.Journal):
 
     def append(self, kind: int, payload: bytes) -> int:
         """See kernel.ports.Journal.append; the record waits for `flush` or the end of a commit."""
+        self.begin(kind).write(payload)
+        return self.end()
+
+    def begin(self, kind: int) -> BytesWriter:
+        """See kernel.ports.Journal.begin."""
         if self.failed is not None:
             raise JournalFailed(self.failed)
-        lsn = self.last + 1
-        self._records.append(encode_record(lsn, kind, payload))
-        self.last = lsn
-        return lsn
+        if not 0 <= kind <= 255:
+            raise ValueError(f"record kind {kind}: 0 to 255 are possible")
+        waiting = self._waiting
+        # A record that was begun and failed halfway is not there.
+        waiting.truncate(self._waiting_size())
+        write_i32_be(waiting, 0)
+        waiting.append(u8(kind))
+        return waiting
+
+    def end(self) -> int:
+        """See kernel.ports.Journal.end."""
+        waiting = self._waiting
+        start = self._waiting_size()
+        length: i64 = len(waiting) - start - 4
+        if length > PAYLOAD_SIZE_MAX:
+            waiting.truncate(start)
+            raise ValueError(f"a record of {length} bytes, at most {PAYLOAD_SIZE_MAX}")
+        waiting[start] = u8(length >> 24)
+        waiting[start + 1] = u8((length >> 16) & 0xFF)
+        waiting[start + 2] = u8((length >> 8) & 0xFF)
+        waiting[start + 3] = u8(length & 0xFF)
+        self._ends.append(len(waiting))
+        self.last += 1
+        return self.last
+
+    def _waiting_size(self) -> i64:
+        ends = self._ends
+        return ends[len(ends) - 1] if ends else 0
 
     def flush(self, now: int) -> None:
         """Start a commit of what was appended, if none is in flight; once a turn of the loop."""
-        if self._in_flight == 0 and self._records:
+        if self._in_flight == 0 and self._ends:
             self._commit()
 
     def _commit(self) -> None:
         """Write as many waiting records as go into one block of the current segment."""
         if not self._recovered:
             raise RuntimeError("recover before the first commit")
-        records = self._records
-        first_size = len(records[0])
-        if first_size > self._room():
-            self._next_segment(first_size)
-        count, size = self._fitting(min(self._room(), self._block_size_bytes_max))
+        ends = self._ends
+        if ends[0] > self._room():
+            self._next_segment(ends[0])
+        count = self._fitting(min(self._room(), self._block_size_bytes_max))
+        size = ends[count - 1]
+        records = self._take(count, size)
         segment = self.segments[len(self.segments) - 1]
-        head = encode_block_head(self._journal_id, size, self._started + 1, count)
-        if count == len(records):
-            block = head + b"".join(records)
-            self._records = []
-        else:
-            block = head + b"".join(records[:count])
-            del records[:count]
+        block = encode_block(self._journal_id, self._started + 1, count, records)
         self._started += count
         self._in_flight = self._started
         position = self._position
@@ -132,29 +165,34 @@ class Journal(ports.Journal):
         if not self.spares and self._position * 2 > segment.size:
             self._create(self.config.segment_size_bytes, segment.number + 1)
 
-    def _fitting(self, room: int) -> tuple[int, int]:
-        """How many waiting records go into `room` bytes, and their size; one always does."""
-        records = self._records
-        count = 1
-        size = len(records[0])
-        while count < len(records):
-            with_next = size + len(records[count])
-            if with_next > room:
-                break
-            size = with_next
-            count += 1
-        return count, size
+    def _fitting(self, room: int) -> int:
+        """How many waiting records go into `room` bytes; one always does."""
+        ends = self._ends
+        if ends[len(ends) - 1] <= room:
+            return len(ends)
+        return max(1, bisect_right(ends, room))
+
+    def _take(self, count: int, size: int) -> bytes:
+        """The first `count` waiting records, which take `size` bytes, and wait no longer."""
+        waiting = self._waiting
+        waiting.truncate(self._waiting_size())
+        data = waiting.getvalue()
+        waiting.truncate(0)
+        if count == len(self._ends):
+            self._ends = []
+            return data
+        waiting.write(data[size:])
+        self._ends = [end - size for end in self._ends[count:]]
+        return data[:size]
 
     def waiting(self) -> int:
         """How many records wait for the next commit."""
-        return len(self._records)
+        return len(self._ends)
 
     def waiting_bytes(self, after: int) -> int:
         """Bytes of the waiting records but the first `after`."""
-        size = 0
-        for index in range(after, len(self._records)):
-            size += len(self._records[index])
-        return size
+        before = self._ends[after - 1] if after > 0 else 0
+        return int(self._waiting_size()) - before
 
     # --- segments ---------------------------------------------------------------------------------
 
@@ -212,7 +250,7 @@ class Journal(ports.Journal):
             raise ValueError(f"commit {token} completed while {self._in_flight} was in flight")
         self._in_flight = 0
         self.durable = token
-        if self._records:
+        if self._ends:
             self._commit()
         self._compaction.on_durable()
         self.owner.on_durable(now, token)
@@ -222,7 +260,8 @@ class Journal(ports.Journal):
         if self.failed is not None:
             return
         self.failed = why
-        self._records = []
+        self._waiting = BytesWriter()
+        self._ends = []
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
 
