@@ -129,6 +129,7 @@ class Node:
         self.broker.stopping = True
         if self.cluster is not None:
             self.cluster.stop(now)
+        self.host.resumable.end_all(now)
         for connection in list(self.connections.values()):
             connection.stop(now)
         self.flush(now)
@@ -153,7 +154,7 @@ class Node:
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
         if connection is not None and self.failed is None:
-            connection.closed(now, why)
+            connection.lost(now, why)
 
     def on_blocked(self, now: int, conn: int) -> None:
         """The peer takes what is written too slowly: deliveries to it wait."""
@@ -223,6 +224,7 @@ class Node:
             self.cluster.on_timer(now, key)
 
     def _check_alive(self, now: int) -> None:
+        self.host.resumable.check(now)
         for conn in list(self.connections):
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):

@@ -29,6 +29,19 @@ class Client:
             self.transient_queues[queue.name] = queue
             queue.clients += 1
 
+    def hand_over(self, other: Client, session: Session) -> None:
+        """`session` goes on on another connection of its client, and what dies with a connection goes along."""
+        self.sessions.pop(session.name, None)
+        session.client = other
+        other.sessions[session.name] = session
+        other.client_id = other.client_id or self.client_id
+        other.temporary_queues.update(self.temporary_queues)
+        self.temporary_queues.clear()
+        for queue in self.transient_queues.values():
+            queue.clients -= 1
+            other.use_transient(queue)
+        self.transient_queues.clear()
+
     def close(self, now: int, broker: Broker, failed: bool) -> None:
         for session in list(self.sessions.values()):
             session.close(now, failed)

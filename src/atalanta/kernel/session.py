@@ -298,9 +298,12 @@ class Session:
     # -- transactions ---------------------------------------------------------------------------
     def commit(self, now: int, token: int) -> None:
         """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
+        self._refuse_in_branch()
+        self._commit(now, self.endpoint, token, "", 0, 0)
+
+    def _refuse_in_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-        self._commit(now, self.endpoint, token, "", 0, 0)
 
     def commit_transaction(
         self, now: int, transaction: Transaction, endpoint: Endpoint, token: int
@@ -318,6 +321,7 @@ class Session:
 
         The newest batch per query and partition is kept (kernel/sinks.py), in the same record as the messages.
         """
+        self._refuse_in_branch()
         sinks = self.broker.sinks
         if batch <= sinks.newest(query, partition):
             self._refuse_duplicate(

@@ -51,6 +51,7 @@ class Branch:
         self.timeout_s = timeout_s
         self.state: int = ACTIVE
         self.timed_out: bool = False
+        self.workers: int = 0  # sessions that work in it
         self.transaction = Transaction()
         self.plans: list[Plan] = []
         self.lsn: int = 0

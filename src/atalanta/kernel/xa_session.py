@@ -52,17 +52,21 @@ def _known(session: Session, xid: bytes) -> Branch:
 
 
 def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
-    """The two phases come after `end`."""
-    branch = session.branch
-    if branch is not None and branch.xid == xid:
+    """The two phases come after `end`, of every session that joined (Artemis asks its own only)."""
+    branch = session.broker.branches.by_xid.get(xid)
+    if branch is not None and branch.workers > 0:
         raise XaError(
             XAER_PROTO,
-            f"cannot {verb}, session is currently doing work in transaction {xa.identifier(xid)}",
+            f"cannot {verb}, a session is currently doing work in transaction {xa.identifier(xid)}",
         )
 
 
 def _enter(session: Session, branch: Branch | None) -> None:
     """The session works in `branch` from now on; None: in no transaction."""
+    if session.branch is not None:
+        session.branch.workers -= 1
+    if branch is not None:
+        branch.workers += 1
     session.branch = branch
     session.transaction = Transaction() if branch is None else branch.transaction
     session.auto_commit_sends = branch is None
@@ -135,6 +139,8 @@ def join(session: Session, xid: bytes) -> None:
         raise XaError(XAER_PROTO, f"cannot join, it is suspended {xa.identifier(xid)}")
     if branch.state != xa.ACTIVE:
         raise XaError(XAER_PROTO, f"cannot join, it is not active {xa.identifier(xid)}")
+    if session.branch is not None:
+        raise XaError(XAER_PROTO, "cannot join, session is currently doing work in a transaction")
     _enter(session, branch)
 
 

@@ -27,6 +27,10 @@ class Connection(LoginWaiter):
         """The transport is gone; everything that lived on it must go or be given back."""
         raise NotImplementedError
 
+    def lost(self, now: int, why: str) -> None:
+        """The peer, or the way to it, ended the connection; what can wait for the peer to come back may."""
+        self.closed(now, why)
+
     def on_blocked(self, now: int, blocked: bool) -> None:
         """The peer takes our bytes too slowly (or well again): what can wait should."""
         return None

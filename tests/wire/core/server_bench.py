@@ -155,7 +155,7 @@ class Server(Bench):
 
     def lost(self, conn: int) -> None:
         """The client's machine is gone."""
-        self.connections.pop(conn).closed(self.now, "reset by peer")
+        self.connections.pop(conn).lost(self.now, "reset by peer")
         self.turn()
 
     def turn(self) -> None:
@@ -173,6 +173,7 @@ class Server(Bench):
         self.turn()
 
     def check_alive(self) -> None:
+        self.host.resumable.check(self.now)
         for conn in list(self.connections):
             if not self.connections[conn].check_alive(self.now):
                 self.close(conn, "silent")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel import housekeeping, logview
+from atalanta.kernel import housekeeping, logview, xa
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import PacketsConfirmed, Ping
 from atalanta.wire.core.packets_consumer import (
@@ -35,12 +35,29 @@ from atalanta.wire.core.packets_queue import CreateAddress, CreateSharedQueueV2,
 from atalanta.wire.core.packets_session import (
     AddMetadataV2,
     CreateSessionV2,
+    ReattachSession,
     SessionClose,
     SessionStart,
     SessionStop,
     UniqueAddMetadata,
 )
-from atalanta.wire.core.packets_transaction import Commit, Rollback
+from atalanta.wire.core.packets_transaction import (
+    Commit,
+    Rollback,
+    XaCommit,
+    XaEnd,
+    XaFailed,
+    XaForget,
+    XaInDoubt,
+    XaJoin,
+    XaPrepare,
+    XaResume,
+    XaRollback,
+    XaStart,
+    XaSuspend,
+)
+from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server, queue_request, text_message
 
@@ -65,6 +82,9 @@ class Chaos:
             made = self.server.login(
                 user, password, self.random.random() < 0.4, self.random.choice((-1, 500))
             )
+            if self.random.random() < 0.5:
+                made.send(SessionClose())
+                made.open_session(10, user, password, window=500, xa=True)
             self.clients.append(made)
             return made
         return self.random.choice(alive)
@@ -94,9 +114,11 @@ class Chaos:
     def packet(self) -> Packet:
         pick = self.random
         name = pick.choice(NAMES)
-        wanted = pick.randrange(34)
+        wanted = pick.randrange(40)
         if wanted < 9:
             return self.message()
+        if wanted >= 34:
+            return self.xa_packet()
         if wanted < 12:
             return CreateConsumer(
                 pick.randrange(4), name, pick.choice(FILTERS), pick.random() < 0.2, True,
@@ -119,6 +141,17 @@ class Chaos:
         if wanted < 28:
             return self.log_packet(name)
         return self.rare_packet(name)
+
+    def xa_packet(self) -> Packet:
+        pick = self.random
+        xid = Xid(1, pick.choice((b"a", b"b", b"c")), b"")
+        return pick.choice(
+            (
+                XaStart(xid), XaStart(xid), XaEnd(xid, False), XaEnd(xid, True), XaPrepare(xid), XaPrepare(xid),
+                XaCommit(xid, False), XaCommit(xid, True), XaRollback(xid), XaInDoubt(), XaForget(xid),
+                XaFailed(xid), XaJoin(xid), XaResume(xid), XaSuspend(),
+            )
+        )  # fmt: skip
 
     def log_packet(self, name: str) -> Packet:
         pick = self.random
@@ -178,7 +211,14 @@ class Chaos:
         elif pick < 0.90:
             server.settle()
         elif pick < 0.92:
-            server.lost(self.client().conn)
+            lost = self.client()
+            server.lost(lost.conn)
+            if self.random.random() < 0.5:
+                again = server.connect()
+                again.feed(HANDSHAKE)
+                number = self.random.choice((-1, 0, 5, 20, 100))
+                again.send(ReattachSession(f"session-{lost.conn}-10", number), 1)
+                self.clients.append(again)
         elif pick < 0.94:
             server.compact(server.journal.durable)
         elif pick < 0.95:
@@ -186,6 +226,14 @@ class Chaos:
             server.restart()
         else:
             server.now += SECOND
+            server.now += self.random.choice((0, 0, 0, 70 * SECOND))
+            server.check_alive()
+            housekeeping.on_timer(server.broker, server.now, xa.XA_TIMER)
+            if self.random.random() < 0.1:
+                for branch in xa.list_prepared(server.broker):
+                    xa.end_by_operator(
+                        server.broker, server.now, xa.identifier(branch.xid), self.random.random() < 0.5
+                    )
             logview.end_leases(server.broker, server.now)
             housekeeping.scan_all_expired(server.broker, server.now)
             housekeeping.on_timer(server.broker, server.now, housekeeping.SWEEP_TIMER)
@@ -200,7 +248,15 @@ def test_any_packet_at_any_time(seed: int) -> None:
         chaos.step()
     for conn in list(chaos.server.connections):
         chaos.server.lost(conn)
+    chaos.server.host.resumable.end_all(chaos.server.now)
+    for branch in xa.list_prepared(chaos.server.broker):
+        xa.end_by_operator(
+            chaos.server.broker, chaos.server.now, xa.identifier(branch.xid), seed % 2 == 0
+        )
     chaos.server.settle()
+    assert chaos.server.host.resumable.sessions == {}
+    assert chaos.server.broker.branches.prepared == 0
+    assert chaos.server.broker.branches.stored_bytes == 0
     housekeeping.validate(chaos.server.broker)
     assert chaos.server.host.metadata == {}
     assert not chaos.server.broker.memory.waiting

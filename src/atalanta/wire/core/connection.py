@@ -37,7 +37,7 @@ from atalanta.wire.core.packets_connection import (
 from atalanta.wire.core.packets_session import (
     CreateSession,
     CreateSessionResponse,
-    ReattachSessionResponse,
+    ReattachSession,
 )
 from atalanta.wire.core.packets_topology import (
     ClusterTopology,
@@ -47,6 +47,8 @@ from atalanta.wire.core.packets_topology import (
     SubscribeTopology,
     SubscribeTopologyV2,
 )
+from atalanta.wire.core.reattach import end_session, reattach, remember
+from atalanta.wire.core.replay import Replay
 from atalanta.wire.core.session import CoreSession
 from atalanta.wire.detect import CORE, NEED_MORE, detect
 
@@ -111,6 +113,7 @@ class CoreConnection(Connection):
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login_failures: int = 0
         self.logins: list[CreateSession] = []  # the first one's password is being checked
+        self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
         self.gone: bool = False
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -172,8 +175,8 @@ class CoreConnection(Connection):
             self._subscribe(now, packet.is_cluster_connection, 0)
         elif isinstance(packet, CreateSession):
             self._create_session(now, packet)
-        elif packet_type == types.REATTACH_SESSION:
-            self.send(ReattachSessionResponse(-1, False), channel)
+        elif isinstance(packet, ReattachSession):
+            reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
             self.send(CheckForFailoverReply(True), channel)
         elif isinstance(packet, ClusterConnect):
@@ -298,7 +301,13 @@ class CoreConnection(Connection):
         session.kernel = kernel
         kernel.set_blocked(self.blocked or self.full)
         self.client.sessions[packet.name] = kernel
+        if self.replaying:
+            self.flush(now)  # what is left of an earlier session of this channel is not this one's
         self.sessions[channel] = session
+        if packet.confirmation_window > 0 and not identity.cluster:
+            session.replay = Replay(packet.confirmation_window)
+            self.replaying = True
+            self.host.resumable.add(now, session)
         self.send(CreateSessionResponse(SERVER_VERSION), 1)
         if first:
             self._logged_in(now)
@@ -319,6 +328,18 @@ class CoreConnection(Connection):
         self.login_failures += 1
         if self.login_failures > LOGIN_FAILURES_MAX:
             raise ProtocolError(f"more than {LOGIN_FAILURES_MAX} refused logins")
+
+    def not_reattached(self) -> None:
+        """Names of sessions cannot be guessed here any better than passwords."""
+        if not self.authenticated:
+            self._login_failed()
+
+    def logged_in_by_session(self, now: int, session: CoreSession) -> None:
+        """Who knows a session's name is its user."""
+        first = not self.authenticated
+        self._authenticated()
+        if first:
+            self._logged_in(now)
 
     def _authenticated(self) -> None:
         self.authenticated = True
@@ -398,12 +419,22 @@ class CoreConnection(Connection):
         if len(self.out):
             data = self.out.getvalue()
             self.out.truncate(0)
+            if self.replaying:
+                remember(self.sessions, data)
             self.host.wire.write(self.conn, data)
         if self.full:
             self.full = False
             if not self.blocked:
                 self._hold(False)
                 self.host.broker.wake(now)
+
+    def settle(self, now: int) -> None:
+        """What is written and not yet on its way is kept by the sessions that may go on elsewhere."""
+        if not self.gone:
+            self.flush(now)
+        elif len(self.out):
+            remember(self.sessions, self.out.getvalue())
+            self.out.truncate(0)
 
     # -- a peer that reads slowly ---------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
@@ -455,7 +486,27 @@ class CoreConnection(Connection):
             return
         self.gone = True
         self.host.cluster.unsubscribe(self)
+        self.end_sessions(now)
+
+    def end_sessions(self, now: int) -> None:
         for session in list(self.sessions.values()):
             session.closed(now, True)
         self.sessions.clear()
         self.client.close(now, self.host.broker, True)
+
+    def lost(self, now: int, why: str) -> None:
+        """Sessions that can be reattached wait for their client, for the time to live of the connection."""
+        if self.gone or not self.replaying or self.host.broker.stopping:
+            self.closed(now, why)
+            return
+        for session in list(self.sessions.values()):
+            if session.replay is None:
+                end_session(session, now)
+        if not self.sessions:
+            self.closed(now, why)
+            return
+        self.gone = True
+        self.settle(now)
+        self.host.cluster.unsubscribe(self)
+        self._hold(True)
+        self.host.resumable.keep(now, self)

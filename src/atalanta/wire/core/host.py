@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.logins import Logins
 from atalanta.kernel.ports import Passwords
+from atalanta.wire.core.reattach import Resumable
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -61,6 +62,7 @@ class CoreHost:
         self.cluster: ClusterHooks = ClusterHooks()
         # For packets that are read in place: nothing is held in it from one to the next.
         self.reader: Reader = Reader(b"")
+        self.resumable = Resumable()
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
         # (key, value) of metadata -> sessions that carry it, as (connection, channel): for unique ones.

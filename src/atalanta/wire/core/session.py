@@ -21,6 +21,7 @@ from atalanta.wire.core import types
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.large import LargeReceiver, large_frames
 from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.replay import Replay
 from atalanta.wire.core.requests import answer
 
 if TYPE_CHECKING:
@@ -39,6 +40,18 @@ LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 
 
+class Confirming(Endpoint):
+    """Writes PACKETS_CONFIRMED; the token is the number of the last frame taken up."""
+
+    def __init__(self, session: CoreSession) -> None:
+        self.session = session
+
+    def done(self, token: int) -> None:
+        session = self.session
+        out = session.connection.start_frame(types.PACKETS_CONFIRMED, session.channel, 4)
+        write_i32_be(out, token)
+
+
 class CoreSession(Endpoint):
     """`channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
 
@@ -49,6 +62,7 @@ class CoreSession(Endpoint):
         self.channel: i64 = channel
         self.version = version
         self.confirmations = Confirmations(window_bytes)
+        self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
         self.kernel: Session | None = None  # set by the connection before the first frame
 
@@ -73,6 +87,8 @@ class CoreSession(Endpoint):
         elif packet_type == types.SESS_FLOWTOKEN:
             self._credits(Reader(data, start, end))
         elif packet_type == types.PACKETS_CONFIRMED:
+            if self.replay is not None:
+                self.replay.confirmed(Reader(data, start, end).int32("command_id"))
             return
         elif packet_type == types.SESS_SEND_LARGE:
             self.large = LargeReceiver(Reader(data, start, end))
@@ -94,10 +110,12 @@ class CoreSession(Endpoint):
         return packet_type not in types.NOT_COUNTED
 
     def confirm(self) -> None:
-        """Tell the client how far its frames were taken up."""
+        """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""
         if self.confirmations.pending():
-            out = self.connection.start_frame(types.PACKETS_CONFIRMED, self.channel, 4)
-            write_i32_be(out, self.confirmations.take())
+            broker = self.connection.host.broker
+            broker.reply_when_durable(
+                broker.journal.last, Confirming(self), self.confirmations.take()
+            )
 
     # -- sending --------------------------------------------------------------------------------
     def _send(self, now: int, data: bytes, start: int, end: int) -> None:
@@ -267,6 +285,8 @@ class CoreSession(Endpoint):
     def closed(self, now: int, failed: bool) -> None:
         kernel = self.kernel
         if kernel is not None:
+            if self.replay is not None:
+                self.connection.host.resumable.forget(self)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():

@@ -21,7 +21,7 @@ import java.util.concurrent.TimeoutException;
 final class Main {
   private static final List<Class<?>> GROUPS = List.of(
       Bodies.class, Properties.class, Headers.class, Selectors.class, Receiving.class, Topics.class,
-      Subscriptions.class, Temporaries.class, Transactions.class, Xa.class, Acknowledging.class, Redelivery.class,
+      Subscriptions.class, Temporaries.class, Transactions.class, Xa.class, Reattach.class, Acknowledging.class, Redelivery.class,
       Duplicates.class, Addresses.class, Sending.class, Security.class, Restart.class);
 
   private Main() { }
