@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from atalanta.cli import user
+from atalanta.cli.create import create
 from atalanta.cli.version import version_lines
 
 application = typer.Typer(
@@ -18,11 +19,17 @@ application = typer.Typer(
     pretty_exceptions_enable=False,
 )
 application.add_typer(user.application, name="user")
+application.command()(create)
 
 
 @application.command()
 def run(
-    broker_xml: Annotated[Path, typer.Argument(help="an Artemis broker.xml", show_default=False)],
+    broker_xml: Annotated[
+        Path,
+        typer.Argument(
+            help="an Artemis broker.xml, or a folder with etc/broker.xml", show_default=False
+        ),
+    ],
     log_level: Annotated[
         str, typer.Option(help="debug, info, warning or error", metavar="LEVEL")
     ] = "info",
@@ -31,6 +38,8 @@ def run(
     # Imported here: `atalanta version` must work even where a part of the broker does not.
     from atalanta.cli.run import run_in_foreground
 
+    if broker_xml.is_dir():
+        broker_xml = broker_xml / "etc" / "broker.xml"
     raise typer.Exit(run_in_foreground(broker_xml, log_level))
 
 

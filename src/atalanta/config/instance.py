@@ -1,0 +1,238 @@
+"""A new instance: the files that `atalanta create` writes, all readable by Artemis too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from atalanta.cluster.config import LOAD_BALANCING
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.problems import ConfigError
+from atalanta.config.properties import property_line
+from atalanta.config.users import ROLES_FILE, USERS_FILE
+
+PERMISSIONS: Final = (
+    "createNonDurableQueue",
+    "deleteNonDurableQueue",
+    "createDurableQueue",
+    "deleteDurableQueue",
+    "createAddress",
+    "deleteAddress",
+    "consume",
+    "browse",
+    "send",
+    "manage",
+)
+
+
+class InstanceError(Exception):
+    """The instance cannot be made; the text says why, for people."""
+
+
+@dataclass
+class Instance:
+    """What to write. `stored_password` is hashed or plain; `members` are URLs of other nodes."""
+
+    name: str
+    host: str
+    port: int
+    user: str
+    stored_password: str
+    role: str = "amq"
+    clustered: bool = False
+    cluster_user: str = ""
+    cluster_password: str = ""
+    group: str = "231.7.7.7:9876"
+    members: list[str] = field(default_factory=list)
+    load_balancing: str = "ON_DEMAND"
+    queues: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+    auto_create: bool = True
+    auto_delete: bool = False
+    persistence: bool = True
+    security: bool = True
+    full_policy: str = "PAGE"
+
+
+def create_instance(folder: Path, instance: Instance) -> None:
+    """`folder` appears whole, or not at all. InstanceError, also for what broker.xml cannot say."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InstanceError(f"{folder} exists and is not empty")
+    _check(instance)
+    fresh = folder.with_name(f"{folder.name}.new-{os.getpid()}")
+    try:
+        etc = fresh / "etc"
+        etc.mkdir(parents=True, mode=0o750)
+        _write(etc / "broker.xml", broker_xml(instance))
+        _write(etc / USERS_FILE, property_line(instance.user, instance.stored_password) + "\n")
+        _write(etc / ROLES_FILE, property_line(instance.role, instance.user) + "\n")
+        read_broker_xml(etc / "broker.xml")
+        if folder.exists():
+            folder.rmdir()
+        fresh.rename(folder)
+    except ConfigError as error:
+        raise InstanceError("\n".join(problem.text for problem in error.problems)) from error
+    except OSError as error:
+        raise InstanceError(f"{folder} cannot be made: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _check(instance: Instance) -> None:
+    for what, text in (("name", instance.name), ("user", instance.user), ("role", instance.role)):
+        if not text or text != text.strip() or not text.isprintable():
+            raise InstanceError(f"'{text}' cannot be a {what}")
+    if "," in instance.user or "," in instance.role:
+        raise InstanceError("users and roles have no commas in their names")
+    if not 1 <= instance.port <= 65535:
+        raise InstanceError(f"port {instance.port} is not between 1 and 65535")
+    if instance.load_balancing not in LOAD_BALANCING:
+        known = ", ".join(LOAD_BALANCING)
+        raise InstanceError(f"'{instance.load_balancing}' is none of {known}")
+    if instance.clustered and instance.host in ("0.0.0.0", "::", "[::]"):
+        raise InstanceError(
+            f"{instance.host} cannot be announced to a cluster: give --host the name or address by "
+            "which the other nodes and the clients reach this one"
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    """Secrets are in there: for the owner only."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def broker_xml(instance: Instance) -> str:
+    """The text of etc/broker.xml."""
+    host = f"[{instance.host}]" if ":" in instance.host else instance.host
+    place = escape(f"tcp://{host}:{instance.port}")
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<configuration xmlns="urn:activemq">
+  <core xmlns="urn:activemq:core">
+    <name>{escape(instance.name)}</name>
+    <persistence-enabled>{_word(instance.persistence)}</persistence-enabled>
+    <security-enabled>{_word(instance.security)}</security-enabled>
+    <journal-directory>data/journal</journal-directory>
+    <bindings-directory>data/bindings</bindings-directory>
+    <paging-directory>data/paging</paging-directory>
+    <journal-file-size>10M</journal-file-size>
+
+{_connectors(instance, place)}
+    <acceptors>
+      <acceptor name="artemis">{place}?protocols=CORE</acceptor>
+    </acceptors>
+{_cluster(instance)}
+    <security-settings>
+      <security-setting match="#">
+{_permissions(instance.role)}
+      </security-setting>
+    </security-settings>
+
+    <address-settings>
+      <address-setting match="#">
+        <dead-letter-address>DLQ</dead-letter-address>
+        <expiry-address>ExpiryQueue</expiry-address>
+        <redistribution-delay>{1000 if instance.clustered else -1}</redistribution-delay>
+        <max-size-bytes>-1</max-size-bytes>
+        <address-full-policy>{instance.full_policy}</address-full-policy>
+        <auto-create-queues>{_word(instance.auto_create)}</auto-create-queues>
+        <auto-create-addresses>{_word(instance.auto_create)}</auto-create-addresses>
+        <auto-delete-queues>{_word(instance.auto_delete)}</auto-delete-queues>
+        <auto-delete-addresses>{_word(instance.auto_delete)}</auto-delete-addresses>
+      </address-setting>
+    </address-settings>
+
+    <addresses>
+      <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
+      <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
+{_addresses(instance)}    </addresses>
+  </core>
+</configuration>
+"""
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _permissions(role: str) -> str:
+    roles = quoteattr(role)
+    return "\n".join(f'        <permission type="{name}" roles={roles}/>' for name in PERMISSIONS)
+
+
+def _connectors(instance: Instance, place: str) -> str:
+    lines = [f'      <connector name="self">{place}</connector>']
+    for number, member in enumerate(instance.members, 1):
+        lines.append(f'      <connector name="member-{number}">{escape(member)}</connector>')
+    return "\n".join(["    <connectors>", *lines, "    </connectors>"])
+
+
+def _cluster(instance: Instance) -> str:
+    if not instance.clustered:
+        return ""
+    groups = ""
+    if instance.members:
+        references = "".join(
+            f"          <connector-ref>member-{number}</connector-ref>\n"
+            for number in range(1, len(instance.members) + 1)
+        )
+        found = f"        <static-connectors>\n{references}        </static-connectors>"
+    else:
+        address, _, port = instance.group.rpartition(":")
+        where = (
+            f"<group-address>{escape(address)}</group-address>"
+            f"<group-port>{escape(port)}</group-port>"
+        )
+        groups = f"""    <broadcast-groups>
+      <broadcast-group name="announce">
+        {where}
+        <connector-ref>self</connector-ref>
+      </broadcast-group>
+    </broadcast-groups>
+    <discovery-groups>
+      <discovery-group name="discover">
+        {where}
+      </discovery-group>
+    </discovery-groups>
+"""
+        found = '        <discovery-group-ref discovery-group-name="discover"/>'
+    return f"""
+    <cluster-user>{escape(instance.cluster_user)}</cluster-user>
+    <cluster-password>{escape(instance.cluster_password)}</cluster-password>
+{groups}    <cluster-connections>
+      <cluster-connection name="cluster">
+        <connector-ref>self</connector-ref>
+        <message-load-balancing>{instance.load_balancing}</message-load-balancing>
+        <max-hops>1</max-hops>
+{found}
+      </cluster-connection>
+    </cluster-connections>
+"""
+
+
+def _addresses(instance: Instance) -> str:
+    """`name` or `name:routing type`, as `artemis create` takes them: queues are anycast unless told."""
+    lines = []
+    for text in instance.queues:
+        name, routing = _routed(text, "anycast")
+        quoted = quoteattr(name)
+        queue = f"<{routing}><queue name={quoted}/></{routing}>"
+        lines.append(f"      <address name={quoted}>{queue}</address>\n")
+    for text in instance.addresses:
+        name, routing = _routed(text, "multicast")
+        lines.append(f"      <address name={quoteattr(name)}><{routing}/></address>\n")
+    return "".join(lines)
+
+
+def _routed(text: str, default: str) -> tuple[str, str]:
+    name, colon, routing = text.strip().rpartition(":")
+    if not colon:
+        name, routing = routing, default
+    if not name or routing not in ("anycast", "multicast"):
+        raise InstanceError(f"'{text}' is no name, name:anycast or name:multicast")
+    return name, routing

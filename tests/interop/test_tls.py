@@ -1,0 +1,103 @@
+"""TLS and hashed passwords with the real ones: JMS clients, and a cluster of both kinds of node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.users_file import UserFiles
+from atalanta.kernel.password import hash_password
+from tests.certificates import PASSWORD, Authority
+from tests.interop.harness.broker_xml import USERS
+from tests.interop.harness.jms import Jms, run_scenarios, until
+from tests.interop.harness.lineup import KINDS, Lineup
+from tests.interop.harness.node import BrokerProcess
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+SCENARIOS = "security.*,bodies.*,transactions.*"
+
+
+class Stores:
+    """One authority, and what both sides need of it."""
+
+    def __init__(self, folder: Path) -> None:
+        authority = Authority()
+        self.server = authority.holder("server", "localhost", "127.0.0.1").key_store(folder)
+        self.client = authority.holder("client").key_store(folder)
+        self.trust = authority.trust_store(folder)
+
+    def acceptor(self, more: str = "") -> str:
+        return f"sslEnabled=true;keyStorePath={self.server};keyStorePassword={PASSWORD}{more}"
+
+    def connector(self, mark: str = ";") -> str:
+        words = ("sslEnabled=true", f"trustStorePath={self.trust}", f"trustStorePassword={PASSWORD}")
+        return mark.join(words)
+
+    def client_key(self, mark: str = ";") -> str:
+        return mark.join((f"keyStorePath={self.client}", f"keyStorePassword={PASSWORD}"))
+
+    def asking(self) -> str:
+        trust = f"trustStorePath={self.trust};trustStorePassword={PASSWORD}"
+        return self.acceptor(f";needClientAuth=true;{trust}")
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    return Stores(tmp_path_factory.mktemp("stores"))
+
+
+def change(node: BrokerProcess, old: str, new: str) -> None:
+    path = node.folder / "etc" / "broker.xml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jms_over_tls_with_hashed_passwords(kind: str, brokers: Lineup, stores: Stores) -> None:
+    node = brokers.single(kind)
+    change(node, "?protocols=CORE", f"?protocols=CORE;{stores.asking()}")
+    users = UserFiles(node.folder / "etc")
+    for name, (password, _) in USERS.items():
+        users.reset(name, hash_password(password, name.encode() * 4), None)
+    node.start()
+    url = f"{node.url}&{stores.connector('&')}"
+    results, output = run_scenarios(f"{url}&{stores.client_key('&')}", "--only", SCENARIOS)
+    assert len(results) > 10, output
+    assert {name: why for name, why in results.items() if why} == {}, output
+    # Without a certificate of its own nobody gets in.
+    results, output = run_scenarios(url, "--only", "bodies.text", "--seconds", "20")
+    assert results and all(results.values()), output
+    node.stop()
+
+
+def test_a_mixed_cluster_over_tls(brokers: Lineup, jms: Jms, stores: Stores) -> None:
+    nodes = brokers.pair("artemis+atalanta")
+    for node in nodes:
+        change(node, "?protocols=CORE", f"?protocols=CORE;{stores.acceptor()}")
+        for each in nodes:
+            old = f"tcp://127.0.0.1:{each.port}</connector>"
+            change(node, old, f"tcp://127.0.0.1:{each.port}?{stores.connector()}</connector>")
+        node.start()
+    urls = [f"{node.url}&{stores.connector('&')}" for node in nodes]
+
+    def members(url: str) -> int:
+        return len(jms("topology", url, "admin", "admin"))
+
+    for url in urls:
+        until("each knows the other", lambda url=url: members(url) == 2)  # type: ignore[misc]
+    for sender, receiver in ((0, 1), (1, 0)):
+        queue = f"queue:tls{sender}"
+        for name, url in (("s", urls[sender]), ("r", urls[receiver])):
+            jms("open", f"{name}{sender}", url, "admin", "admin")
+        consumer = jms.consumer(f"c{sender}", f"r{sender}", queue)
+        producer = jms.producer(f"p{sender}", f"s{sender}", queue)
+        jms.send(producer, range(-1, 0))
+        until("a message crosses", lambda c=consumer: bool(jms.receive(c, 1)))  # type: ignore[misc]
+        jms.send(producer, range(10))
+        assert jms.collect([consumer], 10) == [[str(n) for n in range(10)]]
+        jms.close_all(f"s{sender}", f"r{sender}")
+    for node in nodes:
+        node.stop()
