@@ -14,40 +14,59 @@ from atalanta.kernel.password import hash_password
 SECRET_BYTES = 18
 
 
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="made; must not exist yet", show_default=False)
+]
+Name = Annotated[str, typer.Option(help="[default: the folder's name]")]
+Host = Annotated[str, typer.Option(help="where to listen, and what to announce")]
+DefaultPort = Annotated[int, typer.Option("--default-port", "--port")]
+PortOffset = Annotated[int, typer.Option(help="added to the port")]
+User = Annotated[str, typer.Option(help="who may do everything")]
+Password = Annotated[str, typer.Option(help="[default: generated, and shown once]")]
+Role = Annotated[str, typer.Option(help="that user's role")]
+Clustered = Annotated[bool, typer.Option("--clustered", help="look for other nodes")]
+StaticCluster = Annotated[
+    str, typer.Option(help="the other nodes: tcp://host:port,tcp://host:port")
+]
+Group = Annotated[str, typer.Option(help="multicast group without them")]
+ClusterUser = Annotated[str, typer.Option(help="the same on all nodes")]
+ClusterPassword = Annotated[str, typer.Option(help="likewise [default: generated]")]
+MessageLoadBalancing = Annotated[str, typer.Option()]
+Queues = Annotated[str, typer.Option(help="name,name:multicast")]
+Addresses = Annotated[str, typer.Option(help="name,name:anycast")]
+Autodelete = Annotated[bool, typer.Option("--autodelete")]
+Blocking = Annotated[
+    bool, typer.Option("--blocking", help="a full address blocks instead of paging")
+]
+NoAutocreate = Annotated[bool, typer.Option("--no-autocreate")]
+NoPersistence = Annotated[
+    bool, typer.Option("--no-persistence", "--disable-persistence", help="all in memory")
+]
+NoSecurity = Annotated[bool, typer.Option("--no-security", help="let everybody do everything")]
+
+
 def create(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="made; must not exist yet", show_default=False)
-    ],
-    name: Annotated[str, typer.Option(help="[default: the folder's name]")] = "",
-    host: Annotated[
-        str, typer.Option(help="where to listen, and what to announce")
-    ] = "127.0.0.1",
-    default_port: Annotated[int, typer.Option("--default-port", "--port")] = 61616,
-    port_offset: Annotated[int, typer.Option(help="added to the port")] = 0,
-    user: Annotated[str, typer.Option(help="who may do everything")] = "admin",
-    password: Annotated[str, typer.Option(help="[default: generated, and shown once]")] = "",
-    role: Annotated[str, typer.Option(help="that user's role")] = "amq",
-    clustered: Annotated[bool, typer.Option("--clustered", help="look for other nodes")] = False,
-    static_cluster: Annotated[
-        str, typer.Option(help="the other nodes: tcp://host:port,tcp://host:port")
-    ] = "",
-    group: Annotated[str, typer.Option(help="multicast group without them")] = "231.7.7.7:9876",
-    cluster_user: Annotated[str, typer.Option(help="the same on all nodes")] = "cluster",
-    cluster_password: Annotated[str, typer.Option(help="likewise [default: generated]")] = "",
-    message_load_balancing: Annotated[str, typer.Option()] = "ON_DEMAND",
-    queues: Annotated[str, typer.Option(help="name,name:multicast")] = "",
-    addresses: Annotated[str, typer.Option(help="name,name:anycast")] = "",
-    autodelete: Annotated[bool, typer.Option("--autodelete")] = False,
-    blocking: Annotated[
-        bool, typer.Option("--blocking", help="a full address blocks instead of paging")
-    ] = False,
-    no_autocreate: Annotated[bool, typer.Option("--no-autocreate")] = False,
-    no_persistence: Annotated[
-        bool, typer.Option("--no-persistence", "--disable-persistence", help="all in memory")
-    ] = False,
-    no_security: Annotated[
-        bool, typer.Option("--no-security", help="let everybody do everything")
-    ] = False,
+    folder: Folder,
+    name: Name = "",
+    host: Host = "127.0.0.1",
+    default_port: DefaultPort = 61616,
+    port_offset: PortOffset = 0,
+    user: User = "admin",
+    password: Password = "",
+    role: Role = "amq",
+    clustered: Clustered = False,
+    static_cluster: StaticCluster = "",
+    group: Group = "231.7.7.7:9876",
+    cluster_user: ClusterUser = "cluster",
+    cluster_password: ClusterPassword = "",
+    message_load_balancing: MessageLoadBalancing = "ON_DEMAND",
+    queues: Queues = "",
+    addresses: Addresses = "",
+    autodelete: Autodelete = False,
+    blocking: Blocking = False,
+    no_autocreate: NoAutocreate = False,
+    no_persistence: NoPersistence = False,
+    no_security: NoSecurity = False,
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
     shown = []
