@@ -73,6 +73,7 @@ def broker_xml(
          <address-setting match="redeliver.#">
             <max-delivery-attempts>3</max-delivery-attempts>
          </address-setting>
+{_timing()}
 {_no_auto_create()}
          <address-setting match="autodel.#">
             <auto-delete-queues>true</auto-delete-queues>
@@ -83,6 +84,20 @@ def broker_xml(
          <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
          <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
       </addresses>
+      <diverts>
+         <divert name="copying">
+            <address>diverted</address>
+            <forwarding-address>diverted.copy</forwarding-address>
+            <routing-type>PASS</routing-type>
+         </divert>
+         <divert name="taking">
+            <address>diverted.away</address>
+            <forwarding-address>diverted.large</forwarding-address>
+            <filter string="size &gt; 10"/>
+            <exclusive>true</exclusive>
+            <routing-type>ANYCAST</routing-type>
+         </divert>
+      </diverts>
    </core>
 </configuration>
 """
@@ -96,6 +111,34 @@ def users_properties() -> str:
 def roles_properties() -> str:
     """artemis-roles.properties."""
     return "".join(f"{role} = {user}\n" for user, (_, role) in USERS.items())
+
+
+def _timing() -> str:
+    return """         <address-setting match="delayed.#">
+            <redelivery-delay>400</redelivery-delay>
+            <redelivery-delay-multiplier>2</redelivery-delay-multiplier>
+            <max-delivery-attempts>3</max-delivery-attempts>
+            <dead-letter-address>Dead</dead-letter-address>
+            <auto-create-dead-letter-resources>true</auto-create-dead-letter-resources>
+         </address-setting>
+         <address-setting match="expiring.#">
+            <expiry-delay>200</expiry-delay>
+            <expiry-address>Expired</expiry-address>
+            <auto-create-expiry-resources>true</auto-create-expiry-resources>
+         </address-setting>
+         <address-setting match="bounded.#">
+            <min-expiry-delay>20000</min-expiry-delay>
+            <max-expiry-delay>60000</max-expiry-delay>
+         </address-setting>
+         <address-setting match="immortal.#">
+            <no-expiry>true</no-expiry>
+         </address-setting>
+         <address-setting match="Dead">
+            <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+         </address-setting>
+         <address-setting match="Expired">
+            <default-queue-routing-type>ANYCAST</default-queue-routing-type>
+         </address-setting>"""
 
 
 def _no_auto_create() -> str:
