@@ -17,6 +17,7 @@ from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.management import Management
+from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.ports import Disk, Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.recovery import Recovery
@@ -85,6 +86,7 @@ class Node:
         self.notifications = Notifications(self.broker)
         self.management = Management(self.broker, self.notifications, VERSION)
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
+        self.broker.clients.close = self._close_after_turn
         self.cluster: Cluster | None = None
         if config.cluster is not None:
             self.cluster = Cluster(
@@ -110,6 +112,7 @@ class Node:
     def start(self, now: int) -> None:
         """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
         self.broker.observers.append(self.notifications)
+        self.management.start(now)
         housekeeping.create_configured(self.broker, now)
         if self.config.cluster is None:
             # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
@@ -168,6 +171,10 @@ class Node:
         if connection is not None and self.failed is None:
             connection.on_blocked(now, False)
 
+    def _close_after_turn(self, conn: int, why: str) -> None:
+        if conn in self.connections:
+            self.host.closing.append((conn, why))
+
     def _close(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
         if connection is not None:
@@ -214,6 +221,8 @@ class Node:
             self.broker.flush_timer = False
         elif key == logview.LEASE_TIMER:
             logview.end_leases(self.broker, now)
+        elif key == MANAGEMENT_TIMER:
+            self.management.on_timer(now)
         elif key == TTL_TIMER:
             self._check_alive(now)
         elif key == COMPACT_TIMER:
@@ -245,6 +254,7 @@ class Node:
 
         min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
         """
+        self.management.disk_used = used_fraction
         config = self.config.broker
         if config.min_disk_free_bytes >= 0:
             full = free_bytes < config.min_disk_free_bytes

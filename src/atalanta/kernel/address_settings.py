@@ -361,16 +361,14 @@ class AddressSettings:
     management_browse_page_size: int = option(
         200,
         "management-browse-page-size",
-        "messages a console page shows",
+        "messages that management lists at once",
         unit="count",
-        supported=False,
     )
     management_message_attribute_size_limit: int = option(
         256,
         "management-message-attribute-size-limit",
-        "characters a console shows",
+        "characters of a property that management shows, -1 all",
         unit="count",
-        supported=False,
     )
     enable_metrics: bool = option(True, "enable-metrics", "count for this address", supported=False)
     enable_ingress_timestamp: bool = option(

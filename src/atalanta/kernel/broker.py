@@ -13,6 +13,7 @@ from atalanta.kernel import records
 from atalanta.kernel.account import DROP, FAIL
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.clients import Clients
 from atalanta.kernel.displacing import cut_rings, displace, enter
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
@@ -93,6 +94,7 @@ class Broker:
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.scheduled = ScheduledMessages(timers)
         self.observers: list[Observer] = []
+        self.clients = Clients()
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
         # Queues with acknowledgements of this turn that are not in the journal yet.

@@ -19,6 +19,7 @@ class Client:
         self.connection = connection
         self.remote = remote
         self.client_id: str | None = None
+        self.created_at: int = 0  # of its first session
         self.sessions: dict[str, Session] = {}
         self.temporary_queues: dict[str, Queue] = {}
         self.transient_queues: dict[str, Queue] = {}
@@ -43,6 +44,7 @@ class Client:
         self.transient_queues.clear()
 
     def close(self, now: int, broker: Broker, failed: bool) -> None:
+        broker.clients.gone(self)
         for session in list(self.sessions.values()):
             session.close(now, failed)
         for queue in list(self.temporary_queues.values()):

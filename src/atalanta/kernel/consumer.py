@@ -48,6 +48,7 @@ class Consumer:
         self.pre_acknowledge: bool = False
         self.shares: bool = True
         self.marked: Message | None = None
+        self.created_at: int = 0
 
     def ready(self) -> bool:
         return self.started and not self.closed and (self.unlimited or self.credits > 0)

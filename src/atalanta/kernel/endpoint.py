@@ -43,6 +43,10 @@ class Endpoint:
         """The queue was deleted under the consumer."""
         raise NotImplementedError
 
+    def ended_by_operator(self, now: int) -> None:
+        """An operator ends the session: transaction rolled back, consumers gone."""
+        raise NotImplementedError
+
     def credits(self, address: str, amount: int) -> None:
         """Producer credits, in bytes."""
         raise NotImplementedError

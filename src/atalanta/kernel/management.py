@@ -1,8 +1,8 @@
 """Management by message: requests on `activemq.management`, answered to their reply address.
 
-A request names a resource (`broker`, `queue.NAME`, `address.NAME`) and an attribute or an operation with a JSON array
-of parameters in its body, as Artemis' ManagementServiceImpl reads them. Only what stands in the tables below can be
-called: nothing is looked up by name in objects.
+A request names a resource (`broker`, `queue.NAME`, `address.NAME`, `acceptor.NAME`) and an attribute or an operation
+with a JSON array of parameters in its body; the answer is a JSON array of one value, or null for nothing
+(ManagementServiceImpl.handleMessage, ManagementHelper). Errors are answers, never exceptions.
 """
 
 from __future__ import annotations
@@ -11,202 +11,187 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
+from atalanta.kernel.management_call import (
+    LATER,
+    Attribute,
+    Call,
+    Operations,
+    find_operation,
+    no_attribute,
+    no_operation,
+    no_resource,
+)
+from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
+from atalanta.kernel.management_jobs import Jobs
+from atalanta.kernel.management_json import encode_json, uuid_text
+from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
-from atalanta.kernel.queue import Queue
+from atalanta.kernel.pauses import Pauses
 
 if TYPE_CHECKING:
-    from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.notifications import Notifications
+    from atalanta.kernel.session import Session
 
 BODY_BYTES_MAX: Final = 1 << 20
 PARAMETERS_MAX: Final = 10_000
+REPLY_BYTES_MAX: Final = 64 << 20
 TEXT: Final = 3
-
-QueueAttribute = Callable[[Queue], object]
-
-QUEUE_ATTRIBUTES: Final[dict[str, QueueAttribute]] = {
-    "ID": lambda queue: queue.id,
-    "Name": lambda queue: queue.name,
-    "Address": lambda queue: queue.spec.address,
-    "Filter": lambda queue: queue.spec.filter_text,
-    "Durable": lambda queue: queue.durable,
-    "Temporary": lambda queue: queue.spec.temporary,
-    "RoutingType": lambda queue: "ANYCAST" if queue.spec.routing_type == 1 else "MULTICAST",
-    "MessageCount": lambda queue: queue.message_count,
-    "DeliveringCount": lambda queue: queue.delivering_count,
-    "ScheduledCount": lambda queue: queue.scheduled_count,
-    "ConsumerCount": lambda queue: queue.consumer_count(),
-    "MessagesAdded": lambda queue: queue.added,
-    "MessagesAcknowledged": lambda queue: queue.acknowledged,
-    "MessagesExpired": lambda queue: queue.expired,
-    "MessagesKilled": lambda queue: queue.killed,
-    "PersistentSize": lambda queue: queue.bytes,
-}
 
 
 class Management:
-    """Answers requests; `topology` gives the members for listNetworkTopology (set by whoever knows the cluster)."""
+    """`topology` gives the members for listNetworkTopology, `disk_used` is the used part of the data folder's disk.
+
+    Both are set by whoever knows; `disk_used` below 0 means that nobody does.
+    """
 
     def __init__(self, broker: Broker, notifications: Notifications, version: str) -> None:
-        self.broker = broker
+        self.broker: Broker = broker
         self.notifications = notifications
-        self.version = version
+        self.version: str = version
+        self.started_at: int = 0
         self.topology: Callable[[], list[dict[str, object]]] = no_topology
+        self.disk_used: float = -1.0
+        self.acceptors: list[dict[str, object]] = []
+        self.web_started: bool = False
+        self.jobs: Jobs = Jobs(self)
+        self.pauses: Pauses = Pauses(broker)
 
-    def handle(self, now: int, request: Message) -> None:
-        """Carry the request out; answer to its reply address if it has one. Errors are answers, never exceptions."""
+    def start(self, now: int) -> None:
+        """After recovery: queues that were paused for good are paused again."""
+        self.started_at = now
+        self.pauses.restore()
+        self.broker.observers.append(self.pauses)
+
+    def on_timer(self, now: int) -> None:
+        self.jobs.step(now)
+
+    def handle(self, now: int, request: Message, session: Session | None = None) -> None:
+        """Carry the request out and answer to its reply address if it has one.
+
+        The one place where permissions of management are checked: BrokerError SECURITY without `manage`.
+        """
+        if session is not None:
+            session.check("manage", self.broker.config.management_address)
+        call = Call(self, now, request, session)
+        before = self.broker.journal.last
         try:
-            result = self._call(now, request)
-            succeeded = True
+            result = self._call(call)
         except BrokerError as error:
-            result = error.text
-            succeeded = False
+            self.refuse(call, error.text)
         except DecodeError as error:
-            result = f"management request cannot be read: {error}"
-            succeeded = False
-        if not succeeded:
-            self.broker.trace.event("management_refused", {"why": str(result)})
-        reply_to = request.properties.get("JMSReplyTo")
-        if isinstance(reply_to, str):
-            self._reply(now, request, strip_scheme(reply_to), result, succeeded)
+            self.refuse(call, f"management request cannot be read: {error}")
+        else:
+            if result is not LATER:
+                changed = self.broker.journal.last > before
+                self.reply(now, call, result, True, changed)
 
-    def _call(self, now: int, request: Message) -> object:
-        properties = request.properties
+    def _call(self, call: Call) -> object:
+        properties = call.request.properties
         resource = properties.get("_AMQ_ResourceName")
-        attribute = properties.get("_AMQ_Attribute")
         operation = properties.get("_AMQ_OperationName")
+        attribute = properties.get("_AMQ_Attribute")
         if not isinstance(resource, str):
-            raise BrokerError(ILLEGAL_STATE, "management request without _AMQ_ResourceName")
-        if isinstance(attribute, str):
-            return self._attribute(resource, attribute)
-        if not isinstance(operation, str):
+            raise no_resource("null")
+        if isinstance(operation, str):
+            attributes, operations = self._resource(call, resource)
+            return _operate(call, attributes, operations, operation)
+        if not isinstance(attribute, str) or not attribute:
             raise BrokerError(
                 ILLEGAL_STATE, "management request names neither an attribute nor an operation"
             )
-        return self._operation(now, resource, operation, parameters(request))
+        attributes, _ = self._resource(call, resource)
+        reader = attributes.get(attribute[0].upper() + attribute[1:])
+        if reader is None:
+            raise no_attribute(attribute)
+        return reader(call)
 
-    # -- attributes -----------------------------------------------------------------------------
-    def _attribute(self, resource: str, attribute: str) -> object:
+    def _resource(self, call: Call, name: str) -> tuple[dict[str, Attribute], Operations]:
+        """What the resource can be asked; BrokerError when there is none of that name."""
+        call.resource = name
         broker = self.broker
-        if resource.startswith("queue."):
-            reader = QUEUE_ATTRIBUTES.get(attribute)
-            if reader is not None:
-                return reader(catalogue.find_queue(broker, resource[6:]))
-        elif resource.startswith("address."):
-            address = broker.addresses.get(resource[8:])
-            if address is None:
-                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {resource[8:]} does not exist")
-            if attribute in ADDRESS_ATTRIBUTES:
-                return ADDRESS_ATTRIBUTES[attribute](address)
-        elif resource == "broker":
-            values = self._broker_attributes()
-            if attribute in values:
-                return values[attribute]
-        raise BrokerError(ILLEGAL_STATE, f"no attribute {attribute} on {resource}")
-
-    def _broker_attributes(self) -> dict[str, object]:
-        broker = self.broker
-        return {
-            "NodeID": broker.node_id,
-            "Name": broker.config.name,
-            "Version": self.version,
-            "Started": not broker.stopping,
-            "QueueNames": sorted(broker.queues),
-            "AddressNames": sorted(broker.addresses),
-            "AddressMemoryUsage": broker.memory.used_bytes,
-            "TotalMessageCount": sum(queue.message_count for queue in broker.queues.values()),
-            "TotalConsumerCount": sum(queue.consumer_count() for queue in broker.queues.values()),
-            "TotalMessagesAdded": sum(queue.added for queue in broker.queues.values()),
-            "TotalMessagesAcknowledged": sum(
-                queue.acknowledged for queue in broker.queues.values()
-            ),
-        }
-
-    # -- operations -----------------------------------------------------------------------------
-    def _operation(self, now: int, resource: str, operation: str, given: list[object]) -> object:
-        broker = self.broker
-        if resource == "broker":
-            if operation == "sendQueueInfoToQueue":
-                target = catalogue.find_queue(broker, text(given, 0, operation))
-                self.notifications.send_queue_info(now, target, text(given, 1, operation))
-                return None
-            if operation == "updateDuplicateIdCache":
-                return self._update_duplicates(given)
-            if operation == "listNetworkTopology":
-                return json.dumps(self.topology())
-            if operation in ("getQueueNames", "getAddressNames"):
-                return self._broker_attributes()[operation[3:]]
-        elif resource.startswith("queue."):
-            queue = catalogue.find_queue(broker, resource[6:])
-            if operation in ("countMessages", "getMessageCount"):
-                return queue.message_count
-            if operation == "pause":
-                queue.paused = True
-                return None
-            if operation == "resume":
-                queue.paused = False
-                broker.mark_dirty(queue)
-                return None
-        raise BrokerError(ILLEGAL_STATE, f"no operation {operation} on {resource}")
-
-    def _update_duplicates(self, given: list[object]) -> object:
-        """Ids a leaving node hands over: hex strings, as scale-down sends them (fact sheet A1.f)."""
-        from atalanta.kernel import records
-
-        address = text(given, 0, "updateDuplicateIdCache")
-        if len(given) < 2 or not isinstance(given[1], list):
-            raise BrokerError(
-                ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
-            )
-        cache = self.broker.duplicate_cache(address)
-        for item in given[1]:
-            raw = str(item).encode()
-            if cache.lsn_of(raw) < 0:
-                cache.add(
-                    raw,
-                    self.broker.journal.append(
-                        records.DUPLICATES,
-                        records.encode_duplicates(address, self.broker.take_message_id(), [raw]),
-                    ),
-                )
-        return None
+        if name == "broker":
+            return BROKER_ATTRIBUTES, BROKER_OPERATIONS
+        if name.startswith("queue."):
+            called = name[6:]
+            at = called.find("::")
+            queue = broker.queues.get(called if at < 0 else called[at + 2 :])
+            if queue is not None and (at < 0 or queue.spec.address == called[:at]):
+                call.given_queue = queue
+                return QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+        elif name.startswith("divert."):
+            call.given_divert = broker.diverts.get(name[7:])
+            if call.given_divert is not None:
+                return DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
+        elif name.startswith("address."):
+            address = broker.addresses.get(name[8:])
+            if address is not None:
+                call.given_address = address
+                return ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+        raise no_resource(name)
 
     # -- answering ------------------------------------------------------------------------------
-    def _reply(
-        self, now: int, request: Message, address: str, result: object, succeeded: bool
-    ) -> None:
+    def refuse(self, call: Call, why: str) -> None:
+        self.broker.trace.event("management_refused", {"resource": call.resource, "why": why})
+        self.reply(call.now, call, why, False, False)
+
+    def reply(self, now: int, call: Call, result: object, succeeded: bool, changed: bool) -> None:
+        """To the request's reply address, if it has one; after `changed` not before the change is on disk."""
+        reply_to = call.request.properties.get("JMSReplyTo")
+        if not isinstance(reply_to, str):
+            return
+        encoded = None if result is None else encode_json([result])
+        if encoded is not None and len(encoded) > REPLY_BYTES_MAX:
+            succeeded = False
+            encoded = encode_json([f"the answer is larger than {REPLY_BYTES_MAX} characters"])
         writer = Writer()
-        writer.nullable_simple_string(json.dumps([result] if result is not None else []))
+        writer.nullable_simple_string(encoded)
+        address = strip_scheme(reply_to)
         reply = Message.create(address, writer.getvalue(), TEXT, False, now // 1_000_000, 4)
-        properties = reply.properties
-        properties.put("_AMQ_OperationSucceeded", succeeded)
-        correlation = request.properties.get("JMSCorrelationID")
-        if correlation is not None:
-            properties.put("JMSCorrelationID", correlation)
+        reply.properties.put("_AMQ_OperationSucceeded", succeeded)
+        reply.properties.put("JMSCorrelationID", correlation(call.request))
         reply.properties_changed()
+        broker = self.broker
         try:
-            self.broker.publish(now, reply, None, 0)
+            plan = broker.prepare(now, reply)
         except BrokerError as error:
-            self.broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
+            broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
+            return
+        if changed:
+            plan.after_lsn = broker.journal.last
+        broker.commit_plan(now, plan, None, 0)
 
 
-ADDRESS_ATTRIBUTES: Final[dict[str, Callable[[Address], object]]] = {
-    "Address": lambda address: address.name,
-    "QueueNames": lambda address: [queue.name for queue in address.queues()],
-    "RoutingTypes": lambda address: [
-        name
-        for name, has in (("MULTICAST", address.multicast), ("ANYCAST", address.anycast))
-        if has
-    ],
-    "RoutedMessageCount": lambda address: address.routed,
-    "UnRoutedMessageCount": lambda address: address.unrouted,
-    "MessageCount": lambda address: sum(queue.message_count for queue in address.queues()),
-    "RemoteQueueNames": lambda address: [remote.cluster_name for remote in address.remotes()],
-}
+def _operate(
+    call: Call, attributes: dict[str, Attribute], operations: Operations, name: str
+) -> object:
+    """An operation of the table; getters of attributes are operations as well, as in Java."""
+    given = parameters(call.request)
+    operation = find_operation(operations, name, given)
+    if operation is not None:
+        return operation(call, given)
+    if not given:
+        getter = name[3:] if name.startswith("get") else name[2:] if name.startswith("is") else ""
+        reader = attributes.get(getter)
+        if reader is not None:
+            return reader(call)
+    raise no_operation(name, given)
+
+
+def correlation(request: Message) -> str | bytes:
+    """The request's correlation id, else its message id (ManagementServiceImpl.getCorrelationIdentity)."""
+    given = request.properties.get("JMSCorrelationID")
+    if isinstance(given, str | bytes):
+        return given
+    native = request.properties.get("NATIVE_MESSAGE_ID")
+    if isinstance(native, str):
+        return native
+    user_id = request.user_id
+    return "null" if user_id is None else uuid_text(user_id)
 
 
 def no_topology() -> list[dict[str, object]]:
@@ -238,12 +223,4 @@ def parameters(request: Message) -> list[object]:
         raise BrokerError(ILLEGAL_STATE, f"management parameters are not JSON: {error}") from error
     if not isinstance(value, list) or len(value) > PARAMETERS_MAX:
         raise BrokerError(ILLEGAL_STATE, "management parameters must be a JSON array")
-    return value
-
-
-def text(given: list[object], index: int, operation: str) -> str:
-    if index >= len(given) or not isinstance(given[index], str):
-        raise BrokerError(ILLEGAL_STATE, f"{operation} takes text as parameter {index + 1}")
-    value = given[index]
-    assert isinstance(value, str)
     return value

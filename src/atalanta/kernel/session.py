@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.xa import Branch
 
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
+PRODUCERS_MAX: Final = 10_000
 FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
 
 
@@ -76,6 +77,10 @@ class Session:
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
+        self.created_at: int = broker.now
+        # What the client told of its producers: its number -> (address, when).
+        self.producers: dict[int, tuple[str | None, int]] = {}
+        broker.clients.opened(self)
 
     def check(self, permission: str, address: str) -> None:
         """BrokerError SECURITY unless the user may."""
@@ -160,6 +165,7 @@ class Session:
         consumer.started = self.started and not self.blocked
         consumer.blocked = self.blocked
         consumer.pre_acknowledge = self.pre_acknowledge
+        consumer.created_at = now
         self.consumers[consumer_id] = consumer
         queue.add_consumer(consumer)
         broker.mark_dirty(queue)
@@ -217,6 +223,18 @@ class Session:
         consumer = self.consumer(consumer_id)
         del self.consumers[consumer_id]
         self._detach(now, consumer, False)
+
+    def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
+        """An operator ends it: the client is told, what it held comes back as if the connection was lost."""
+        consumer = self.consumer(consumer_id)
+        consumer.endpoint.consumer_gone(consumer, why)
+        self.consumers.pop(consumer_id, None)
+        self._detach(now, consumer, True)
+
+    def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
+        """For management's lists only; beyond PRODUCERS_MAX of one session no more are kept."""
+        if len(self.producers) < PRODUCERS_MAX:
+            self.producers[producer_id] = (address, now)
 
     def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
         queue = consumer.queue

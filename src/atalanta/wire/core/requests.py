@@ -142,7 +142,11 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
         kernel.request_credits(packet.address, packet.credits)
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
         _metadata(session, packet)
-    elif not isinstance(packet, CreateProducer | RemoveProducer):
+    elif isinstance(packet, CreateProducer):
+        kernel.add_producer(now, packet.producer_id, packet.address)
+    elif isinstance(packet, RemoveProducer):
+        kernel.producers.pop(packet.producer_id, None)
+    else:
         return False
     return True
 

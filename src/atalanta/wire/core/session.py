@@ -154,8 +154,7 @@ class CoreSession(Endpoint):
         session = self.session
         try:
             if message.address == host.broker.config.management_address:
-                session.check("manage", message.address)
-                host.management.handle(now, message)
+                host.management.handle(now, message, session)
                 self.done(token)
                 return
             if message.special and not session.identity.cluster:
@@ -280,6 +279,10 @@ class CoreSession(Endpoint):
         """SESS_CLOSE: in good order, answered when all that was done in the session is on disk."""
         self.closed(now, False)
         self.done_when_durable(NO_CORRELATION)
+        self.connection.remove_session(int(self.channel))
+
+    def ended_by_operator(self, now: int) -> None:
+        self.closed(now, True)
         self.connection.remove_session(int(self.channel))
 
     def closed(self, now: int, failed: bool) -> None:

@@ -1,0 +1,48 @@
+"""The connections that have logged in: for management, metrics and whoever must end one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.client import Client
+    from atalanta.kernel.session import Session
+
+
+class Clients:
+    """By the shell's number of the connection. `close` is given by the node: it ends one after this turn."""
+
+    def __init__(self) -> None:
+        self.connected: dict[int, Client] = {}
+        self.connections_total: int = 0
+        self.sessions_total: int = 0
+        self.close: Callable[[int, str], None] = cannot_close
+
+    def opened(self, session: Session) -> None:
+        """A session begins; the first one of a connection makes the connection known."""
+        client = session.client
+        self.sessions_total += 1
+        if client.connection not in self.connected:
+            self.connected[client.connection] = client
+            client.created_at = session.created_at
+            self.connections_total += 1
+
+    def gone(self, client: Client) -> None:
+        self.connected.pop(client.connection, None)
+
+    def sessions(self) -> list[Session]:
+        found: list[Session] = []
+        for client in self.connected.values():
+            found.extend(client.sessions.values())
+        return found
+
+    def session_count(self) -> int:
+        count = 0
+        for client in self.connected.values():
+            count += len(client.sessions)
+        return count
+
+
+def cannot_close(connection: int, why: str) -> None:
+    raise NotImplementedError(f"connection {connection} cannot be closed: no shell is attached")

@@ -1,0 +1,130 @@
+"""What can be asked of an address: resource `address.NAME` (AddressControl)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.management_call import (
+    Attribute,
+    Call,
+    Operations,
+    Parameters,
+    flag_of,
+)
+from atalanta.kernel.management_create import routing_types
+from atalanta.kernel.management_json import encode_json
+from atalanta.kernel.management_moving import Remove
+from atalanta.kernel.management_roles import roles_as_json, roles_of
+from atalanta.kernel.management_sending import send
+
+if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
+
+
+def address_id(name: str) -> int:
+    """A number that stays the same for the name: FNV-1a in 48 bits. Addresses here have no id of their own."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode("utf-8", "surrogatepass"):
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value >> 16
+
+
+def local_names(address: Address) -> list[str]:
+    return [queue.name for queue in address.queues()]
+
+
+def remote_names(address: Address) -> list[str]:
+    return [remote.cluster_name for remote in address.remotes()]
+
+
+def message_count(address: Address) -> int:
+    return sum(queue.message_count for queue in address.queues())
+
+
+def size_bytes(address: Address) -> int:
+    """What its queues hold; a message in two queues counts twice, as it does for the memory limit."""
+    return sum(queue.bytes for queue in address.queues())
+
+
+def limit_percent(call: Call) -> object:
+    limit = call.broker.settings_of(call.address.name).max_size_bytes
+    return 0 if limit <= 0 else size_bytes(call.address) * 100 // limit
+
+
+def duplicate_ids(call: Call) -> object:
+    cache = call.broker.caches.by_name.get(call.address.name)
+    return 0 if cache is None else len(cache.ids)
+
+
+ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
+    "Id": lambda call: address_id(call.address.name),
+    "Address": lambda call: call.address.name,
+    "RoutingTypes": lambda call: routing_types(call.address),
+    "RoutingTypesAsJSON": lambda call: encode_json(routing_types(call.address)),
+    "QueueNames": lambda call: local_names(call.address),
+    "RemoteQueueNames": lambda call: remote_names(call.address),
+    "AllQueueNames": lambda call: local_names(call.address) + remote_names(call.address),
+    "BindingNames": lambda call: local_names(call.address) + remote_names(call.address),
+    "QueueCount": lambda call: call.address.local_count,
+    "MessageCount": lambda call: message_count(call.address),
+    "NumberOfMessages": lambda call: message_count(call.address),
+    "RoutedMessageCount": lambda call: call.address.routed,
+    "UnRoutedMessageCount": lambda call: call.address.unrouted,
+    "AddressSize": lambda call: size_bytes(call.address),
+    "AddressLimitPercent": limit_percent,
+    "Paused": lambda call: call.address.name in call.management.pauses.addresses,
+    "AutoCreated": lambda call: call.address.auto_created,
+    "Internal": lambda call: call.address.internal,
+    "Temporary": lambda call: call.address.lsn == 0,
+    "RetroactiveResource": lambda call: False,
+    "CurrentDuplicateIdCacheSize": duplicate_ids,
+    "Roles": lambda call: roles_of(call, call.address.name),
+    "RolesAsJSON": lambda call: roles_as_json(call, call.address.name),
+}
+
+
+def pause(call: Call, given: Parameters) -> object:
+    call.management.pauses.pause_address(call.address, len(given) > 0 and flag_of(given, 0))
+    return None
+
+
+def resume(call: Call, given: Parameters) -> object:
+    call.management.pauses.resume_address(call.address)
+    return None
+
+
+class Purge(Remove):
+    """Every queue of the address, one after the other."""
+
+    def __init__(self, call: Call) -> None:
+        self.queues = call.address.queues()
+        super().__init__(call, self.queues.pop(), None)
+
+    def step(self, now: int) -> bool:
+        if not self.queue.deleted and not super().step(now):
+            return False
+        if not self.queues:
+            return True
+        self.queue = self.queues.pop()
+        self.cursor = 0
+        self.scheduled = None
+        self.end = self.queue.next_sequence
+        return False
+
+
+def purge(call: Call, given: Parameters) -> object:
+    if call.address.local_count == 0:
+        return 0
+    return call.management.jobs.run(Purge(call))
+
+
+def send_message(call: Call, given: Parameters) -> object:
+    return send(call, call.address.name, given)
+
+
+ADDRESS_OPERATIONS: Final[Operations] = {
+    "pause": [("", pause), ("b", pause)],
+    "resume": [("", resume)],
+    "purge": [("", purge)],
+    "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
+}

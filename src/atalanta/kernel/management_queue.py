@@ -1,0 +1,177 @@
+"""What can be asked of a queue: resource `queue.NAME` (QueueControl)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.management_call import (
+    Attribute,
+    Call,
+    Operation,
+    Operations,
+    Parameters,
+    flag_of,
+    merged,
+)
+from atalanta.kernel.management_clients import consumer_details
+from atalanta.kernel.management_create import routing_name
+from atalanta.kernel.management_json import encode_json
+from atalanta.kernel.management_moving import MOVING_OPERATIONS
+from atalanta.kernel.management_reading import (
+    READING_OPERATIONS,
+    delivering_size,
+    durable_delivering,
+    durable_size,
+    durable_total,
+    first_message_age,
+    first_message_timestamp,
+)
+from atalanta.kernel.management_scheduled import (
+    SCHEDULED_OPERATIONS,
+    durable_scheduled_count,
+    durable_scheduled_size,
+    scheduled_size,
+)
+from atalanta.kernel.management_sending import send
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue import Queue
+
+
+def dead_letter_address(call: Call) -> object:
+    return call.broker.settings_of(call.queue.spec.address).dead_letter_address
+
+
+def expiry_address(call: Call) -> object:
+    return call.broker.settings_of(call.queue.spec.address).expiry_address
+
+
+def persisted_pause(call: Call) -> object:
+    return call.management.pauses.queues.get(call.queue.name, False)
+
+
+QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
+    "ID": lambda call: call.queue.id,
+    "Name": lambda call: call.queue.name,
+    "Address": lambda call: call.queue.spec.address,
+    "Filter": lambda call: call.queue.spec.filter_text,
+    "Durable": lambda call: call.queue.durable,
+    "User": lambda call: call.queue.spec.user,
+    "RoutingType": lambda call: routing_name(call.queue.spec.routing_type),
+    "Temporary": lambda call: call.queue.spec.temporary,
+    "RetroactiveResource": lambda call: False,
+    "InternalQueue": lambda call: call.queue.internal,
+    "ConfigurationManaged": lambda call: call.queue.spec.configuration_managed,
+    "AutoDelete": lambda call: call.queue.spec.auto_delete,
+    "MaxConsumers": lambda call: call.queue.spec.max_consumers,
+    "PurgeOnNoConsumers": lambda call: call.queue.spec.purge_on_no_consumers,
+    "Enabled": lambda call: True,
+    "Paused": lambda call: call.queue.paused,
+    "PersistedPause": persisted_pause,
+    "MessageCount": lambda call: call.queue.message_count,
+    "PersistentSize": lambda call: call.queue.bytes,
+    "DurableMessageCount": durable_total,
+    "DurablePersistentSize": durable_size,
+    "ConsumerCount": lambda call: call.queue.consumer_count(),
+    "DeliveringCount": lambda call: call.queue.delivering_count,
+    "DeliveringSize": delivering_size,
+    "DurableDeliveringCount": durable_delivering,
+    "ScheduledCount": lambda call: call.queue.scheduled_count,
+    "ScheduledSize": scheduled_size,
+    "DurableScheduledCount": durable_scheduled_count,
+    "DurableScheduledSize": durable_scheduled_size,
+    "MessagesAdded": lambda call: call.queue.added,
+    "MessagesAcknowledged": lambda call: call.queue.acknowledged,
+    "MessagesExpired": lambda call: call.queue.expired,
+    "MessagesKilled": lambda call: call.queue.killed,
+    "DeadLetterAddress": dead_letter_address,
+    "ExpiryAddress": expiry_address,
+    "FirstMessageTimestamp": first_message_timestamp,
+    "FirstMessageAge": first_message_age,
+}
+
+
+def pause(call: Call, given: Parameters) -> object:
+    call.management.pauses.pause_queue(call.queue, len(given) > 0 and flag_of(given, 0))
+    return None
+
+
+def resume(call: Call, given: Parameters) -> object:
+    call.management.pauses.resume_queue(call.queue)
+    return None
+
+
+def flush_executor(call: Call, given: Parameters) -> object:
+    """Nothing waits for another thread here: what was sent before this request is in the queue."""
+    return None
+
+
+def reset_added(call: Call, given: Parameters) -> object:
+    call.queue.added = 0
+    return None
+
+
+def reset_acknowledged(call: Call, given: Parameters) -> object:
+    call.queue.acknowledged = 0
+    return None
+
+
+def reset_expired(call: Call, given: Parameters) -> object:
+    call.queue.expired = 0
+    return None
+
+
+def reset_killed(call: Call, given: Parameters) -> object:
+    call.queue.killed = 0
+    return None
+
+
+def list_consumers_as_json(call: Call, given: Parameters) -> object:
+    found: list[dict[str, object]] = []
+    for session in call.broker.clients.sessions():
+        for consumer in session.consumers.values():
+            if consumer.queue is call.queue:
+                found.append(consumer_details(session, consumer))
+    return encode_json(found)
+
+
+def send_message(call: Call, given: Parameters) -> object:
+    queue: Queue = call.queue
+    return send(call, f"{queue.spec.address}::{queue.name}", given)
+
+
+def refuse(why: str) -> Operation:
+    """An operation that is known and cannot be done here."""
+
+    def refused(call: Call, given: Parameters) -> object:
+        raise BrokerError(ILLEGAL_STATE, why)
+
+    return refused
+
+
+COUNTERS: Final = "message counters are not kept: use the attributes of the queue or /metrics"
+
+OWN_OPERATIONS: Final[Operations] = {
+    "pause": [("", pause), ("b", pause)],
+    "resume": [("", resume)],
+    "flushExecutor": [("", flush_executor)],
+    "resetMessagesAdded": [("", reset_added)],
+    "resetMessagesAcknowledged": [("", reset_acknowledged)],
+    "resetMessagesExpired": [("", reset_expired)],
+    "resetMessagesKilled": [("", reset_killed)],
+    "listConsumersAsJSON": [("", list_consumers_as_json)],
+    "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
+    "listMessageCounter": [("", refuse(COUNTERS))],
+    "listMessageCounterAsHTML": [("", refuse(COUNTERS))],
+    "listMessageCounterHistory": [("", refuse(COUNTERS))],
+    "resetMessageCounter": [("", refuse(COUNTERS))],
+    "disable": [("", refuse("queues cannot be disabled: pause the queue instead"))],
+    "enable": [("", flush_executor)],
+}
+QUEUE_OPERATIONS: Final[Operations] = merged(
+    OWN_OPERATIONS,
+    READING_OPERATIONS,
+    MOVING_OPERATIONS,
+    SCHEDULED_OPERATIONS,
+)

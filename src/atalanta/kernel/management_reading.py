@@ -1,0 +1,254 @@
+"""Counting and showing the messages of a queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import catalogue
+from atalanta.kernel.management_call import (
+    Call,
+    Operations,
+    Parameters,
+    number_of,
+    optional_text,
+)
+from atalanta.kernel.management_jobs import LOOKS_MAX, MessageJob
+from atalanta.kernel.management_json import browsed_map, encode_json, message_map
+from atalanta.kernel.reference import DELIVERING, READY, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.filter import Filter
+
+PAGE_MAX: Final = 10_000
+GROUPS_MAX: Final = 10_000
+
+
+class Count(MessageJob):
+    """How many messages, or how many bytes, of those in `states`; durable ones only if asked for.
+
+    Artemis counts at most management-browse-page-size messages when there is a filter; here all are counted.
+    """
+
+    acts_max = LOOKS_MAX
+    any_state = True
+
+    def __init__(
+        self, call: Call, selector: Filter | None, states: tuple[int, ...] = (READY,)
+    ) -> None:
+        super().__init__(call, call.queue, selector)
+        self.changes = False
+        self.states = states
+        self.durable_only: bool = False
+        self.in_bytes: bool = False
+        self.total: int = 0
+
+    def act(self, now: int, chosen: list[Reference]) -> None:
+        for reference in chosen:
+            if reference.state in self.states and (reference.durable or not self.durable_only):
+                self.total += reference.message.size if self.in_bytes else 1
+
+    def result(self) -> object:
+        return self.total
+
+
+class CountGroups(Count):
+    """How many messages have each value of a property: a JSON object."""
+
+    def __init__(
+        self, call: Call, selector: Filter | None, states: tuple[int, ...], by: str
+    ) -> None:
+        super().__init__(call, selector, states)
+        self.by = by
+        self.groups: dict[str, int] = {}
+
+    def act(self, now: int, chosen: list[Reference]) -> None:
+        for reference in chosen:
+            if reference.state not in self.states:
+                continue
+            value = reference.message.property_value(self.by)
+            name = "null" if value is None else str(value)
+            if isinstance(value, bool):
+                name = name.lower()
+            if name in self.groups or len(self.groups) < GROUPS_MAX:
+                self.groups[name] = self.groups.get(name, 0) + 1
+
+    def result(self) -> object:
+        return encode_json(self.groups)
+
+
+class Show(MessageJob):
+    """Messages number `start` to `start + left` of those that match, as maps."""
+
+    acts_max = 200
+
+    def __init__(self, call: Call, selector: Filter | None, start: int, count: int) -> None:
+        super().__init__(call, call.queue, selector)
+        self.changes = False
+        self.skip = start
+        self.left = start + count
+        self.with_body: bool = False
+        self.as_text: bool = False
+        self.limit = call.broker.settings_of(
+            call.queue.spec.address
+        ).management_message_attribute_size_limit
+        self.maps: list[dict[str, object]] = []
+
+    def act(self, now: int, chosen: list[Reference]) -> None:
+        for reference in chosen:
+            if self.skip > 0:
+                self.skip -= 1
+            elif self.with_body:
+                self.maps.append(browsed_map(reference, self.limit))
+            else:
+                self.maps.append(message_map(reference.message, self.limit))
+
+    def result(self) -> object:
+        return encode_json(self.maps) if self.as_text else self.maps
+
+
+class First(Show):
+    """The first message: as JSON, its timestamp, or its age in milliseconds."""
+
+    def __init__(self, call: Call, what: str) -> None:
+        super().__init__(call, None, 0, 1)
+        self.what = what
+        self.timestamp: int = 0
+        if what == "peek":
+            self.limit = -1
+
+    def act(self, now: int, chosen: list[Reference]) -> None:
+        super().act(now, chosen)
+        self.timestamp = chosen[0].message.timestamp
+
+    def result(self) -> object:
+        if self.what == "timestamp":
+            return self.timestamp if self.maps else None
+        if self.what == "age":
+            return self.call.broker.now // 1_000_000 - self.timestamp if self.maps else None
+        if self.what == "peek":
+            return encode_json(self.maps[0]) if self.maps else None
+        return encode_json(self.maps if self.maps else [{}])
+
+
+def _count(call: Call, given: Parameters, states: tuple[int, ...]) -> object:
+    selector = catalogue.parse_filter(optional_text(given, 0)) if given else None
+    if len(given) == 2:
+        by = optional_text(given, 1)
+        if by is not None:
+            return call.management.jobs.run(CountGroups(call, selector, states, by))
+    if selector is None:
+        queue = call.queue
+        total = queue.message_count if READY in states else queue.delivering_count
+        return encode_json({"null": total}) if len(given) == 2 else total
+    return call.management.jobs.run(Count(call, selector, states))
+
+
+def count_messages(call: Call, given: Parameters) -> object:
+    return _count(call, given, (READY,))
+
+
+def count_delivering(call: Call, given: Parameters) -> object:
+    return _count(call, given, (DELIVERING,))
+
+
+def list_messages(call: Call, given: Parameters) -> object:
+    return _list(call, given, False)
+
+
+def list_messages_as_json(call: Call, given: Parameters) -> object:
+    return _list(call, given, True)
+
+
+def _list(call: Call, given: Parameters, as_text: bool) -> object:
+    """At most management-browse-page-size of them."""
+    selector = catalogue.parse_filter(optional_text(given, 0))
+    most = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
+    job = Show(call, selector, 0, most)
+    job.as_text = as_text
+    return call.management.jobs.run(job)
+
+
+def browse(call: Call, given: Parameters) -> object:
+    """browse(), (filter), (page, pageSize) and (page, pageSize, filter): maps, see `browsed_map`."""
+    start = 0
+    count = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
+    text: str | None = None
+    if len(given) == 1:
+        text = optional_text(given, 0)
+    elif len(given) >= 2:
+        count = max(0, min(number_of(given, 1), PAGE_MAX))
+        start = max(0, number_of(given, 0) - 1) * count
+        text = optional_text(given, 2) if len(given) == 3 else None
+    job = Show(call, catalogue.parse_filter(text), start, count)
+    job.with_body = True
+    return call.management.jobs.run(job)
+
+
+def first_message_as_json(call: Call, given: Parameters) -> object:
+    return call.management.jobs.run(First(call, "json"))
+
+
+def peek_first_message_as_json(call: Call, given: Parameters) -> object:
+    return call.management.jobs.run(First(call, "peek"))
+
+
+def first_message_timestamp(call: Call) -> object:
+    return call.management.jobs.run(First(call, "timestamp"))
+
+
+def first_message_age(call: Call) -> object:
+    return call.management.jobs.run(First(call, "age"))
+
+
+def delivering_size(call: Call) -> object:
+    job = Count(call, None, (DELIVERING,))
+    job.in_bytes = True
+    return call.management.jobs.run(job)
+
+
+def durable_total(call: Call) -> object:
+    job = Count(call, None, (READY, DELIVERING))
+    job.durable_only = True
+    return call.management.jobs.run(job)
+
+
+def durable_size(call: Call) -> object:
+    job = Count(call, None, (READY, DELIVERING))
+    job.durable_only = True
+    job.in_bytes = True
+    return call.management.jobs.run(job)
+
+
+def durable_delivering(call: Call) -> object:
+    job = Count(call, None, (DELIVERING,))
+    job.durable_only = True
+    return call.management.jobs.run(job)
+
+
+def list_delivering_as_json(call: Call, given: Parameters) -> object:
+    """By consumer: what it holds; together at most management-browse-page-size messages."""
+    settings = call.broker.settings_of(call.queue.spec.address)
+    left = settings.management_browse_page_size
+    found: list[dict[str, object]] = []
+    for consumer in call.queue.consumers:
+        maps: list[dict[str, object]] = []
+        for reference in consumer.unacknowledged.values():
+            if left <= 0:
+                break
+            left -= 1
+            limit = settings.management_message_attribute_size_limit
+            maps.append(message_map(reference.message, limit))
+        found.append({"consumerName": str(consumer.id), "elements": maps})
+    return encode_json(found)
+
+
+READING_OPERATIONS: Final[Operations] = {
+    "countMessages": [("", count_messages), ("S", count_messages), ("SS", count_messages)],
+    "countDeliveringMessages": [("S", count_delivering), ("SS", count_delivering)],
+    "listMessages": [("S", list_messages)],
+    "listMessagesAsJSON": [("S", list_messages_as_json)],
+    "listDeliveringMessagesAsJSON": [("", list_delivering_as_json)],
+    "browse": [("", browse), ("S", browse), ("ii", browse), ("iiS", browse)],
+    "getFirstMessageAsJSON": [("", first_message_as_json)],
+    "peekFirstMessageAsJSON": [("", peek_first_message_as_json)],
+}

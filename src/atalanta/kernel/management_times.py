@@ -1,0 +1,39 @@
+"""Times in words, as Artemis writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS: Final = (
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+)  # fmt: skip
+
+
+def date_text(at_ns: int) -> str:
+    """As java.util.Date.toString in UTC: "Sat Nov 21 15:35:36 UTC 2026"."""
+    at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
+    clock = f"{at.hour:02}:{at.minute:02}:{at.second:02}"
+    return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {clock} UTC {at.year}"
+
+
+def duration_text(duration_ms: int) -> str:
+    """As TimeUtils.printDuration: the two largest units, seconds with a fraction."""
+    seconds = duration_ms / 1_000
+    minutes, hours, days = (
+        duration_ms // 60_000,
+        duration_ms // 3_600_000,
+        duration_ms // 86_400_000,
+    )
+    if days:
+        return f"{counted(days, 'day')} {counted(hours % 24, 'hour')}"
+    if hours:
+        return f"{counted(hours, 'hour')} {counted(minutes % 60, 'minute')}"
+    if minutes:
+        return counted(minutes, "minute")
+    return f"{seconds:g} seconds"
+
+
+def counted(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

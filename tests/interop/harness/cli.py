@@ -1,0 +1,37 @@
+"""The command line of a real Artemis distribution."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from .broker_xml import USERS
+from .node import BrokerProcess
+from .tools import SMALL_JVM, artemis_home, java
+
+COMMAND_SECONDS = 90.0
+
+
+class ArtemisCli:
+    """`artemis` against one broker, as admin; every call is a JVM of its own."""
+
+    def __init__(self, node: BrokerProcess) -> None:
+        self._options = ["--url", f"tcp://127.0.0.1:{node.port}", "--user", "admin"]
+        self._options += ["--password", USERS["admin"][0]]
+
+    def __call__(self, command: str, *arguments: str) -> str:
+        """All that the command prints; it does not say by its status whether it worked."""
+        done = subprocess.run(
+            [str(artemis_home() / "bin" / "artemis"), *command.split(), *self._options, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            env={
+                **os.environ,
+                "JAVACMD": java(),
+                "JAVA_ARGS": " ".join(("-Xmx256M", *SMALL_JVM)),
+            },
+        )
+        return done.stdout
