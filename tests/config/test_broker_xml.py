@@ -269,11 +269,12 @@ def test_an_empty_dead_letter_address_takes_back_a_wider_one(tmp_path: Path) -> 
 
 
 def test_role_mappings_and_old_permissions(tmp_path: Path) -> None:
-    core = """<security-settings><role-mapping from="admins" to="amq, ops"/>
-        <security-setting match="a"><permission type="createTempQueue" roles="admins,x"/>
+    core = """<security-settings><role-mapping from="cn=admins" to="amq, ops"/>
+        <role-mapping from="cn=others" to="amq"/>
+        <security-setting match="a"><permission type="createTempQueue" roles="amq,x"/>
         </security-setting></security-settings>"""
     [rule] = read(tmp_path, core).broker.security_rules
-    assert rule.permissions == {"createNonDurableQueue": ("amq", "ops", "x")}
+    assert rule.permissions == {"createNonDurableQueue": ("amq", "cn=admins", "cn=others", "x")}
 
 
 def test_literal_matches(tmp_path: Path) -> None:

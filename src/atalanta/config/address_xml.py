@@ -178,12 +178,15 @@ class AddressSections:
         )
 
     def _role_mapping(self, node: Node) -> None:
+        """Whoever holds the role `from` may do what is permitted to the roles `to` (Artemis'
+        FileConfigurationParser.parseSecurityRoleMapping: made for long names out of directories)."""
         self.reader.read(node, [], attributes=("from", "to"))
         source = node.attributes.get("from", "").strip()
         if not source or not node.attributes.get("to", "").strip():
             self.report.problem(node.file, node.line, "a <role-mapping> needs 'from' and 'to'")
             return
-        self.role_mappings.setdefault(source, []).extend(_roles(node.attributes["to"]))
+        for role in _roles(node.attributes["to"]):
+            self.role_mappings.setdefault(role, []).append(source)
 
     def _security_setting(self, node: Node) -> None:
         match = self._match_of_rule(node)
@@ -203,7 +206,8 @@ class AddressSections:
                 return
             roles: list[str] = []
             for role in _roles(child.attributes.get("roles", "")):
-                roles.extend(self.role_mappings.get(role, [role]))
+                roles.append(role)
+                roles.extend(self.role_mappings.get(role, []))
             permissions[current] = permissions.get(current, ()) + tuple(roles)
 
         self.reader.read(node, [], {"permission": permission}, attributes=("match",))

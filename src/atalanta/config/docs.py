@@ -83,8 +83,9 @@ Atalanta reads Artemis' `broker.xml`. This page is printed from the code
   folder of that name, else the file's own folder.
 - `<xi:include href="…"/>` takes local files below the folder of the `broker.xml`.
 - Users are read from `artemis-users.properties` (`user = password`, or `ENC(…)` as
-  `artemis mask --hash` prints it) and `artemis-roles.properties` (`role = user1,user2`) beside the
-  `broker.xml`.
+  `artemis mask --hash` prints it and `atalanta user add` writes it) and `artemis-roles.properties`
+  (`role = user1,user2`) beside the `broker.xml`; a `login.config` there may name other files, and
+  is refused if it names a login module other than `PropertiesLoginModule`.
 """
 
 
@@ -147,7 +148,7 @@ def _security() -> str:
         "## `<security-setting match=…>`\n\n"
         'Holds `<permission type="…" roles="role,role"/>`. Of all matches the most specific one '
         "decides alone; where none matches nobody may; the cluster user may everything. "
-        "`<role-mapping from=… to=…/>` replaces role names.\n\n"
+        "`<role-mapping from=\"x\" to=\"a,b\"/>`: whoever has role x may do what a and b may.\n\n"
         f"Types: {', '.join(f'`{name}`' for name in PERMISSIONS)}.\n"
     )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.configuration import Configuration
+from atalanta.config.login_config import read_login_config
 from atalanta.config.problems import Report, nearest
 from atalanta.config.properties import Entry, PropertiesError, parse_properties
 from atalanta.kernel.security import Security
@@ -42,8 +43,10 @@ def read_security(configuration: Configuration) -> Security:
 
 
 def _read_users(configuration: Configuration, security: Security, report: Report) -> None:
-    users_path = configuration.users_folder / USERS_FILE
-    roles_path = configuration.users_folder / ROLES_FILE
+    folder = configuration.users_folder
+    names = read_login_config(folder, report, configuration.warnings)
+    users_path = folder / names.users
+    roles_path = folder / names.roles
     users = _entries(users_path, configuration, report)
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):

@@ -345,6 +345,21 @@ def test_who_does_not_log_in_is_shown_the_door(timeout_s: int, stays: bool) -> N
     assert user.closed is None
 
 
+def test_a_byte_now_and_then_does_not_keep_the_door_open() -> None:
+    acceptor = AcceptorConfig("a", "0.0.0.0", 1, handshake_timeout_s=10)
+    for bytes_sent in (HANDSHAKE + b"\x00\x00\x10\x00" + bytes(40), b"A" * 7 + bytes(40)):
+        server = Server(acceptor=acceptor)
+        client = server.connect()
+        for byte in bytes_sent[:20]:
+            client.feed(bytes([byte]))
+            server.now += SECOND
+            server.check_alive()
+            if client.closed is not None:
+                break
+        assert client.closed is not None
+        assert server.connections == {}
+
+
 def test_a_node_that_stops_says_good_bye() -> None:
     server = Server()
     client = server.login()

@@ -1,0 +1,104 @@
+"""Artemis' `login.config`, if one lies beside the broker.xml: which files hold the users.
+
+Only PropertiesLoginModule can be served. Whoever configures another module (certificates, LDAP,
+Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from atalanta.config.problems import Report
+
+LOGIN_FILE: Final = "login.config"
+DOMAIN: Final = "activemq"
+FILE_BYTES_MAX: Final = 1024 * 1024
+PROPERTIES: Final = "PropertiesLoginModule"
+GUEST: Final = "GuestLoginModule"
+USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
+ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
+COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
+
+
+@dataclass
+class UserFileNames:
+    users: str = "artemis-users.properties"
+    roles: str = "artemis-roles.properties"
+
+
+@dataclass
+class Module:
+    """One login module of an entry, and where it stands."""
+
+    name: str
+    line: int
+    options: dict[str, str]
+
+
+def read_login_config(folder: Path, report: Report, warnings: list[str]) -> UserFileNames:
+    """The names of the files; what cannot be served goes to the report."""
+    path = folder / LOGIN_FILE
+    found = UserFileNames()
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return found
+    except OSError as error:
+        report.problem(str(path), 0, f"cannot be read: {error.strerror}")
+        return found
+    entries = parse_login_config(text)
+    modules = entries.get(DOMAIN) or next(iter(entries.values()), [])
+    for module in modules:
+        simple = module.name.rpartition(".")[2]
+        if simple == PROPERTIES:
+            found.users = module.options.get(USER_OPTION, found.users)
+            found.roles = module.options.get(ROLE_OPTION, found.roles)
+        elif simple == GUEST:
+            warnings.append(
+                f"{path}:{module.line}: {simple} is not supported: nobody is let in without a password"
+            )
+        else:
+            report.problem(
+                str(path),
+                module.line,
+                f"login module {simple} is not supported",
+                f"only {PROPERTIES} is; users come from {found.users}, client certificates prove "
+                "who connects (needClientAuth) but name no user",
+            )
+    return found
+
+
+def parse_login_config(text: str) -> dict[str, list[Module]]:
+    """Entries by name: `name { Class flag key=value …; … };`. What is malformed ends the reading."""
+    # Comments keep their line ends, so that lines can be told.
+    text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    entries: dict[str, list[Module]] = {}
+    inside: list[Module] | None = None
+    words: list[tuple[str, int]] = []
+    for match in TOKEN.finditer(text):
+        word = match.group()
+        if word == "{":
+            inside = entries.setdefault(words[-1][0] if words else "", [])
+        elif word == "}":
+            inside = None
+        elif word == ";":
+            if inside is not None and words:
+                inside.append(_module(words))
+        else:
+            words.append((word.strip('"'), text.count("\n", 0, match.start()) + 1))
+            continue
+        words = []
+    return entries
+
+
+def _module(words: list[tuple[str, int]]) -> Module:
+    options: dict[str, str] = {}
+    for at, (word, _) in enumerate(words):
+        if word == "=" and 0 < at < len(words) - 1:
+            options[words[at - 1][0]] = words[at + 1][0]
+    return Module(words[0][0], words[0][1], options)
