@@ -9,9 +9,10 @@ import random
 
 import pytest
 
-from atalanta.kernel import catalogue, housekeeping, logview
+from atalanta.kernel import catalogue, diverts, housekeeping, logview, scheduled
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.reference import DONE
@@ -27,8 +28,12 @@ QUEUES = (
     ("right", "shared", 1, None),
     ("loud", "topic", 0, None),
     ("dead", "DLA", 1, None),
+    ("copied", "copies", 1, None),
+    ("wildly", "wild.#", 0, None),
+    ("plainly", "wild.a", 0, None),
 )
-ADDRESSES = ("work", "topic", "shared", "shared::right")
+ADDRESSES = ("work", "topic", "shared", "shared::right", "wild.a")
+DIVERT = DivertConfig("divert", "topic", "copies", filter_text="colour = 'blue'")
 TTL = 30 * SECOND
 BROWSERS = 100  # consumer ids from here on only browse
 
@@ -59,6 +64,11 @@ def state(broker: Broker) -> dict[str, object]:
         "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
         "values": {key: value for key, (value, _) in broker.values.items()},
         "messages": sorted(broker.messages),
+        "scheduled": sorted(
+            (at_ms, reference.message.id, reference.queue.id)
+            for reference, at_ms in broker.scheduled.times.items()
+            if reference.sequence == 0 and reference.durable
+        ),
         "stored": broker.stored_bytes,
     }
 
@@ -71,11 +81,13 @@ class Play:
         self.bench = Bench(BrokerConfig(id_cache_size=40))
         self.bench.settings.add("#", {"max_delivery_attempts": 6, "dead_letter_address": "DLA"})
         self.bench.settings.add("DLA", {"max_delivery_attempts": -1})
+        self.bench.settings.add("shared", {"redelivery_delay_ms": 10_000})
         for name, address, kind, filter_text in QUEUES:
             queue = self.bench.queue(name, address, kind, filter_text)
             queue.spec.purge_on_no_consumers = name == "loud"
             queue.configure()
             catalogue.store_queue(self.bench.broker, queue)
+        diverts.create_divert(self.bench.broker, DIVERT, True)
         self.bench.settle()
         # Compaction in steps: the lsn it goes up to, what is relocated already, what must be durable then.
         self.clean_through = 0
@@ -109,6 +121,9 @@ class Play:
         properties: dict[str, object] = {"colour": self.random.choice(("red", "blue"))}
         if self.random.random() < 0.3:
             properties["_AMQ_DUPL_ID"] = f"d{self.random.randrange(80)}"
+        if self.random.random() < 0.1:
+            now_ms = self.bench.now // 1_000_000
+            properties["_AMQ_SCHED_DELIVERY"] = now_ms + self.random.randrange(-5_000, 40_000)
         address = self.random.choice(ADDRESSES)
         message = self.bench.message(address, body, durable, **properties)
         if self.mixed and self.random.random() < 0.4:
@@ -219,6 +234,7 @@ class Play:
         self.bench.now += self.random.randrange(1, 20) * SECOND
         logview.end_leases(self.bench.broker, self.bench.now)
         housekeeping.scan_all_expired(self.bench.broker, self.bench.now)
+        scheduled.on_timer(self.bench.broker, self.bench.now)
 
     def compact(self) -> None:
         """One step, as store/compaction.py makes them: others go on between the steps."""
@@ -259,6 +275,7 @@ class Play:
         self.clean_through = 0
         self.barrier = 0
         self.bench.restart()
+        diverts.deploy(self.bench.broker)
 
     def recreate(self) -> None:
         if self.random.random() < 0.8 or "two" not in self.bench.broker.queues:
@@ -312,6 +329,8 @@ class Play:
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
         logview.end_leases(self.bench.broker, self.bench.now)
+        self.settle()
+        scheduled.on_timer(self.bench.broker, self.bench.now)
         last = self.bench.session()
         self.ended.append(last)
         for number, name in enumerate(list(self.bench.broker.queues)):

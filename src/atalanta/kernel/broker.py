@@ -25,6 +25,7 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.message_record import encode_message_record, write_message_of_one
 from atalanta.kernel.moves import dead_letter_unrouted, expire
 from atalanta.kernel.observer import Observer
+from atalanta.kernel.origin import name_origin
 from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
@@ -271,7 +272,9 @@ class Broker:
     def add_to_batch(self, plan: Plan, batch: records.Batch) -> list[Reference]:
         """References for the plan's routes; adds the MESSAGE (or DUPLICATES) record when something is durable."""
         message = plan.message
-        message.id = self.take_message_id() if plan.message_id == 0 else plan.message_id
+        message.id = self.take_message_id()
+        if plan.origin is not None:
+            name_origin(message, plan.origin.message)
         references: list[Reference] = []
         stored: list[Reference] = []
         # A message for later has no place in its queues yet (kernel/scheduled.py).

@@ -84,9 +84,6 @@ class Diverting:
 
     def _send_on(self, plan: Plan, divert: Divert, passed: list[str]) -> None:
         broker = self.broker
-        if plan.message_id == 0:
-            plan.message_id = broker.take_message_id()
-            plan.message.id = plan.message_id
         if self.root.diverted is None:
             self.root.diverted = []
         for target in divert.targets:
@@ -105,6 +102,7 @@ class Diverting:
                 )
                 continue
             twin = Plan(copy)
+            twin.origin = plan
             duplicate_id = copy.duplicate_id
             if duplicate_id is not None and broker.repeat(twin, name, duplicate_id) >= 0:
                 continue

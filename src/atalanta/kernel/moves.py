@@ -103,8 +103,7 @@ def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> Non
         return
     dead, only_queue = split_fqqn(target)
     address = broker.addresses.get(dead)
-    plan.message_id = broker.take_message_id()
-    message.id = plan.message_id
+    plan.origin = plan
     if address is not None:
         remember_origin(message, message, None)
         message.properties.remove("_AMQ_ROUTING_TYPE")

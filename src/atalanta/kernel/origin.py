@@ -24,6 +24,11 @@ def remember_origin(copy: Message, original: Message, queue: str | None) -> None
         properties.remove("_AMQ_ORIG_QUEUE")
     else:
         properties.put("_AMQ_ORIG_QUEUE", queue)
-    properties.put("_AMQ_ORIG_MESSAGE_ID", int(original.id))
+    name_origin(copy, original)
     if routing_type >= 0:
         properties.put("_AMQ_ORIG_ROUTING_TYPE", Byte(routing_type))
+
+
+def name_origin(copy: Message, original: Message) -> None:
+    """The id of the original: both may get theirs only when they are written."""
+    copy.properties.put("_AMQ_ORIG_MESSAGE_ID", int(original.id))

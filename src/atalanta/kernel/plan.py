@@ -22,5 +22,5 @@ class Plan:
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
         self.after_lsn: int = 0
-        self.message_id: int = 0  # already given: a copy names it
+        self.origin: Plan | None = None  # what it is a copy of: names the id that gets (origin.py)
         self.diverted: list[Plan] | None = None  # copies that diverts make: written with the message

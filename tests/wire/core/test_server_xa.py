@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel import xa
+from atalanta.kernel import diverts, xa
+from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.errors import (
     DUPLICATE_ID,
     ILLEGAL_STATE,
@@ -409,3 +410,21 @@ def test_a_local_commit_in_a_branch_is_refused() -> None:
     ok(client, XaStart(ONE))
     answer = client.call(Commit(-3))
     assert isinstance(answer, ExceptionResponse) and answer.code == ILLEGAL_STATE
+
+
+def test_what_diverts_make_of_a_message_is_prepared_with_it() -> None:
+    server = Server()
+    client = xa_client(server)
+    client.create_queue("audit")
+    config = DivertConfig("d", "out", "audit")
+    diverts.create_divert(server.broker, config, False)
+    ok(client, XaStart(ONE))
+    client.publish("out", "invoice", wait=False)
+    ok(client, XaEnd(ONE, False), XaPrepare(ONE))
+    assert (texts(server, "out"), texts(server, "audit")) == ([], [])
+    server.restart()
+    assert server.broker.diverts == {}
+    client = xa_client(server)
+    ok(client, XaCommit(ONE, False))
+    assert (texts(server, "out"), texts(server, "audit")) == (["invoice"], ["invoice"])
+    validate(server.broker)

@@ -1,0 +1,90 @@
+"""Wildcard addresses, diverts and scheduled messages where more than one node takes part."""
+
+from __future__ import annotations
+
+from atalanta.kernel import diverts
+from atalanta.kernel.divert_config import DivertConfig
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from tests.cluster.rig import Rig, count, node_of, queue, queue_of, remote_consumers
+
+
+def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here() -> None:
+    rig = Rig()
+    here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
+    there = rig.node(queues=[queue("all", "news.#", MULTICAST)])
+    for host in (here, there):
+        host.start()
+    rig.formed()
+    reader = rig.client(there)
+    reader.consume("all")
+    rig.until(lambda: remote_consumers(here, there, "all") == 1)
+    sender = rig.client(here)
+    sender.publish("news.eu", b"eu", MULTICAST)
+    sender.publish("other", b"other", MULTICAST)
+    sender.publish("news.us.today", b"us", MULTICAST)
+    rig.until(lambda: len(reader.bodies) == 2)
+    assert reader.bodies == [b"eu", b"us"]
+    assert reader.messages[0].message.address == "news.eu"
+
+
+def test_the_same_wildcard_queue_at_two_nodes_gets_a_message_once() -> None:
+    rig = Rig()
+    here, there = rig.cluster(2, queues=[queue("all", "news.#", MULTICAST)])
+    readers = [rig.client(here), rig.client(there)]
+    for reader in readers:
+        reader.consume("all")
+    rig.until(lambda: remote_consumers(here, there, "all") == 1)
+    sender = rig.client(here)
+    for number in range(6):
+        sender.publish(f"news.{number}", b"x%d" % number, MULTICAST)
+    rig.until(lambda: sum(len(reader.bodies) for reader in readers) == 6)
+    assert [len(reader.bodies) for reader in readers] == [3, 3]
+
+
+def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
+    rig = Rig()
+    here, there = rig.cluster(
+        2, queues=[queue("orders", "orders", ANYCAST), queue("away", "away", ANYCAST)]
+    )
+    config = DivertConfig("d", "orders", "away", ANYCAST, exclusive=True)
+    diverts.create_divert(node_of(there).broker, config, False)
+    reader = rig.client(there)
+    reader.consume("orders")
+    rig.until(lambda: remote_consumers(here, there, "orders") == 1)
+    rig.client(here).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: count(there, "away") == 1)
+    rig.run(1)
+    assert reader.bodies == []
+    assert (count(here, "orders"), count(here, "away")) == (0, 0)
+
+
+def test_a_divert_leads_to_a_queue_of_another_node() -> None:
+    rig = Rig()
+    here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
+    there = rig.node(queues=[queue("audit", "audit", ANYCAST)])
+    for host in (here, there):
+        host.start()
+    rig.formed()
+    diverts.create_divert(
+        node_of(here).broker, DivertConfig("d", "orders", "audit", ANYCAST), False
+    )
+    rig.client(here).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: count(there, "audit") == 1)
+    assert count(here, "orders") == 1
+    assert "audit" not in node_of(here).broker.queues
+
+
+def test_a_scheduled_message_for_another_node_is_there_at_its_time() -> None:
+    rig = Rig()
+    here, there = rig.cluster(2)
+    reader = rig.client(there)
+    reader.consume("orders")
+    rig.until(lambda: remote_consumers(here, there, "orders") == 1)
+    at_ms = rig.world.now // 1_000_000 + 5_000
+    sender = rig.client(here)
+    sender.publish("orders", b"later", ANYCAST, _AMQ_SCHED_DELIVERY=at_ms)
+    rig.run(4)
+    assert reader.bodies == []
+    rig.until(lambda: reader.bodies == [b"later"])
+    assert at_ms <= rig.world.now // 1_000_000 < at_ms + 1_500
+    assert queue_of(there, "orders").scheduled_count == 0
