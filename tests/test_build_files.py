@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -9,7 +10,7 @@ import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.source_tree import ROOT, SOURCE
+from tests.source_tree import ROOT, SOURCE, product
 from tests.test_imports import PURE
 
 
@@ -42,6 +43,24 @@ def test_only_pure_modules_are_compiled() -> None:
         relative = pattern.removeprefix("!")
         assert relative.split("/", 1)[0] in PURE | {"*"}, pattern
         assert list(SOURCE.glob(relative)), f"{pattern} matches nothing"
+
+
+def test_compiled_functions_give_each_exception_a_name_of_its_own() -> None:
+    """mypyc gives a name one type in a function: a second `except … as error` would be a TypeError."""
+    wrong = []
+    for source in product():
+        if source.part not in PURE:
+            continue
+        for function in ast.walk(source.tree):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            kinds: dict[str, str] = {}
+            for node in ast.walk(function):
+                if isinstance(node, ast.ExceptHandler) and node.name and node.type is not None:
+                    kind = ast.unparse(node.type)
+                    if kinds.setdefault(node.name, kind) != kind:
+                        wrong.append(f"{source.name}:{node.lineno}: {node.name} is also a {kind}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_ci_runs_the_whole_check() -> None:

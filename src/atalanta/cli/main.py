@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from atalanta.cli import user
+from atalanta.cli.consume import browse, consume
 from atalanta.cli.create import create
+from atalanta.cli.options import STATUSES
+from atalanta.cli.produce import produce
 from atalanta.cli.version import version_lines
 
 application = typer.Typer(
@@ -18,6 +21,9 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+application.command(epilog=STATUSES)(produce)
+application.command(epilog=STATUSES)(consume)
+application.command(epilog=STATUSES)(browse)
 application.add_typer(user.application, name="user")
 application.command()(create)
 

@@ -14,6 +14,7 @@ from atalanta.client.asyncio_client import Connecting, connect, run
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
 from atalanta.client.logview import Chunk, Lease, LogView, Plan, Position
+from atalanta.client.management import Management, ManagementFailed
 from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server
 from atalanta.client.producer import Producer
@@ -84,6 +85,8 @@ __all__ = [
     "LogView",
     "LogViewUnsupported",
     "LostRange",
+    "Management",
+    "ManagementFailed",
     "Member",
     "Message",
     "MessageTooLarge",

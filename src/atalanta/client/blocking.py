@@ -24,6 +24,7 @@ from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
 from atalanta.client.logview import CHUNK_BYTES, Chunk, Lease, Plan, Position
 from atalanta.client.logview import LogView as AsyncLogView
+from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import Server, parse_url
 from atalanta.client.producer import Producer as AsyncProducer
@@ -210,6 +211,28 @@ class LogView:
         return self._shell.call(self._view.seek(timestamp_ms))
 
 
+class Management:
+    """See atalanta.client.Management."""
+
+    def __init__(self, shell: BlockingShell, management: AsyncManagement) -> None:
+        self._shell = shell
+        self._management = management
+
+    def call(self, resource: str, operation: str, *parameters: object) -> object:
+        return self._shell.call(self._management.call(resource, operation, *parameters))
+
+    def get(self, resource: str, attribute: str) -> object:
+        return self._shell.call(self._management.get(resource, attribute))
+
+    def rows(
+        self, operation: str, field: str = "", comparison: str = "", value: str = ""
+    ) -> list[dict[str, object]]:
+        return self._shell.call(self._management.rows(operation, field, comparison, value))
+
+    def close(self) -> None:
+        self._shell.call(self._management.close())
+
+
 class Connection:
     """See atalanta.client.Connection."""
 
@@ -274,6 +297,9 @@ class Connection:
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
         return LogView(self._shell, self._connection.logview(queue, incarnation))
+
+    def management(self) -> Management:
+        return Management(self._shell, self._connection.management())
 
     def create_queue(
         self,

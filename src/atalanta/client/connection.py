@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
 from atalanta.client.logview import LogView
+from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
 from atalanta.client.producer import Encoder, Producer
 from atalanta.client.transaction import Sink, Transaction
@@ -196,6 +197,10 @@ class Connection:
         return LogView(self, queue, incarnation)
 
     # -- administration -------------------------------------------------------------------------
+    def management(self) -> Management:
+        """Operations and attributes of the broker, its addresses and queues, by management messages."""
+        return Management(self)
+
     async def create_queue(
         self,
         name: str,

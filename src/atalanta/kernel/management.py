@@ -83,8 +83,8 @@ class Management:
             result = self._call(call)
         except BrokerError as error:
             self.refuse(call, error.text)
-        except DecodeError as error:
-            self.refuse(call, f"management request cannot be read: {error}")
+        except DecodeError as damage:  # a name of its own: mypyc gives each name one type
+            self.refuse(call, f"management request cannot be read: {damage}")
         else:
             if result is not LATER:
                 changed = self.broker.journal.last > before

@@ -67,8 +67,8 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
     except XaError as error:
         if not isinstance(packet, XaFailed):
             session.reply(XaResponse(True, error.code, error.text, NO_CORRELATION))
-    except BrokerError as error:
-        session.failed(NO_CORRELATION, error)
+    except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
+        session.failed(NO_CORRELATION, refusal)
     return True
 
 

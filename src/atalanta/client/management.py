@@ -1,0 +1,141 @@
+"""Management by message, the client's side: operations and attributes of a broker, its addresses and queues.
+
+Requests go to `activemq.management`, as ManagementHelper and ClientRequestor of Artemis write them, so any CORE broker
+answers them. Resources are `broker`, `address.NAME`, `queue.NAME`; the permission `manage` on the address is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from atalanta.client.consumer import AUTO, Consumer
+from atalanta.client.message import MULTICAST, Message, ReceivedMessage
+from atalanta.client.producer import Producer
+from atalanta.kernel.message import TEXT
+from atalanta.wire.core.client_errors import CallTimedOut, ClientError
+
+if TYPE_CHECKING:
+    from atalanta.client.connection import Connection
+
+MANAGEMENT_ADDRESS: Final = "activemq.management"
+BROKER: Final = "broker"
+NO_PARAMETERS: Final = b"\x00"
+REPLIES_WINDOW_BYTES: Final = 1 << 20
+PAGE_ROWS: Final = 500
+PAGES_MAX: Final = 100_000
+
+
+class ManagementFailed(ClientError):
+    """The broker answered that it could not do it, with its reason. `resource` and `what` were asked."""
+
+    def __init__(self, resource: str, what: str, reason: str) -> None:
+        super().__init__(f"{resource}: {what}: {reason}")
+        self.resource = resource
+        self.what = what
+        self.reason = reason
+
+
+class Management:
+    """`await management.call("queue.orders", "pause")`, `await management.get("broker", "Version")`.
+
+    Answers are what JSON makes of them: text, numbers, booleans, lists, None. One question at a time: tasks that ask
+    side by side take a Management each. Its temporary queue for the answers is made with the first question.
+    """
+
+    def __init__(self, connection: Connection, address: str = MANAGEMENT_ADDRESS) -> None:
+        self.address = address
+        self._connection = connection
+        self._prefix = f"atalanta.management.{uuid.uuid4()}"
+        self._asked = 0
+        self._producer: Producer | None = None
+        self._replies: Consumer | None = None
+
+    async def call(self, resource: str, operation: str, *parameters: object) -> object:
+        """Carries an operation out. ManagementFailed: the broker says why not; CallTimedOut."""
+        properties = {"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation}
+        return await self._ask(resource, operation, properties, json.dumps(list(parameters)))
+
+    async def get(self, resource: str, attribute: str) -> object:
+        """The value of an attribute, by its name in Artemis' controls (`MessageCount`)."""
+        properties = {"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute}
+        return await self._ask(resource, attribute, properties, None)
+
+    async def rows(
+        self, operation: str, field: str = "", comparison: str = "", value: str = ""
+    ) -> list[dict[str, object]]:
+        """All rows of a paged list of the broker (`listQueues`, `listAddresses`, `listConsumers` …).
+
+        A filter is a field, one of CONTAINS, EQUALS, GREATER_THAN …, and a value. Brokers give most values as text.
+        """
+        asked = json.dumps({"field": field, "operation": comparison, "value": value})
+        found: list[dict[str, object]] = []
+        for page in range(1, PAGES_MAX):
+            text = await self.call(BROKER, operation, asked, page, PAGE_ROWS)
+            answer = json.loads(text) if isinstance(text, str) else None
+            data = answer.get("data") if isinstance(answer, dict) else None
+            if not isinstance(data, list) or not isinstance(answer, dict):
+                raise ManagementFailed(BROKER, operation, f"not a page of rows: {str(text)[:80]}")
+            found += [row for row in data if isinstance(row, dict)]
+            if len(data) < PAGE_ROWS or len(found) >= int(answer.get("count", 0)):
+                break
+        return found
+
+    async def close(self) -> None:
+        """Deletes the queue of the answers; the end of the connection does so too."""
+        replies, self._replies, self._producer = self._replies, None, None
+        if replies is not None:
+            await replies.close()
+            await self._connection.delete_queue(self._prefix)
+
+    async def _ask(
+        self, resource: str, what: str, properties: dict[str, str], text: str | None
+    ) -> object:
+        producer, replies = await self._open()
+        self._asked += 1
+        correlation = f"{self._prefix}:{self._asked}"
+        request = Message(
+            text=text,
+            properties=properties,
+            durable=False,
+            correlation_id=correlation,
+            reply_to=self._prefix,
+            type=TEXT,
+        )
+        if text is None:
+            request.body = NO_PARAMETERS
+        await producer.send(request)
+        timeout_s = self._connection.options.call_timeout_ms / 1_000
+        while True:
+            reply = await replies.receive(timeout_s)
+            if reply is None:
+                raise CallTimedOut(f"{resource}: {what}: no answer within {timeout_s:g} s", 3)
+            if reply.correlation_id == correlation:  # else a late answer to an earlier question
+                return result_of(reply, resource, what)
+
+    async def _open(self) -> tuple[Producer, Consumer]:
+        connection = self._connection
+        if self._producer is None:
+            self._producer = await connection.producer(self.address)
+        if self._replies is None:
+            await connection.create_queue(
+                self._prefix, routing=MULTICAST, durable=False, temporary=True
+            )
+            self._replies = await connection.consumer(
+                self._prefix, ack=AUTO, window=REPLIES_WINDOW_BYTES
+            )
+        return self._producer, self._replies
+
+
+def result_of(reply: ReceivedMessage, resource: str, what: str) -> object:
+    """What an answer holds: a JSON array of one value, or nothing."""
+    text = reply.text
+    try:
+        values = json.loads(text) if text else []
+    except ValueError as error:
+        raise ManagementFailed(resource, what, f"the answer is not JSON: {error}") from None
+    value: object = values[0] if isinstance(values, list) and values else None
+    if reply.header("_AMQ_OperationSucceeded") is not True:
+        raise ManagementFailed(resource, what, str(value) if value is not None else "no reason given")
+    return value
