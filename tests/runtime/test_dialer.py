@@ -50,8 +50,9 @@ def test_a_refused_dial_says_where_and_why(plain: bool) -> None:
     run(with_echo(use), plain)
 
 
+@pytest.mark.parametrize("asked", [False, True], ids=["the shell's", "the connector's"])
 @both_loops
-def test_a_dial_without_answer_ends_in_time(plain: bool) -> None:
+def test_a_dial_without_answer_ends_in_time(plain: bool, asked: bool) -> None:
     async def use(running: Running) -> None:
         with socket.socket() as silent:
             # A full backlog: the system drops further connection requests without a word.
@@ -62,7 +63,7 @@ def test_a_dial_without_answer_ends_in_time(plain: bool) -> None:
             for filler in fillers:
                 filler.setblocking(False)
                 filler.connect_ex(("127.0.0.1", port))
-            running.shell.links.dial("peer-c", "127.0.0.1", port)
+            running.shell.links.dial("peer-c", "127.0.0.1", port, 200 if asked else -1)
             await running.until(lambda: running.node.words("dial_failed"))
             for filler in fillers:
                 filler.close()
@@ -70,4 +71,4 @@ def test_a_dial_without_answer_ends_in_time(plain: bool) -> None:
         assert key == "peer-c"
         assert "within 0.2 s" in str(why)
 
-    run(with_echo(use, Limits(dial_timeout_s=0.2)), plain)
+    run(with_echo(use, Limits(dial_timeout_s=30 if asked else 0.2)), plain)

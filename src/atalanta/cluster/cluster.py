@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LOCATE: Final = "cluster.locate."
 BRIDGE: Final = "cluster.bridge."
 ANNOUNCE: Final = "cluster.announce"
+CONNECT_TIMEOUT_MAX_MS: Final = 600_000
 
 
 class Cluster:
@@ -122,13 +123,16 @@ class Cluster:
         named = connectors.get(target.name)
         static = named is not None and target.name in self.config.static_connectors
         own = connectors[self.config.connector]
+        timeout_ms = connect_timeout_ms(target)
+        if named is not None and static:
+            timeout_ms = named.connect_timeout_ms
         wanted = target.parameters.get("sslEnabled", "").lower() == "true"
         if not wanted and (static or own.tls is None):
-            self.links.dial(key, target.host, target.port)
+            self.links.dial(key, target.host, target.port, timeout_ms)
         elif named is not None and named.tls is not None:
-            self.links.dial_secure(key, target.host, target.port, target.name)
+            self.links.dial_secure(key, target.host, target.port, target.name, timeout_ms)
         else:
-            self.links.dial_secure(key, target.host, target.port, own.name)
+            self.links.dial_secure(key, target.host, target.port, own.name, timeout_ms)
 
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
@@ -412,3 +416,11 @@ def load_balancing(config: ClusterConnectionConfig) -> int:
     if config.message_load_balancing == "OFF":
         return OFF
     return ON_DEMAND
+
+
+def connect_timeout_ms(target: TransportConfiguration) -> int:
+    """connect-timeout-millis of the connector that is dialed, within reason; -1 if it says nothing sensible."""
+    text = target.parameters.get("connect-timeout-millis", "")
+    if not text.isdecimal() or len(text) > 9:
+        return -1
+    return min(int(text), CONNECT_TIMEOUT_MAX_MS) or -1

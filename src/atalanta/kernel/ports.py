@@ -56,14 +56,16 @@ class Timers:
 class Links:
     """Connections the node opens by itself, and multicast groups."""
 
-    def dial(self, key: str, host: str, port: int) -> None:
-        """Open a connection; `key` is the caller's own name of the attempt.
+    def dial(self, key: str, host: str, port: int, timeout_ms: int = -1) -> None:
+        """Open a connection; `key` is the caller's own name of the attempt. `timeout_ms` -1: the shell's own.
 
         Either `node.on_dialed(now, conn, key)` or `node.on_dial_failed(now, key, why)` follows.
         """
         raise _missing(self, "Links.dial")
 
-    def dial_secure(self, key: str, host: str, port: int, connector: str) -> None:
+    def dial_secure(
+        self, key: str, host: str, port: int, connector: str, timeout_ms: int = -1
+    ) -> None:
         """As `dial`, over TLS as the node's own connector of that name describes it."""
         raise _missing(self, "Links.dial_secure")
 

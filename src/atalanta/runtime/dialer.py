@@ -19,7 +19,9 @@ class Dialer:
         self._attempts: dict[str, asyncio.Task[None]] = {}
         self.connectors: dict[str, ClientTls] = {}
 
-    def dial(self, key: str, host: str, port: int, connector: str = "") -> None:
+    def dial(
+        self, key: str, host: str, port: int, connector: str = "", timeout_ms: int = -1
+    ) -> None:
         """Answered by on_dialed or on_dial_failed of that key; a newer call replaces an older.
 
         `connector` names one of `connectors`: the connection is made over TLS, as it says.
@@ -27,7 +29,8 @@ class Dialer:
         before = self._attempts.get(key)
         if before is not None:
             before.cancel()
-        task = self._connections.loop.create_task(self._attempt(key, host, port, connector))
+        timeout_s = timeout_ms / 1_000 if timeout_ms > 0 else self._timeout_s
+        task = self._connections.loop.create_task(self._attempt(key, host, port, connector, timeout_s))
         self._attempts[key] = task
         task.add_done_callback(lambda done: self._forget(key, done))
 
@@ -40,7 +43,9 @@ class Dialer:
         if self._attempts.get(key) is done:
             del self._attempts[key]
 
-    async def _attempt(self, key: str, host: str, port: int, connector: str) -> None:
+    async def _attempt(
+        self, key: str, host: str, port: int, connector: str, timeout_s: float
+    ) -> None:
         driver = self._connections.driver
         opened = False
 
@@ -50,13 +55,13 @@ class Dialer:
             driver.dialed(number, key)
 
         if connector:
-            connecting = self._secure(on_open, host, port, connector)
+            connecting = self._secure(on_open, host, port, connector, timeout_s)
         else:
             connecting = self._plain(on_open, host, port)
         try:
-            await asyncio.wait_for(connecting, self._timeout_s)
+            await asyncio.wait_for(connecting, timeout_s)
         except TimeoutError:
-            why = f"no answer from {host}:{port} within {self._timeout_s:g} s"
+            why = f"no answer from {host}:{port} within {timeout_s:g} s"
         except OSError as error:
             why = f"cannot connect to {host}:{port}: {error.strerror or error}"
         else:
@@ -70,7 +75,12 @@ class Dialer:
         await loop.create_connection(lambda: Connection(self._connections, on_open), host, port)
 
     async def _secure(
-        self, on_open: Callable[[int], None], host: str, port: int, connector: str
+        self,
+        on_open: Callable[[int], None],
+        host: str,
+        port: int,
+        connector: str,
+        timeout_s: float,
     ) -> None:
         """OSError also for a handshake that failed."""
         loop = self._connections.loop
@@ -93,7 +103,7 @@ class Dialer:
 
         _, connection = await loop.create_connection(
             lambda: SecureConnection(
-                self._connections, opened, failed, context, self._timeout_s, name
+                self._connections, opened, failed, context, timeout_s, name
             ),
             host,
             port,

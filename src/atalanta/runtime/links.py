@@ -17,13 +17,15 @@ class LoopLinks(Links):
         self._dialer = Dialer(connections)
         self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
 
-    def dial(self, key: str, host: str, port: int) -> None:
+    def dial(self, key: str, host: str, port: int, timeout_ms: int = -1) -> None:
         """Links.dial"""
-        self._dialer.dial(key, host, port)
+        self._dialer.dial(key, host, port, "", timeout_ms)
 
-    def dial_secure(self, key: str, host: str, port: int, connector: str) -> None:
+    def dial_secure(
+        self, key: str, host: str, port: int, connector: str, timeout_ms: int = -1
+    ) -> None:
         """Links.dial_secure"""
-        self._dialer.dial(key, host, port, connector)
+        self._dialer.dial(key, host, port, connector, timeout_ms)
 
     def secure(self, connectors: dict[str, ClientTls]) -> None:
         """The node's connectors that use TLS, by name."""

@@ -201,10 +201,9 @@ class ConnectorConfig:
     connect_timeout_ms: int = option(
         -1,
         "connect-timeout-millis",
-        "longest wait for a connection, -1 the shell's",
+        "longest wait for a connection between nodes, -1 is 30 s",
         unit="ms",
         minimum=-1,
-        supported=False,
     )
     tcp_no_delay: bool = option(True, "tcpNoDelay", "send small packets at once")
     tcp_send_buffer_bytes: int = option(

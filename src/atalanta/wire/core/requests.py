@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 NO_CORRELATION: Final = -1
 METADATA_MAX: Final = 100
 CLIENT_ID_KEY: Final = "jms-client-id"
-CREDITS_BYTES_MAX: Final = 256 << 20
 XA_FIRST: Final = 51
 XA_LAST: Final = 66
 
@@ -137,7 +136,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, SessionClose):
         session.close(now)
     elif isinstance(packet, RequestProducerCredits):
-        if packet.credits < 0 or packet.credits > CREDITS_BYTES_MAX:
+        if packet.credits < 0:
             raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
         kernel.request_credits(packet.address, packet.credits)
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
