@@ -63,7 +63,7 @@ def test_a_dial_without_answer_ends_in_time(plain: bool, asked: bool) -> None:
             for filler in fillers:
                 filler.setblocking(False)
                 filler.connect_ex(("127.0.0.1", port))
-            running.shell.links.dial("peer-c", "127.0.0.1", port, 200 if asked else -1)
+            running.shell.links.dial_within("peer-c", "127.0.0.1", port, 200 if asked else -1)
             await running.until(lambda: running.node.words("dial_failed"))
             for filler in fillers:
                 filler.close()

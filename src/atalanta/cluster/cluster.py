@@ -128,7 +128,7 @@ class Cluster:
             timeout_ms = named.connect_timeout_ms
         wanted = target.parameters.get("sslEnabled", "").lower() == "true"
         if not wanted and (static or own.tls is None):
-            self.links.dial(key, target.host, target.port, timeout_ms)
+            self.links.dial_within(key, target.host, target.port, timeout_ms)
         elif named is not None and named.tls is not None:
             self.links.dial_secure(key, target.host, target.port, target.name, timeout_ms)
         else:

@@ -56,12 +56,16 @@ class Timers:
 class Links:
     """Connections the node opens by itself, and multicast groups."""
 
-    def dial(self, key: str, host: str, port: int, timeout_ms: int = -1) -> None:
-        """Open a connection; `key` is the caller's own name of the attempt. `timeout_ms` -1: the shell's own.
+    def dial(self, key: str, host: str, port: int) -> None:
+        """Open a connection; `key` is the caller's own name of the attempt.
 
         Either `node.on_dialed(now, conn, key)` or `node.on_dial_failed(now, key, why)` follows.
         """
         raise _missing(self, "Links.dial")
+
+    def dial_within(self, key: str, host: str, port: int, timeout_ms: int) -> None:
+        """As `dial`, with a limit of its own on the attempt; a shell may leave that out."""
+        self.dial(key, host, port)
 
     def dial_secure(
         self, key: str, host: str, port: int, connector: str, timeout_ms: int = -1

@@ -17,8 +17,12 @@ class LoopLinks(Links):
         self._dialer = Dialer(connections)
         self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
 
-    def dial(self, key: str, host: str, port: int, timeout_ms: int = -1) -> None:
+    def dial(self, key: str, host: str, port: int) -> None:
         """Links.dial"""
+        self._dialer.dial(key, host, port)
+
+    def dial_within(self, key: str, host: str, port: int, timeout_ms: int) -> None:
+        """Links.dial_within"""
         self._dialer.dial(key, host, port, "", timeout_ms)
 
     def dial_secure(

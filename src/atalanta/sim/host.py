@@ -47,7 +47,7 @@ class SimLinks(Links):
     def __init__(self, host: Host) -> None:
         self.host = host
 
-    def dial(self, key: str, host: str, port: int, timeout_ms: int = -1) -> None:
+    def dial(self, key: str, host: str, port: int) -> None:
         self.host.network.dial(self.host, f"{self.host.life}/{key}", host, port)
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
