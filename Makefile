@@ -88,6 +88,13 @@ interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its 
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
 	@$(PYTHON) -m pytest tests/interop $(ARGS)
 
+SEED ?= 1
+SOAK := $(PYTHON) -m atalanta.sim --seed $(SEED)
+.PHONY: soak
+soak: $(STAMPS)/installed  ## hours of simulated clusters; SEED=N is where the seeds begin
+	@$(SOAK) --count 2000
+	@$(SOAK) --hours 1
+
 # The compiled run comes last and stands in pytest's own closing line.
 .PHONY: test
 test: $(STAMPS)/installed check  ## lint, types and every test

@@ -112,6 +112,22 @@ def test_slow_disks_take_longer() -> None:
     assert duration(50) == 50 * duration(1)
 
 
+def test_healing_takes_back_what_was_planted() -> None:
+    bench = Bench()
+    bench.disk.slow = 2_000
+    bench.disk.fail_next_sync()
+    bench.disk.strike_at_commit(2, lambda: pytest.fail("struck after healing"))
+    bench.disk.commit("a", 0, b"x", 1)
+    bench.disk.commit("a", 1, b"y", 2)
+    started = bench.schedule.now
+    bench.disk.heal()
+    while not bench.committed:
+        assert bench.schedule.step()
+    assert bench.schedule.now - started <= 2 * bench.disk.job_max_ns
+    bench.settle()
+    assert bench.committed == [1, 2] and bench.failures == []
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -53,7 +53,7 @@ class SimDisk(Disk):
         self._fail_next = False
         self._strike_in = 0
         self._strike: Callable[[], None] | None = None
-        # Counts crashes: calls scheduled before one are void.
+        # Counts crashes and healings: calls scheduled before one are void.
         self._life = 0
         self._committed: Callable[[int], None] | None = None
         self._failed: Callable[[str], None] | None = None
@@ -77,6 +77,15 @@ class SimDisk(Disk):
         """Call `strike` in the middle of a commit, `commits` (1 = the next) from now."""
         self._strike_in = commits
         self._strike = strike
+
+    def heal(self) -> None:
+        """No fault is planted any more, and the job in work begins again at full speed."""
+        self.slow = 1
+        self._fail_next = False
+        self._strike_in = 0
+        self._life += 1
+        if self._working:
+            self._begin()
 
     def crash(self) -> None:
         """Power is lost: the job in work is torn, the others never happen. The disk works again."""

@@ -7,11 +7,15 @@ from typing import Final
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer, Producer
+from atalanta.sim.ledger import Violation
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
 
 RESTART_NS_MAX: Final = 4 * SECOND
 PARTITION_NS_MAX: Final = 12 * SECOND
+AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
+ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
+LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # in long runs now and then
 LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
 
 
@@ -37,10 +41,16 @@ class Faults:
         self.until = until
         self.random = world.random("faults")
         self.every_ns: int = self.random.choice((SECOND // 3, SECOND, 3 * SECOND))
+        self.absences_ns = [ABSENCE_NS_MAX]
         if until > LONG_RUN_SECONDS:
             self.every_ns *= 5
+            self.absences_ns = [ABSENCE_NS_MAX] * 4 + [LONG_ABSENCE_NS_MAX]
+        self.over = False
         self.crashes: int = 0
         self.stops: int = 0
+        self.failed_disks: int = 0
+        for host in hosts:
+            host.on_gave_up = self._gave_up
 
     def shape(self) -> None:
         """Latency, chunking and disks of this world."""
@@ -52,7 +62,7 @@ class Faults:
 
     def strike(self) -> None:
         """One fault now, the next one after a while, until the time is over."""
-        if self.world.seconds() >= self.until:
+        if self.over or self.world.seconds() >= self.until:
             return
         for host in self.hosts:
             if host.node is not None:
@@ -77,10 +87,17 @@ class Faults:
         elif draw < 0.87:
             self.random.choice(self.hosts).disk.fail_next_sync()
         elif draw < 0.94:
-            self.random.choice(self.consumers).move(self._somewhere())
+            self._move(self.random.choice(self.consumers))
         else:
             self._restart_client()
         self.world.at(self.random.randint(1, 2 * self.every_ns), self.strike)
+
+    def end(self) -> None:
+        """Everything works again, and what was planted for later does not happen."""
+        self.over = True
+        self.network.heal()
+        for host in self.hosts:
+            host.disk.heal()
 
     def _somewhere(self) -> str:
         return self.random.choice(self.hosts).name
@@ -99,8 +116,16 @@ class Faults:
         host.disk.strike_at_commit(commits, lambda: self._crash_if(host, life))
 
     def _crash_if(self, host: Host, life: int) -> None:
-        if host.life == life:
+        if host.life == life and not self.over:
             self.crash(host)
+
+    def _gave_up(self, host: Host, why: str) -> None:
+        """A node whose disk fails ends itself, and is started again; for no other reason may it end."""
+        if not host.disk.failed:
+            raise Violation(f"{host.name} gave up on a disk that works: {why}")
+        self.failed_disks += 1
+        host.disk.slow = 1
+        self._start_later(host)
 
     def _ambush(self, host: Host) -> None:
         """The disk hangs, all clients are cut off and come back with their repeats, and the node dies."""
@@ -112,7 +137,7 @@ class Faults:
         self.world.at(self.random.randint(200, 600) * 1_000_000, lambda: self._crash_if(host, life))
 
     def _cut_off(self, host: Host, life: int) -> None:
-        if host.life != life:
+        if host.life != life or self.over:
             return
         streams = self.network.streams
         for connection in sorted(streams):
@@ -160,7 +185,13 @@ class Faults:
         client = self.random.choice([*self.others, *self.consumers])
         if client.up:
             client.kill()
-            self.world.at(self.random.randint(1, 2 * SECOND), client.start)
+            absence_ns_max = self.random.choice(self.absences_ns)
+            self.world.at(self.random.randint(1, absence_ns_max), client.start)
+
+    def _move(self, consumer: Consumer) -> None:
+        """Not for ever: where nothing is redistributed, what it leaves behind waits for it."""
+        consumer.move(self._somewhere())
+        self.world.at(self.random.randint(1, AWAY_NS_MAX), consumer.go_home)
 
 
 def start(host: Host) -> None:

@@ -125,6 +125,8 @@ class Host(Machine):
         self.disk = SimDisk(self._disk_later, world.random(f"disk/{name}"))
         self.trace = SimTrace(self)
         self.node: Node | None = None
+        # Told why, just before a node that cannot go on ends itself.
+        self.on_gave_up: Callable[[Host, str], None] | None = None
         self._flush_due = False
 
     # -- life -----------------------------------------------------------------------------------
@@ -217,8 +219,13 @@ class Host(Machine):
         if self.node is not None and self.life == life:
             self.node.flush(self.world.now)
             if self.node.failed is not None:
-                self.world.note(f"{self.name} gives up: {self.node.failed}")
-                self.crash()
+                self._give_up(self.node.failed)
+
+    def _give_up(self, why: str) -> None:
+        self.world.note(f"{self.name} gives up: {why}")
+        if self.on_gave_up is not None:
+            self.on_gave_up(self, why)
+        self.crash()
 
     # -- disk -----------------------------------------------------------------------------------
     def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:

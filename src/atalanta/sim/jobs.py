@@ -32,7 +32,7 @@ class Producer(SimClient):
 
     `knows_alerts(node)` is not 0 while that node has a binding for alerts, and another number in each of its lives:
     a node that has just started routes to other nodes' subscriptions only once it has heard of them (as in Artemis).
-    Messages go out in bursts spread over `seconds`, so that faults meet some of them on their way.
+    Messages go out in bursts, one in `mean_ns` on average, so that faults meet some of them on their way.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Producer(SimClient):
         target: str,
         ledger: Ledger,
         total: int,
-        seconds: float,
+        mean_ns: int,
     ) -> None:
         super().__init__(world, network, name, target)
         self.ledger = ledger
@@ -54,7 +54,6 @@ class Producer(SimClient):
         self.known_at: dict[int, int] = {}
         self.random = world.random(f"producer/{name}")
         self.burst_share = self.random.choice((0.0, 0.5, 0.9))
-        mean_ns = int(seconds * 0.8 * SECOND / total)
         self.pause_ns_max = max(2, int(2 * mean_ns / (1 - self.burst_share)))
 
     def done(self) -> bool:
@@ -122,6 +121,7 @@ class Consumer(SimClient):
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
     ) -> None:
         super().__init__(world, network, name, target)
+        self.home = target
         self.ledger = ledger
         self.queue = queue
         self.answers: list[str] = []
@@ -178,3 +178,7 @@ class Consumer(SimClient):
         self.kill()
         self.target = target
         self.start()
+
+    def go_home(self) -> None:
+        if self.target != self.home:
+            self.move(self.home)

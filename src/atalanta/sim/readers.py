@@ -28,6 +28,8 @@ ACKNOWLEDGE: Final = 2
 PLAN: Final = 3
 READ: Final = 4
 STALE: Final = 5
+PLAN_MESSAGES_MAX: Final = 12
+HASTE_MAX: Final = 32  # times as much at once, of a reader that is behind
 
 
 class LogReader(SimClient):
@@ -52,6 +54,8 @@ class LogReader(SimClient):
         self.keys: list[str] = []
         self.epoch: int = 0
         self.old_epoch: int = 0
+        self.asked_messages: int = 0
+        self.haste: int = 1
         self.random = world.random(f"reader/{name}")
 
     def on_ready(self) -> None:
@@ -61,6 +65,7 @@ class LogReader(SimClient):
         if isinstance(packet, LogLeaseResponse):
             self._leased(packet)
         elif isinstance(packet, LogPlanResponse):
+            self._hurry(packet.messages)
             if packet.end > self.committed:
                 self.planned = (self.committed, packet.end)
                 self._acknowledge_as_before()
@@ -121,15 +126,20 @@ class LogReader(SimClient):
         elif self.acknowledged < self.committed:
             self.send(LogAckThrough(ACKNOWLEDGE, self.queue, "", GROUP, self.epoch, self.committed))
         else:
-            self.send(LogPlan(PLAN, self.queue, "", self.committed, self.random.randint(1, 12), -1))
+            self.asked_messages = self.random.randint(1, PLAN_MESSAGES_MAX) * self.haste
+            self.send(LogPlan(PLAN, self.queue, "", self.committed, self.asked_messages, -1))
+
+    def _hurry(self, messages: int) -> None:
+        """As a rate limit shared by backlog: who gets all he asked for asks for more the next time."""
+        full = messages >= self.asked_messages
+        self.haste = min(2 * self.haste, HASTE_MAX) if full else 1
 
     def _read(self, start: int) -> None:
         assert self.planned is not None
         if start == self.planned[0]:
             self.keys = []
-        self.send(
-            LogRead(READ, self.queue, "", start, self.planned[1], self.random.randint(200, 2_000))
-        )
+        chunk_bytes = self.random.randint(200, 2_000) * self.haste
+        self.send(LogRead(READ, self.queue, "", start, self.planned[1], chunk_bytes))
 
     def _commit(self) -> None:
         """The range was read whole: the sink takes it. It must be what an earlier, interrupted reading saw."""

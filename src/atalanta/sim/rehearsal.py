@@ -23,7 +23,8 @@ def rehearse(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outc
 
 
 def _report(seed: int, nodes: int, seconds: float, faults: bool, error: Exception) -> str:
-    scenario = Scenario(seed, nodes, seconds, faults, telling=True)
+    about = error.key if isinstance(error, Violation) else ""
+    scenario = Scenario(seed, nodes, seconds, faults, telling=True, about=about)
     again: Exception | None = None
     try:
         scenario.run()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Final
 
 from atalanta.kernel.reference import DONE
 from atalanta.sim.clients import SimClient
-from atalanta.sim.faults import Faults, start
+from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.jobs import Consumer, Producer
 from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.mover import Mover
@@ -20,6 +21,9 @@ from atalanta.store.segment import segment_number
 HEAL_SECONDS_MAX: Final = 120
 MESSAGES_PER_SECOND: Final = (6, 16)  # of one producer
 LAST_MESSAGES: Final = 12  # of one producer, after everything has healed
+LATE_SECONDS_MAX: Final = 60.0
+REPLAY_CHECK_NS: Final = 30 * SECOND
+NEAR_NS: Final = 2 * SECOND  # events of the nodes that a message's story tells too
 
 
 class Outcome:
@@ -31,6 +35,7 @@ class Outcome:
         self.steps = 0
         self.confirmed = 0
         self.crashes = 0
+        self.failed_disks = 0
         self.redeliveries = 0
         self.moved = 0
         self.forwarded = 0
@@ -39,7 +44,7 @@ class Outcome:
 
 
 class Scenario:
-    """`telling` also keeps the story of every message (story_of); nothing else changes by it."""
+    """`telling` also keeps the story of every message, or of the one `about` (story_of); nothing else changes by it."""
 
     def __init__(
         self,
@@ -48,8 +53,9 @@ class Scenario:
         seconds: float = 12.0,
         faults: bool = True,
         telling: bool = False,
+        about: str = "",
     ) -> None:
-        self.world = World(seed, telling)
+        self.world = World(seed, telling, about)
         self.network = Network(self.world)
         self.random = self.world.random("scenario")
         self.seconds = seconds
@@ -73,7 +79,7 @@ class Scenario:
                 for each in self.consumers
                 if isinstance(each, Consumer) and each.queue == ORDERS
             ],
-            [client for client in [*self.readers, *self.consumers] if client not in self.late],
+            [*self.readers, *self.consumers],
             seconds,
         )
         self.faults.shape()
@@ -81,10 +87,11 @@ class Scenario:
     # -- who is there ---------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:
         total = max(8, int(self.seconds * self.random.randint(*MESSAGES_PER_SECOND)))
+        mean_ns = int(self.seconds * 0.8 * SECOND / total)
+        if self.seconds > LONG_RUN_SECONDS:
+            total *= 2  # The load must not end before the faults do.
         made = [
-            Producer(
-                self.world, self.network, f"p{index}", host.name, self.ledger, total, self.seconds
-            )
+            Producer(self.world, self.network, f"p{index}", host.name, self.ledger, total, mean_ns)
             for index, host in enumerate(self.hosts)
         ]
         for producer in made:
@@ -117,7 +124,7 @@ class Scenario:
         return made
 
     def _choose_late(self) -> list[SimClient]:
-        """Those who come only at the end: until then their messages must outlive every compaction."""
+        """They come at the end, or after LATE_SECONDS_MAX: until then their messages must outlive every compaction."""
         return [reader for reader in self.readers if self.random.random() < 0.25]
 
     def _somewhere(self) -> str:
@@ -142,15 +149,23 @@ class Scenario:
             self.world.at(self.random.randint(0, SECOND), host.start)
         for client in [*self.producers, *self.consumers, *self.readers]:
             delay_ns = self.random.randint(0, 2 * SECOND)
-            if client not in self.late:
-                self.world.at(delay_ns, client.start)
+            if client in self.late:
+                delay_ns = int(min(self.seconds, LATE_SECONDS_MAX) * SECOND)
+            self.world.at(delay_ns, client.start)
         if self.with_faults:
             self.world.at(SECOND, self.faults.strike)
+        self.world.at(REPLAY_CHECK_NS, self._check_replays)
         self.world.run_until(EPOCH + int(self.seconds * SECOND))
         self._heal()
         self._come_to_rest()
         self._check()
         return self._outcome()
+
+    def _check_replays(self) -> None:
+        for host in self.hosts:
+            self.replays += check_replay(host)
+        if self.world.seconds() < self.seconds:
+            self.world.at(REPLAY_CHECK_NS, self._check_replays)
 
     # -- rest -----------------------------------------------------------------------------------
     def _heal(self) -> None:
@@ -158,14 +173,14 @@ class Scenario:
             self.replays += check_replay(host)
         for producer in self.producers:
             producer.total = min(producer.total, producer.next + LAST_MESSAGES)
-        self.network.heal()
+        if self.with_faults:
+            self.faults.end()
         for host in self.hosts:
-            host.disk.slow = 1
             start(host)
         if not self.shape.redistributes():
-            for index, consumer in enumerate(self.consumers):
-                if isinstance(consumer, Consumer) and consumer.queue == ORDERS:
-                    consumer.move(self.hosts[index].name)
+            for consumer in self.consumers:
+                if isinstance(consumer, Consumer):
+                    consumer.go_home()
         for client in [*self.consumers, *self.readers]:
             if not client.up:
                 client.start()
@@ -239,6 +254,7 @@ class Scenario:
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
+        outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
@@ -252,9 +268,17 @@ class Scenario:
 
 
 def story_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
-    """The story of the message `key` (if the scenario was telling), then the last things that happened to the nodes."""
-    about = [str(line) for line in scenario.world.story if key and line.key == key]
-    events = [str(line) for line in scenario.world.story if not line.key]
+    """The story of the message `key` (if the scenario was telling), then what happened to the nodes near its lines."""
+    about = [line for line in scenario.world.story if key and line.key == key]
+    events = [line for line in scenario.world.story if not line.key]
     if not about:
-        return events[-lines_max:]
-    return [f"story of {key}:", *about, "the nodes:", *events[-lines_max:]]
+        return [str(line) for line in events[-lines_max:]]
+    times = [line.when for line in about]
+    near = [str(line) for line in events if _distance_ns(times, line.when) <= NEAR_NS]
+    return [f"story of {key}:", *map(str, about), "the nodes meanwhile:", *near[-lines_max:]]
+
+
+def _distance_ns(times: list[int], when: int) -> int:
+    """From `when` to the nearest of `times`, which are sorted."""
+    index = bisect_left(times, when)
+    return min(abs(time - when) for time in times[max(0, index - 1) : index + 1])

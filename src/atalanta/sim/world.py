@@ -28,13 +28,14 @@ class Line:
 class World:
     """Time is integer nanoseconds: float time can swap two chunks of one stream (facts, style-models 3b).
 
-    `telling`: also what happens to single messages goes into the story. It changes nothing else: the digest and
-    every draw are the same, so a failed seed is simply run again with it.
+    `telling`: also what happens to single messages goes into the story (to the message `about` only, if it is not "").
+    It changes nothing else: the digest and every draw are the same, so a failed seed is simply run again with it.
     """
 
-    def __init__(self, seed: int, telling: bool = False) -> None:
+    def __init__(self, seed: int, telling: bool = False, about: str = "") -> None:
         self.seed = seed
         self.telling = telling
+        self.about = about
         self.now: int = EPOCH
         self.steps: int = 0
         self._order: int = 0
@@ -80,7 +81,8 @@ class World:
 
     def tell(self, key: str, line: str) -> None:
         """Into the story of one message only; ask `telling` before the line is built."""
-        self._remember(Line(self.now, key, line))
+        if not self.about or key == self.about:
+            self._remember(Line(self.now, key, line))
 
     def _remember(self, line: Line) -> None:
         self.story.append(line)
