@@ -29,8 +29,8 @@ class Account:
     """Bytes and messages of one address in memory, beside its limits (PagingStoreImpl's part of them).
 
     A message is charged to the address of the first queue that takes it; one in a store-and-forward queue to that
-    queue's address. `refusing`: senders have to look whether the address still is full (FAIL, DROP or a disk
-    limit); it stays set until one of them has looked. Limits are inclusive: at the limit an address is full.
+    queue's address. `refusing`: senders have to look whether the address still is full (FAIL, DROP, a page limit or
+    a disk limit); it stays set until one of them has looked. Limits are inclusive: at the limit an address is full.
     """
 
     def __init__(self) -> None:
@@ -40,8 +40,17 @@ class Account:
         self.limit_messages: int = UNLIMITED
         self.policy: int = PAGE
         self.refusing: bool = False
-        # What a full disk does with messages; -1: senders wait.
+        # max-size and the page and disk limits know what to do with senders; -1: they wait.
+        self.page_policy: int = -1
         self.disk_policy: int = -1
+        self.page_limit_bytes: int = UNLIMITED
+        self.page_limit_messages: int = UNLIMITED
+        self.page_size_bytes: int = 10 << 20
+        self.max_read_bytes: int = UNLIMITED
+        self.max_read_messages: int = UNLIMITED
+        # In page files, or on the way there.
+        self.paged_bytes: int = 0
+        self.paged_messages: int = 0
         self.dropped: int = 0
         self.waiting: dict[Endpoint, CreditRequest] = {}
         self.told: bool = False
@@ -56,11 +65,18 @@ class Account:
     def shield(self) -> None:
         """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""
         self.policy = PAGE
+        self.page_policy = -1
         self.disk_policy = -1
 
     def full(self) -> bool:
         """By its own limits; the node's are Memory's."""
         return self.bytes >= self.limit_bytes or self.messages >= self.limit_messages
+
+    def page_full(self) -> bool:
+        return self.page_policy >= 0 and (
+            self.paged_bytes >= self.page_limit_bytes
+            or self.paged_messages >= self.page_limit_messages
+        )
 
 
 def _limit(value: int) -> int:

@@ -137,6 +137,8 @@ class Memory:
         if account.policy in (FAIL, DROP):
             if self.full_for(account):
                 return account.policy
+        elif account.policy == PAGE and account.page_full():
+            return account.page_policy
         if account.refusing:
             account.refusing = False
             self.refusing -= 1

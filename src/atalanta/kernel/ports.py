@@ -15,6 +15,10 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.password import StoredPassword
 
 
+class PageError(Exception):
+    """A page file cannot be read back."""
+
+
 def _missing(port: object, method: str) -> NotImplementedError:
     return NotImplementedError(f"{type(port).__name__} does not implement {method}")
 
@@ -155,6 +159,31 @@ class Journal:
     def end(self) -> int:
         """The record that was begun is complete: its lsn. ValueError if it is larger than a record may be."""
         raise _missing(self, "Journal.end")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Pages:
+    """Page files: written once, whole; read block by block; deleted. Implemented by `store/`."""
+
+    def write(self, number: int, blocks: list[bytes]) -> int:
+        """A new file, durable before any journal record that is appended from now on; its size in bytes."""
+        raise _missing(self, "Pages.write")
+
+    def read(self, number: int, block: int) -> bytes:
+        """One block as it was written, at once also while the file is on its way. PageError."""
+        raise _missing(self, "Pages.read")
+
+    def settled(self, number: int) -> None:
+        """The file is durable: what was kept to read it meanwhile can go."""
+        raise _missing(self, "Pages.settled")
+
+    def delete(self, number: int) -> None:
+        """The file goes; it must be there, and nothing durable may speak of it."""
+        raise _missing(self, "Pages.delete")
+
+    def numbers(self) -> list[int]:
+        """All page files there are, sorted; for recovery."""
+        raise _missing(self, "Pages.numbers")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.filter import Filter
     from atalanta.kernel.leases import Lease
+    from atalanta.kernel.paging_queue import PagedQueue
     from atalanta.kernel.queue_spec import QueueSpec
 
 SCAN_MAX: Final = 2_000  # references looked at in one dispatch: the rest goes on at the next turn
@@ -62,6 +63,7 @@ class Queue:
         self.ring: int = 0
         self.dirty: bool = False
         self.paused: bool = False
+        self.paged: PagedQueue | None = None  # more messages than memory should hold: kernel/paging.py
         self.deleted: bool = False
         self.message_count: int = 0
         self.delivering_count: int = 0
@@ -165,6 +167,35 @@ class Queue:
         self.message_count += 1
         self.added += 1
         self.bytes += reference.size
+
+    def count_in(self, reference: Reference) -> None:
+        """The message is the queue's, though not in its list yet."""
+        if reference.durable:
+            self.durable_through = reference.sequence
+        self.message_count += 1
+        self.added += 1
+        self.bytes += reference.size
+
+    def enter(self, reference: Reference) -> None:
+        """One that was counted in comes into the list, as a rule behind all others."""
+        references = self.references
+        priorities = self.priorities
+        level = level_of(reference.message.priority)
+        if level != priorities.only and not priorities.mixed() and not self.internal:
+            if priorities.levels() == 0:
+                priorities.only = level
+            else:
+                self._mix_priorities(level)
+        priorities.live[level] += 1
+        if references and references[len(references) - 1].sequence > reference.sequence:
+            references.insert(self.index_of(reference.sequence), reference)
+            self.give_back(reference)
+        else:
+            references.append(reference)
+
+    def may_page(self) -> bool:
+        """Whether its messages can lie in files, to be brought back in their order."""
+        return not self.deleted
 
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
@@ -436,6 +467,12 @@ class Queue:
                 reference = self._next_by_priority(consumer, now_ms)
             else:
                 reference = self._next_for(consumer, now_ms)
+            paged = self.paged
+            if reference is None and paged is not None and consumer.browse_only:
+                if consumer.position >= self._end():
+                    reference = paged.browse(consumer)
+                    if reference is None and consumer.position <= paged.last:
+                        return -1
             if reference is not None:
                 self._hand_out(consumer, reference)
                 return 1

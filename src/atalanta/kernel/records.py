@@ -29,6 +29,8 @@ VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state
 XA_PREPARED: Final = 16  # see kernel/xa.py: encode_prepared
 XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
 PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages whose time came
+PAGE: Final = 19  # a page file and the state of its entries, see kernel/paging_page.py: encode_page
+PAGE_DONE: Final = 20  # i64 queue id, i64 page number: nothing in it is alive
 
 BATCH_RECORDS_MAX: Final = 1_000_000
 

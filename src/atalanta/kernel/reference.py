@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.message import Message
+    from atalanta.kernel.paging_page import Page
     from atalanta.kernel.queue import Queue
 
 READY: Final = 0
@@ -37,3 +38,17 @@ class Reference:
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
         self.consumer: Consumer | None = None
+
+
+class PagedReference(Reference):
+    """One that was read from a page file (kernel/paging.py), where it keeps its place `index` until it is finished.
+
+    Its message is not among Broker.messages: the page holds what a restart needs.
+    """
+
+    def __init__(
+        self, message: Message, queue: Queue, sequence: int, route_to: bytes, page: Page, index: int
+    ) -> None:
+        super().__init__(message, queue, sequence, route_to)
+        self.page = page
+        self.index = index

@@ -1,0 +1,94 @@
+"""What of one queue is not in memory, or soon will not be: pages in files, and the tail that becomes the next page."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from atalanta.kernel.paging_page import write_entry
+
+if TYPE_CHECKING:
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.paging import Paging
+    from atalanta.kernel.paging_page import Page
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
+
+# What is read from a page at once, and so what one look of a browser may take.
+BLOCK_BYTES: Final = 128 * 1024
+
+
+class PagedQueue:
+    """A queue in this state takes new messages at `tail`; `pages` have unread entries and come before it.
+
+    `count` and `bytes` are of both, and are contained in the queue's own. `wanted`: somebody who is no consumer needs
+    the messages in memory (redistribution). `last` is the last sequence of all.
+    """
+
+    def __init__(self, paging: Paging, queue: Queue) -> None:
+        self.paging = paging
+        self.queue = queue
+        self.pages: deque[Page] = deque()
+        self.tail: list[Reference] = []
+        self.tail_bytes: int = 0
+        self.count: int = 0
+        self.bytes: int = 0
+        self.last: int = 0
+        self.id_max: int = 0
+        self.wanted: bool = False
+        self.touched: bool = False
+        # The coming page as far as it is encoded: whole blocks and an open one; `encoded` of the tail are in them.
+        self.blocks: list[bytes] = []
+        self.starts: list[int] = []
+        self.firsts: list[int] = []
+        self.open: BytesWriter = BytesWriter()
+        self.encoded: int = 0
+
+    def encode_tail(self) -> None:
+        """Bring the encoding up to date; work is as much as came in since."""
+        tail = self.tail
+        out = self.open
+        while self.encoded < len(tail):
+            reference = tail[self.encoded]
+            if len(out) == 0:
+                self.starts.append(self.encoded)
+                self.firsts.append(reference.sequence)
+            write_entry(out, reference)
+            self.encoded += 1
+            if len(out) >= BLOCK_BYTES:
+                self._close_block()
+                out = self.open
+
+    def take_blocks(self) -> list[bytes]:
+        """All that is encoded; the encoding begins anew."""
+        if len(self.open) > 0:
+            self._close_block()
+        blocks = self.blocks
+        self.forget_encoding()
+        return blocks
+
+    def _close_block(self) -> None:
+        self.blocks.append(self.open.getvalue())
+        self.open = BytesWriter()
+
+    def forget_encoding(self) -> None:
+        """The tail has changed elsewhere than at its end."""
+        self.blocks = []
+        self.starts = []
+        self.firsts = []
+        self.open = BytesWriter()
+        self.encoded = 0
+
+    def browse(self, consumer: Consumer) -> Reference | None:
+        """The next message for a browser whose position is behind what is in memory; None and a further position
+        when it must look again, or a position behind `last` when there is none."""
+        found = self.paging.after(self.queue, consumer.position - 1)
+        for reference in found:
+            consumer.position = reference.sequence + 1
+            if consumer.selector is None or consumer.selector.matches(reference.message):
+                return reference
+        if not found:
+            consumer.position = self.last + 1
+        return None

@@ -1,0 +1,133 @@
+"""Page files: messages that are too many for memory (kernel/paging.py), written once and read block by block.
+
+    page-<number, 20 digits>.page
+    0   magic "ATLP" · u16 version · u16 blocks · 16 bytes journal id · u64 number ·
+        blocks * (u32 offset · u32 length · u32 crc32c) · u32 crc32c of all before
+    …   the blocks
+
+A file is created whole by one job of the disk, before the journal's commit with the record that names it: a file
+that no record names is the rest of a crash.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from google_crc32c import value as crc32c
+
+from atalanta.kernel import ports
+from atalanta.kernel.ports import Disk, PageError
+
+PAGE_MAGIC: Final = b"ATLP"
+PAGE_VERSION: Final = 1
+PAGE_HEAD: Final = struct.Struct(">4sHH16sQ")
+PAGE_PLACE: Final = struct.Struct(">III")
+PAGE_CRC: Final = struct.Struct(">I")
+NAME_PREFIX: Final = "page-"
+NAME_SUFFIX: Final = ".page"
+NAME_DIGITS: Final = 20
+# Tables of contents kept of the files that were read last.
+TABLES_MAX: Final = 8
+
+
+def page_name(number: int) -> str:
+    return f"{NAME_PREFIX}{number:0{NAME_DIGITS}d}{NAME_SUFFIX}"
+
+
+def page_number(name: str) -> int:
+    """The number in a file name; 0 when it is no name of a page."""
+    digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
+    if len(digits) == NAME_DIGITS and digits.isascii() and digits.isdigit():
+        number = int(digits)
+        if name == page_name(number):
+            return number
+    return 0
+
+
+class PageFiles(ports.Pages):
+    """The Pages port over the journal's disk, whose jobs are done in order."""
+
+    def __init__(self, disk: Disk, journal_id: bytes) -> None:
+        self.disk = disk
+        self.journal_id = journal_id
+        self._unsettled: dict[int, bytes] = {}
+        self._tables: dict[int, list[tuple[int, int, int]]] = {}
+
+    def write(self, number: int, blocks: list[bytes]) -> int:
+        """Pages.write"""
+        offset = PAGE_HEAD.size + len(blocks) * PAGE_PLACE.size + PAGE_CRC.size
+        head = PAGE_HEAD.pack(PAGE_MAGIC, PAGE_VERSION, len(blocks), self.journal_id, number)
+        places: list[bytes] = [head]
+        for block in blocks:
+            places.append(PAGE_PLACE.pack(offset, len(block), crc32c(block)))
+            offset += len(block)
+        head = b"".join(places)
+        data = head + PAGE_CRC.pack(crc32c(head)) + b"".join(blocks)
+        self._unsettled[number] = data
+        self.disk.create(page_name(number), len(data), data)
+        return len(data)
+
+    def read(self, number: int, block: int) -> bytes:
+        """Pages.read"""
+        table = self._table(number)
+        if block >= len(table):
+            raise PageError(f"page file {page_name(number)}: there is no block {block}")
+        offset, length, crc = table[block]
+        data = self._bytes(number, offset, length)
+        if len(data) != length or crc32c(data) != crc:
+            raise PageError(
+                f"page file {page_name(number)}, offset {offset}: block {block} is damaged"
+            )
+        return data
+
+    def settled(self, number: int) -> None:
+        """Pages.settled"""
+        self._unsettled.pop(number, None)
+
+    def delete(self, number: int) -> None:
+        """Pages.delete"""
+        self._unsettled.pop(number, None)
+        self._tables.pop(number, None)
+        self.disk.delete(page_name(number))
+
+    def numbers(self) -> list[int]:
+        """Pages.numbers"""
+        found = [page_number(name) for name in self.disk.names()]
+        return sorted(number for number in found if number > 0)
+
+    def _bytes(self, number: int, offset: int, length: int) -> bytes:
+        data = self._unsettled.get(number)
+        if data is not None:
+            return data[offset : offset + length]
+        try:
+            return self.disk.read(page_name(number), offset, length)
+        except OSError as error:
+            raise PageError(f"page file {page_name(number)}: {error}") from error
+
+    def _table(self, number: int) -> list[tuple[int, int, int]]:
+        known = self._tables.get(number)
+        if known is None:
+            known = self._read_table(number)
+            if len(self._tables) >= TABLES_MAX:
+                del self._tables[next(iter(self._tables))]
+            self._tables[number] = known
+        return known
+
+    def _read_table(self, number: int) -> list[tuple[int, int, int]]:
+        name = page_name(number)
+        head = self._bytes(number, 0, PAGE_HEAD.size)
+        if len(head) < PAGE_HEAD.size:
+            raise PageError(f"page file {name}: the file is cut off")
+        magic, version, count, journal_id, own = PAGE_HEAD.unpack(head)
+        if magic != PAGE_MAGIC or version != PAGE_VERSION:
+            raise PageError(f"page file {name}: it is none, or of another version")
+        if journal_id != self.journal_id or own != number:
+            raise PageError(f"page file {name}: it belongs to another node or place")
+        size = count * PAGE_PLACE.size
+        rest = self._bytes(number, PAGE_HEAD.size, size + PAGE_CRC.size)
+        if len(rest) < size + PAGE_CRC.size or PAGE_CRC.unpack_from(rest, size)[0] != crc32c(
+            head + rest[:size]
+        ):
+            raise PageError(f"page file {name}: its table of contents is damaged")
+        return [PAGE_PLACE.unpack_from(rest, place * PAGE_PLACE.size) for place in range(count)]
