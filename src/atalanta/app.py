@@ -25,7 +25,7 @@ from atalanta.kernel.security import Security
 from atalanta.node import Node, NodeConfig, Ports
 from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Listen
-from atalanta.runtime.datafolder import DataFolder, DataFolderError, open_data_folder
+from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.limits import limits_of_this_process
@@ -33,6 +33,7 @@ from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.store.pages import NAME_PREFIX
 from atalanta.tls.context import ClientTls, client_tls, server_context
 from atalanta.tls.errors import TlsError
 from atalanta.wire.core.config import AcceptorConfig
@@ -57,6 +58,7 @@ class Storage:
 
     node_id: uuid.UUID
     folder: DataFolder | None
+    pages: Path | None = None
 
     def disk(self, shell: Shell) -> FileDisk | MemoryDisk:
         """The Disk port for `shell`'s node."""
@@ -64,7 +66,10 @@ class Storage:
         if self.folder is None:
             return MemoryDisk(shell.loop.call_soon, driver.committed)
         soon = shell.loop.call_soon_threadsafe
-        return FileDisk(self.folder.journal, soon, driver.committed, driver.disk_failed)
+        elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
+        return FileDisk(
+            self.folder.journal, soon, driver.committed, driver.disk_failed, elsewhere
+        )
 
     def close(self) -> None:
         """Lets another process have the folder."""
@@ -107,12 +112,14 @@ def open_storage(configuration: Configuration) -> Storage:
     path = configuration.journal_folder
     try:
         folder = open_data_folder(path, new_id, path)
+        pages = configuration.paging_folder / str(folder.node_id)
+        make_folder(pages)
     except DataFolderError as error:
         raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    return Storage(folder.node_id, folder)
+    return Storage(folder.node_id, folder, pages)
 
 
 async def serve(

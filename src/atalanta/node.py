@@ -25,6 +25,7 @@ from atalanta.kernel.security import Security
 from atalanta.kernel.settings import AddressSettingsRepository
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
+from atalanta.store.pages import PageFiles
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.connection import CoreConnection
@@ -81,6 +82,9 @@ class Node:
             ports.ids,
             ports.trace,
             config.node_id,
+            PageFiles(ports.disk, config.journal.journal_id)
+            if config.broker.persistence_enabled
+            else None,
         )
         self.journal.keeper = Keeper(self.broker)
         self.notifications = Notifications(self.broker)
@@ -289,6 +293,9 @@ class Node:
         if self.failed is not None:
             return
         self.broker.flush(now)
+        if self.broker.paging.reader.failed is not None:
+            self.on_journal_failed(now, self.broker.paging.reader.failed)
+            return
         if self.cluster is not None:
             self.cluster.flush(now)
         for conn in self.host.take_dirty():

@@ -13,7 +13,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.message import Message
-from atalanta.kernel.ports import Ids, Journal, Timers, Trace
+from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
 from atalanta.kernel.queue_spec import QueueSpec
 from atalanta.kernel.recovery import Recovery
 from atalanta.kernel.security import Identity, Security
@@ -52,6 +52,30 @@ class MemoryJournal(Journal):
 
     def end(self) -> int:
         return self.append(self.kind, self.writer.getvalue())
+
+
+class MemoryPages(Pages):
+    """Page files in a dict."""
+
+    def __init__(self) -> None:
+        self.files: dict[int, list[bytes]] = {}
+
+    def write(self, number: int, blocks: list[bytes]) -> int:
+        assert number not in self.files
+        self.files[number] = blocks
+        return sum(len(block) for block in blocks)
+
+    def read(self, number: int, block: int) -> bytes:
+        return self.files[number][block]
+
+    def settled(self, number: int) -> None:
+        return None
+
+    def delete(self, number: int) -> None:
+        del self.files[number]
+
+    def numbers(self) -> list[int]:
+        return sorted(self.files)
 
 
 class RecordingTimers(Timers):
@@ -135,8 +159,12 @@ class Bench:
     """One broker; `restart` makes a new one from what was durable."""
 
     def __init__(
-        self, config: BrokerConfig | None = None, settings: AddressSettingsRepository | None = None
+        self,
+        config: BrokerConfig | None = None,
+        settings: AddressSettingsRepository | None = None,
+        paging: bool = False,
     ) -> None:
+        self.pages = MemoryPages() if paging else None
         self.config = config or BrokerConfig()
         self.settings = settings or AddressSettingsRepository()
         self.now = START
@@ -159,6 +187,7 @@ class Bench:
             self.ids,
             self.trace,
             "node-a",
+            self.pages,
         )
 
     def queue(
@@ -208,9 +237,11 @@ class Bench:
 
     def settle(self) -> None:
         """Everything appended becomes durable and is handed out, until nothing moves."""
-        for _ in range(100):
+        for _ in range(1_000):
             self.broker.flush(self.now)
-            if self.journal.durable == self.journal.last and not self.broker.dirty:
+            busy = self.broker.dirty or self.broker.paging.touched
+            self.broker.flush_timer = False
+            if self.journal.durable == self.journal.last and not busy:
                 return
             self.journal.durable = self.journal.last
             self.broker.on_durable(self.now, self.journal.last)

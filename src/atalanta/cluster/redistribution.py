@@ -91,6 +91,9 @@ class Redistribution(Observer):
         group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return
+        if queue.paged is not None:
+            queue.paged.wanted = True
+            broker.paging.touch(queue)
         moves = 0
         start = queue.index_of(queue.cursor)
         waiting = queue.references[start : start + LOOKS_MAX]
@@ -111,5 +114,9 @@ class Redistribution(Observer):
                 broker.timers.set(key, now)
                 break
         self.moved += moves
+        if moves and queue.paged is not None:
+            # The rest comes into memory with this turn.
+            self.armed[name] = True
+            broker.timers.set(key, now)
         if moves:
             broker.trace.count("messages_redistributed", moves)

@@ -61,6 +61,12 @@ class Account:
         self.limit_messages = _limit(settings.max_size_messages)
         self.policy = POLICIES[settings.address_full_policy]
         self.disk_policy = _policy(settings.disk_full_policy)
+        self.page_policy = _policy(settings.page_full_policy)
+        self.page_limit_bytes = _limit(settings.page_limit_bytes)
+        self.page_limit_messages = _limit(settings.page_limit_messages)
+        self.page_size_bytes = settings.page_size_bytes
+        self.max_read_bytes = _limit(settings.max_read_page_bytes)
+        self.max_read_messages = _limit(settings.max_read_page_messages)
 
     def shield(self) -> None:
         """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""

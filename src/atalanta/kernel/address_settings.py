@@ -125,7 +125,6 @@ class AddressSettings:
         "size of a page file",
         unit="bytes",
         minimum=1,
-        supported=False,
     )
     page_max_cache_size: int = option(
         5, "page-max-cache-size", "without use in Artemis since 2.20", unit="count", supported=False
@@ -135,14 +134,12 @@ class AddressSettings:
         "max-read-page-messages",
         "messages read from pages at once",
         unit="count",
-        supported=False,
     )
     max_read_page_bytes: int = option(
         20 * 1024 * 1024,
         "max-read-page-bytes",
         "bytes read from pages at once (two pages)",
         unit="bytes",
-        supported=False,
     )
     prefetch_page_messages: int | None = option(
         None,
@@ -155,17 +152,16 @@ class AddressSettings:
         None, "prefetch-page-bytes", "bytes read ahead from pages", unit="bytes", supported=False
     )
     page_limit_bytes: int = option(
-        -1, "page-limit-bytes", "most bytes in pages", unit="bytes", supported=False
+        -1, "page-limit-bytes", "most bytes in pages", unit="bytes"
     )
     page_limit_messages: int = option(
-        -1, "page-limit-messages", "most messages in pages", unit="count", supported=False
+        -1, "page-limit-messages", "most messages in pages", unit="count"
     )
     page_full_policy: str | None = option(
         None,
         "page-full-policy",
         "what happens at the page limits",
         choices={"DROP": "DROP", "FAIL": "FAIL"},
-        supported=False,
     )
     disk_full_policy: str | None = option(
         None,

@@ -26,11 +26,12 @@ from atalanta.kernel.message_record import encode_message_record, write_message_
 from atalanta.kernel.moves import dead_letter_unrouted, expire
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.origin import name_origin
+from atalanta.kernel.paging import Paging
 from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import DONE, SCHEDULED, Reference
+from atalanta.kernel.reference import DONE, SCHEDULED, PagedReference, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.config import BrokerConfig
     from atalanta.kernel.divert import Divert
     from atalanta.kernel.endpoint import Endpoint
-    from atalanta.kernel.ports import Ids, Journal, Timers, Trace
+    from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
     from atalanta.kernel.security import Security
     from atalanta.kernel.special import Special
 
@@ -68,6 +69,7 @@ class Broker:
         ids: Ids,
         trace: Trace,
         node_id: str,
+        pages: Pages | None = None,
     ) -> None:
         self.config = config
         self.settings = settings
@@ -94,6 +96,8 @@ class Broker:
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.scheduled = ScheduledMessages(timers)
+        self.paging = Paging(self, pages)
+        self.memory.paging = pages is not None
         self.observers: list[Observer] = []
         self.clients = Clients()
         self.parked: deque[Parked] = deque()
@@ -316,8 +320,10 @@ class Broker:
     def _over_limit(self, queue: Queue) -> None:
         """The address of a queue, or the node, is full."""
         account = queue.account
-        if account.policy in (FAIL, DROP) and not account.refusing:
+        if account.policy in (FAIL, DROP):
             self.memory.refuse(account)
+        elif queue.paged is None:
+            self.paging.start(queue)
 
     def append_batch(
         self,
@@ -376,11 +382,14 @@ class Broker:
         if reference.sequence == 0:
             self.scheduled.hold_new(reference, reference.message.scheduled_ms)
             return
-        queue.add(reference)
-        if queue.special is not None:
-            enter(self, queue.special, reference)
-        if not queue.dirty:
-            self.mark_dirty(queue)
+        if queue.paged is not None:
+            self.paging.take(reference)
+        else:
+            queue.add(reference)
+            if queue.special is not None:
+                enter(self, queue.special, reference)
+            if not queue.dirty:
+                self.mark_dirty(queue)
         if (
             queue.open_consumers == 0
             and not queue.unattended
@@ -413,6 +422,7 @@ class Broker:
     def on_durable(self, now: int, lsn: int) -> None:
         """Everything up to `lsn` is on disk."""
         self.now = now
+        self.paging.on_durable(lsn)
         parked = self.parked
         while parked and parked[0].lsn <= lsn:
             waiting = parked.popleft()
@@ -509,7 +519,11 @@ class Broker:
         """The reference no longer counts for its message (it may never have been in its queue)."""
         reference.state = DONE
         self.memory.release(reference)
-        if reference.durable:
+        if reference.queue.paged is not None:
+            self.paging.touch(reference.queue)
+        if isinstance(reference, PagedReference):
+            self.paging.finished(reference)
+        elif reference.durable:
             self.unstore(reference)
 
     def unstore(self, reference: Reference) -> None:
@@ -526,6 +540,8 @@ class Broker:
 
     def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
         """So that a poison message is not new again after a restart, nor too early; nothing waits for it."""
+        if isinstance(reference, PagedReference):
+            reference.page.deliveries[reference.index] = (reference.delivery_count, at_ms)
         self.journal.append(
             records.DELIVERY,
             records.encode_delivery(
@@ -549,6 +565,8 @@ class Broker:
         """Hand out what became deliverable in this turn; called by the node once per batch of inputs."""
         self.now = now
         self.append_acknowledged()
+        if self.paging.touched:
+            self.paging.turn(now)
         rounds = 0
         while self.dirty and rounds < 4:
             rounds += 1
@@ -566,9 +584,11 @@ class Broker:
             self._tell_unattended(now)
 
     def wake(self, now: int) -> None:
-        """Another turn at once, if a queue became dirty after this one's `flush`."""
+        """Another turn at once, if there is something to do after this one's `flush`."""
         self.append_acknowledged()  # of consumers that acknowledge by receiving
-        if self.dirty and not self.flush_timer:
+        if self.paging.ending:
+            self.paging.end_pages()
+        if (self.dirty or self.paging.touched) and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
 
@@ -582,7 +602,10 @@ class Broker:
 
     def dispatch(self, now: int, queue: Queue) -> None:
         """One bounded round of deliveries; what is left goes on at the next turn."""
-        if queue.dispatch(now, DISPATCH_MAX):
+        more = queue.dispatch(now, DISPATCH_MAX)
+        if not more and queue.paged is not None:
+            more = self.paging.on_idle(now, queue)
+        if more:
             self.mark_dirty(queue)
         elif queue.forced:
             forced = queue.forced
@@ -622,5 +645,5 @@ class Broker:
 
     def live_bytes(self) -> int:
         """What the journal must keep, roughly: for the compaction's decision."""
-        stored = self.stored_bytes + self.branches.stored_bytes
+        stored = self.stored_bytes + self.branches.stored_bytes + self.paging.record_bytes()
         return stored + 64 * self.caches.count() + 256 * len(self.queues) + 4096

@@ -270,6 +270,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         writer = Writer()
         writer.int64(queue.id)
         broker.journal.append(records.QUEUE_DELETED, writer.getvalue())
+    broker.paging.forget(queue)
     for observer in broker.observers:
         observer.on_queue_removed(now, queue)
     if address is not None:

@@ -8,9 +8,10 @@ from atalanta.kernel import catalogue, diverts, scheduled, xa
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
+from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED
+from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED, PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -151,10 +152,14 @@ def validate(broker: Broker) -> None:
             size += reference.size
             if reference.state == DELIVERING:
                 delivering += 1
-            if reference.durable:
+            if reference.durable and not isinstance(reference, PagedReference):
                 assert reference.message.id in broker.messages, (
                     f"queue {queue.name}: message not stored"
                 )
+        if queue.paged is not None:
+            validate_paged(queue, queue.paged)
+            live += queue.paged.count
+            size += queue.paged.bytes
         assert live == queue.message_count, (
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
@@ -179,6 +184,8 @@ def _validate_memory(broker: Broker) -> None:
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:
                 waiting.append(reference)
+        if queue.paged is not None:
+            waiting.extend(queue.paged.tail)
         accounts[id(queue.account)] = queue.account.bytes
     for reference in waiting:
         if reference.state == DONE:
@@ -186,8 +193,8 @@ def _validate_memory(broker: Broker) -> None:
         message = reference.message
         size = reference.size + MESSAGE_MEMORY_BYTES
         if not reference.queue.internal:
-            held = holders.get(message.id, 0)
-            holders[message.id] = held + 1
+            held = holders.get(id(message), 0)  # what came from a page is an object of its own
+            holders[id(message)] = held + 1
             size = REFERENCE_MEMORY_BYTES if held else size
             assert held < message.holders, f"message {message.id}: {message.holders} holders"
         used += size

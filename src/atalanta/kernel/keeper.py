@@ -57,6 +57,10 @@ class Keeper:
                 store_address(broker, address)
         elif kind == records.SINK:
             self._sink(lsn, Reader(payload))
+        elif kind == records.PAGE:
+            reader = Reader(payload)
+            reader.int64("page.queue")
+            broker.paging.relocate(lsn, reader.int64("page.number"))
         elif kind == records.XA_PREPARED:
             branch = broker.branches.by_xid.get(Reader(payload).blob("xa.xid"))
             if branch is not None and branch.lsn == lsn:

@@ -21,7 +21,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.leases import Lease
-from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.reference import DONE, PagedReference, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 READ_BYTES_MAX: Final = 4 << 20
 READ_LOOKS_MAX: Final = 20_000  # messages one read looks at, however few of them its selector takes
 SCAN_MAX: Final = 200_000  # references one plan or position looks at
+PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
+LOOK_MAX: Final = 1_000
 TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
 LEASE_TIMER: Final = "kernel.leases"
 
@@ -87,14 +89,12 @@ def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
 def position(broker: Broker, name: str) -> Position:
     queue = queue_for(broker, name, "")
     result = Position(queue)
-    references = queue.references
-    for reference in references:
-        if reference.state != DONE and reference.durable:
+    for reference in _after(broker, queue, 0):
+        if reference.durable:
             result.first = reference.sequence
             result.first_timestamp_ms = reference.message.timestamp
             break
-    for index in range(len(references) - 1, -1, -1):
-        reference = references[index]
+    for reference in reversed(_last(broker, queue)):
         if reference.state != DONE and reference.durable:
             result.last_timestamp_ms = reference.message.timestamp
             break
@@ -125,25 +125,30 @@ def plan(
     last = stable_end(queue)
     if messages_max < 0 and bytes_max < 0:
         messages_max = SCAN_MAX
-    references = queue.references
-    index = queue.index_of(start + 1)
     messages = 0
     size = 0
     end = start
     limited = False
-    while index < len(references):
-        reference = references[index]
-        index += 1
-        if reference.state == DONE or not reference.durable:
-            continue
-        cost = reference.message.size
-        full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
-        if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
-            limited = True
-            break
-        messages += 1
-        size += cost
-        end = reference.sequence
+    blocks = 0
+    found = _after(broker, queue, start)
+    while found and not limited:
+        if queue.paged is not None and isinstance(found[0], PagedReference):
+            blocks += 1
+            if blocks > PLAN_BLOCKS_MAX:
+                limited = True
+                break
+        for reference in found:
+            if not reference.durable:
+                continue
+            cost = reference.size
+            full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
+            if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
+                limited = True
+                break
+            messages += 1
+            size += cost
+            end = reference.sequence
+        found = _after(broker, queue, found[len(found) - 1].sequence)
     if not limited:
         end = max(end, last, start)
     show(queue, end)
@@ -171,36 +176,76 @@ def read(
     chunk = Chunk()
     chunk.next = end
     chunk.last = True
-    size = 0
-    looks = 0
-    references = queue.references
-    index = queue.index_of(start + 1)
-    while index < len(references):
-        reference = references[index]
-        index += 1
-        if reference.sequence > end:
-            break
-        if reference.state == DONE or not reference.durable:
-            continue
-        if selector is not None:
-            if looks >= READ_LOOKS_MAX:
-                chunk.last = False
-                break
-            looks += 1
-            if not selector.matches(reference.message):
-                chunk.next = reference.sequence
-                continue
-        cost = reference.message.size
-        if chunk.references and size + cost > limit:
-            chunk.last = False
-            break
-        size += cost
-        chunk.references.append(reference)
-        chunk.next = reference.sequence
+    _fill(broker, queue, chunk, start, end, limit, selector)
     if chunk.last:
         chunk.next = end
     show(queue, end)
     return chunk
+
+
+def _fill(
+    broker: Broker,
+    queue: Queue,
+    chunk: Chunk,
+    start: int,
+    end: int,
+    limit: int,
+    selector: Filter | None,
+) -> None:
+    """As much of (start, end] as `limit` bytes and the looks allow; `chunk.last` False if that is not all."""
+    size = 0
+    looks = 0
+    found = _after(broker, queue, start)
+    while found:
+        for reference in found:
+            if reference.sequence > end:
+                return
+            if not reference.durable:
+                continue
+            if selector is not None:
+                if looks >= READ_LOOKS_MAX:
+                    chunk.last = False
+                    return
+                looks += 1
+                if not selector.matches(reference.message):
+                    chunk.next = reference.sequence
+                    continue
+            if chunk.references and size + reference.size > limit:
+                chunk.last = False
+                return
+            size += reference.size
+            chunk.references.append(reference)
+            chunk.next = reference.sequence
+        found = _after(broker, queue, found[len(found) - 1].sequence)
+
+
+def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:
+    """The next messages behind `sequence` that are not finished, in memory or in page files; none at the end."""
+    references = queue.references
+    index = queue.index_of(sequence + 1)
+    while index < len(references):
+        found = [each for each in references[index : index + LOOK_MAX] if each.state != DONE]
+        if found:
+            return found
+        index += LOOK_MAX
+    if queue.paged is None:
+        return []
+    if references:
+        sequence = max(sequence, references[len(references) - 1].sequence)
+    return broker.paging.reader.after(queue, sequence)
+
+
+def _last(broker: Broker, queue: Queue) -> list[Reference]:
+    """Some of the last messages, finished ones among them."""
+    paged = queue.paged
+    if paged is not None:
+        found = paged.tail
+        if not found and paged.pages:
+            page = paged.pages[len(paged.pages) - 1]
+            found = broker.paging.reader.after(queue, page.firsts[len(page.firsts) - 1] - 1)
+        if found:
+            return found
+    return queue.references
 
 
 def ack_through(
@@ -233,6 +278,7 @@ def ack_through(
         index += 1
         if reference.state != DONE:
             done.append(reference)
+    taken += broker.paging.drop_through(queue, end)
     for reference in done:
         # Messages that are not durable were never shown; nobody else would take them away.
         if reference.durable:
@@ -357,11 +403,10 @@ def lost_ranges(
 def seek(broker: Broker, name: str, timestamp_ms: int) -> int:
     """The sequence before the first live message whose timestamp is >= `timestamp_ms`."""
     queue = queue_for(broker, name, "")
-    for reference in queue.references:
-        if (
-            reference.state != DONE
-            and reference.durable
-            and reference.message.timestamp >= timestamp_ms
-        ):
-            return reference.sequence - 1
+    found = _after(broker, queue, 0)
+    while found:
+        for reference in found:
+            if reference.durable and reference.message.timestamp >= timestamp_ms:
+                return reference.sequence - 1
+        found = _after(broker, queue, found[len(found) - 1].sequence)
     return stable_end(queue)

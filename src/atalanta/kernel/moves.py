@@ -160,6 +160,11 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
         broker.note_lost(reference, why, batch)
         broker.drop_from_queue(reference)
         queue.killed += 1
+    if queue.paged is not None:
+        for reference in queue.paged.tail:
+            if reference.durable:
+                message_ids.append(reference.message.id)
+        queue.killed += broker.paging.clear(queue)
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
     broker.append_batch(batch, [], [], None, 0)

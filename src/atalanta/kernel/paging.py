@@ -1,7 +1,7 @@
 """Queues larger than memory: what comes while an address (or the node) is full goes to page files.
 
-See docs/decisions/0005-paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before its
-sender is answered. Then, instead of entering a full queue, it waits in the queue's tail; when that is as large as a
+See docs/decisions/0005-paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before
+its sender is answered. Then, instead of entering a full queue, it waits in the queue's tail; when that is as large as a
 page it is written to a file at once, and a PAGE record takes the place of the MESSAGE records. Consumers get
 pages back block by block, always the oldest; a file goes when nothing in it is alive.
 """
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.account import PAGE
-from atalanta.kernel.buffer import DecodeError, Writer
-from atalanta.kernel.paging_page import Entry, Page, decode_block, encode_page
+from atalanta.kernel.buffer import Writer
+from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue
-from atalanta.kernel.ports import PageError
+from atalanta.kernel.paging_reader import PageReader, alive
+from atalanta.kernel.ports import Pages
 from atalanta.kernel.reference import PagedReference, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
-    from atalanta.kernel.ports import Pages
     from atalanta.kernel.queue import Queue
 
 # A page is at least so large, or has so many messages, while memory is short.
@@ -35,17 +35,17 @@ UNWRITTEN_BYTES_MAX: Final = 64 << 20
 # What is kept ready for consumers while memory is not short; a hungry consumer gets up to max-read-page-*.
 READY_BYTES: Final = 4 * BLOCK_BYTES
 TAIL_MESSAGES_A_TURN: Final = 1_000
-BLOCKS_CACHED: Final = 4
 
 
 class Paging:
     """The paging of one broker. `pages`: every page with something alive, by number."""
 
-    def __init__(self, broker: Broker, files: Pages) -> None:
+    def __init__(self, broker: Broker, files: Pages | None) -> None:
         self.broker = broker
-        self.files = files
+        self.files = files if files is not None else Pages()
+        self.on = files is not None
         self.pages: dict[int, Page] = {}
-        self.failed: str | None = None
+        self.reader = PageReader(self.files)
         self.tail_bytes: int = 0
         self.unwritten_bytes: int = 0
         self.written: int = 0
@@ -54,12 +54,12 @@ class Paging:
         # Files that go when the record that says so is durable: (lsn, number).
         self.doomed: deque[tuple[int, int]] = deque()
         self.touched: list[Queue] = []
-        self._cache: dict[tuple[int, int], list[Reference]] = {}
+        self.ending: list[Page] = []
 
     # -- going out ------------------------------------------------------------------------------
     def start(self, queue: Queue) -> None:
         """The queue's address or the node is full: what comes from here on waits outside."""
-        if queue.paged is None and queue.account.policy == PAGE and queue.may_page():
+        if self.on and queue.account.policy == PAGE and queue.may_page():
             queue.paged = PagedQueue(self, queue)
             self.broker.trace.count("paging_started")
 
@@ -72,11 +72,23 @@ class Paging:
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
         self.tail_bytes += reference.size
-        self._outside(paged, 1, reference.size)
+        self.outside(paged, 1, reference.size)
         paged.last = reference.sequence
         self.touch(queue)
 
-    def _outside(self, paged: PagedQueue, count: int, size: int) -> None:
+    def take_restored(self, reference: Reference) -> None:
+        """At a restart, in any order: a message that belongs behind the queue's pages."""
+        queue = reference.queue
+        paged = queue.paged
+        assert paged is not None
+        queue.count_in(reference)
+        paged.tail.append(reference)
+        paged.tail_bytes += reference.size
+        self.tail_bytes += reference.size
+        self.outside(paged, 1, reference.size)
+        paged.last = max(paged.last, reference.sequence)
+
+    def outside(self, paged: PagedQueue, count: int, size: int) -> None:
         """So much more (less) of the queue is not in its list."""
         paged.count += count
         paged.bytes += size
@@ -111,8 +123,6 @@ class Paging:
             paged.encode_tail()
             if self._page_is_due(paged):
                 self._write(paged)
-        if self.touched:
-            self.broker.wake(now)
 
     def _wanted(self, queue: Queue, paged: PagedQueue) -> bool:
         if paged.wanted or queue.consumer_count() > 0:
@@ -192,12 +202,13 @@ class Paging:
         `hungry`: a consumer has credit, and what is in memory is not for it.
         """
         paged = queue.paged
-        if paged is None or self.failed is not None or not self._room(queue, paged, hungry):
+        if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
             return False
         came = False
-        while paged.pages and not came and self.failed is None:
+        while paged.pages and not came and self.reader.failed is None:
             came = self._read_block(now, paged, paged.pages[0])
-            if paged.pages[0].unread == 0:
+            page = paged.pages[0]
+            if page.unread <= 0 or page.read >= page.entries:
                 paged.pages.popleft()
         if not came and paged.tail:
             came = self._take_tail(now, paged)
@@ -216,13 +227,29 @@ class Paging:
                     return self.refill(now, queue, True)
         return False
 
+    def bring_forward(self, now: int, queue: Queue, sequence: int) -> None:
+        """At a restart: all pages that begin at or below `sequence` into memory, where they were before."""
+        paged = queue.paged
+        if paged is None:
+            return
+        while paged.pages and paged.pages[0].first <= sequence and self.reader.failed is None:
+            page = paged.pages[0]
+            self._read_block(now, paged, page)
+            if page.unread <= 0 or page.read >= page.entries:
+                paged.pages.popleft()
+        if not paged.pages and not paged.tail:
+            queue.paged = None
+
     def _room(self, queue: Queue, paged: PagedQueue, hungry: bool) -> bool:
         size = queue.bytes - paged.bytes
         count = queue.message_count - paged.count
         account = queue.account
+        count -= queue.scheduled_count
+        if queue.scheduled_count > 0:
+            size = min(size, account.max_read_bytes - 1)  # theirs are not known apart
         if count > 0 and (size >= account.max_read_bytes or count >= account.max_read_messages):
             return False
-        if hungry or count == queue.delivering_count:
+        if hungry or count <= queue.delivering_count:
             return True
         if not paged.pages and not self.broker.memory.full_for(account):
             return True
@@ -231,10 +258,9 @@ class Paging:
     def _read_block(self, now: int, paged: PagedQueue, page: Page) -> bool:
         index = page.read
         if index >= page.entries:
-            page.unread = 0
             return False
         block = page.block_of(index)
-        entries = self.read(page, block)
+        entries = self.reader.read(page, block)
         if entries is None:
             return False
         queue = paged.queue
@@ -245,38 +271,15 @@ class Paging:
             index = page.starts[block] + at
             entry = entries[at]
             if alive(page, index, entry, queue):
-                reference = self._reference(queue, page, index, entry)
+                reference = self.reader.reference(queue, page, index, entry)
                 self.broker.memory.charge(reference)
                 size += reference.size
                 came.append(reference)
         page.unread -= len(came)
         page.unread_bytes -= size
-        if page.read == page.entries:
-            page.unread = 0
-            page.unread_bytes = 0
-        self._outside(paged, -len(came), -size)
+        self.outside(paged, -len(came), -size)
         self._enter(now, queue, came)
         return bool(came)
-
-    def read(self, page: Page, block: int) -> list[Entry] | None:
-        """Entries of a block; None when it cannot be read: the node then has failed."""
-        try:
-            entries = decode_block(self.files.read(page.number, block))
-        except (PageError, DecodeError) as error:
-            self.failed = str(error)
-            return None
-        if len(entries) != page.end_of(block) - page.starts[block]:
-            self.failed = f"page {page.number}: block {block} has {len(entries)} entries"
-            return None
-        return entries
-
-    def _reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
-        reference = PagedReference(
-            entry.message, queue, entry.sequence, entry.route_to, page, index
-        )
-        reference.durable = entry.durable
-        reference.delivery_count = page.deliveries.get(index, entry.delivery_count)
-        return reference
 
     def _take_tail(self, now: int, paged: PagedQueue) -> bool:
         """No page lies before the tail: it may enter directly."""
@@ -291,7 +294,7 @@ class Paging:
         paged.forget_encoding()
         paged.tail_bytes -= size
         self.tail_bytes -= size
-        self._outside(paged, -count, -size)
+        self.outside(paged, -count, -size)
         self._enter(now, paged.queue, came)
         return count > 0
 
@@ -299,6 +302,11 @@ class Paging:
         broker = self.broker
         for reference in came:
             queue.enter(reference)
+            if isinstance(reference, PagedReference):
+                delivered = reference.page.deliveries.get(reference.index)
+                if delivered is not None and delivered[1] * 1_000_000 > now:
+                    broker.scheduled.hold(reference, delivered[1])
+                    continue
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 broker.note_unattended(queue)
         broker.mark_dirty(queue)
@@ -315,18 +323,29 @@ class Paging:
             self.done(page)
 
     def done(self, page: Page) -> None:
-        """Nothing of the page is alive: the file goes when that is durable."""
+        """Nothing of the page is alive: the file goes when that is durable (`end_pages`)."""
         page.gone = True
         del self.pages[page.number]
-        writer = Writer()
-        writer.int64(page.queue_id)
-        writer.int64(page.number)
-        lsn = self.broker.journal.append(records.PAGE_DONE, writer.getvalue())
-        self.doomed.append((lsn, page.number))
+        self.ending.append(page)
+
+    def end_pages(self) -> None:
+        """Say that pages are done with, behind the records that made them so."""
+        ending = self.ending
+        self.ending = []
+        for page in ending:
+            writer = Writer()
+            writer.int64(page.queue_id)
+            writer.int64(page.number)
+            lsn = self.broker.journal.append(records.PAGE_DONE, writer.getvalue())
+            self.doomed.append((lsn, page.number))
 
     def store(self, page: Page) -> None:
         """Its state anew, behind everything older that says something of it."""
         page.lsn = self.broker.journal.append(records.PAGE, encode_page(page, []))
+
+    def record_bytes(self) -> int:
+        """About what the journal keeps of pages."""
+        return 512 * len(self.pages)
 
     def relocate(self, lsn: int, number: int) -> None:
         """The journal gives up the segment with this PAGE record."""
@@ -344,7 +363,7 @@ class Paging:
         queue.message_count -= paged.count
         queue.bytes -= paged.bytes
         self.tail_bytes -= paged.tail_bytes
-        self._outside(paged, -paged.count, -paged.bytes)
+        self.outside(paged, -paged.count, -paged.bytes)
         for reference in paged.tail:
             self.broker.drop(reference)
         for page in paged.pages:
@@ -360,75 +379,77 @@ class Paging:
                 self.store(page)
         return dropped
 
+    def drop_through(self, queue: Queue, sequence: int) -> int:
+        """What is outside up to `sequence` is done with, durably (log view); returns how many messages that were."""
+        paged = queue.paged
+        if paged is None:
+            return 0
+        before = paged.count
+        while paged.pages and paged.pages[0].first <= sequence:
+            page = paged.pages[0]
+            self._drop_entries(queue, paged, page, sequence)
+            if page.unread > 0 or self.reader.failed is not None:
+                break
+            paged.pages.popleft()
+            if page.live <= 0 and not page.gone:
+                self.done(page)
+        dropped = [reference for reference in paged.tail if reference.sequence <= sequence]
+        if dropped:
+            paged.tail = paged.tail[len(dropped) :]
+            paged.forget_encoding()
+            for reference in dropped:
+                paged.tail_bytes -= reference.size
+                self.tail_bytes -= reference.size
+                queue.message_count -= 1
+                queue.bytes -= reference.size
+                self.outside(paged, -1, -reference.size)
+                self.broker.drop(reference)
+        self.touch(queue)
+        return before - paged.count
+
+    def _drop_entries(self, queue: Queue, paged: PagedQueue, page: Page, sequence: int) -> None:
+        count = page.unread
+        size = page.unread_bytes
+        read = page.entries
+        if page.last > sequence:
+            found = self._upto(queue, page, sequence)
+            count = len(found)
+            size = 0
+            read = page.read
+            for reference in found:
+                size += reference.size
+                read = reference.index + 1
+        for index in range(page.read, read):
+            if not page.is_finished(index):
+                page.finish(index)
+        page.read = read
+        page.live -= count
+        page.unread -= count
+        page.unread_bytes -= size
+        queue.message_count -= count
+        queue.bytes -= size
+        self.outside(paged, -count, -size)
+
+    def _upto(self, queue: Queue, page: Page, sequence: int) -> list[PagedReference]:
+        """Unread entries of the page up to `sequence`."""
+        found: list[PagedReference] = []
+        block = page.block_of(page.read)
+        while block < len(page.starts) and page.firsts[block] <= sequence:
+            for reference in self.reader.block(queue, page, block):
+                if reference.sequence <= sequence:
+                    found.append(reference)
+            block += 1
+        return found
+
     def forget(self, queue: Queue) -> None:
         """The queue is deleted (its record is written): nothing of it is alive."""
         paged = queue.paged
         if paged is not None:
             queue.paged = None
             self.tail_bytes -= paged.tail_bytes
-            self._outside(paged, -paged.count, -paged.bytes)
+            self.outside(paged, -paged.count, -paged.bytes)
             for reference in paged.tail:
                 self.broker.drop(reference)
         for page in list(self.pages.values()):
             if page.queue_id == queue.id:
                 self.done(page)
-
-    # -- looking --------------------------------------------------------------------------------
-    def after(self, queue: Queue, sequence: int) -> list[Reference]:
-        """Messages outside of memory behind `sequence`, in order: at most a block of them, none at the end.
-
-        Pages' are copies, to be looked at only.
-        """
-        paged = queue.paged
-        if paged is None:
-            return []
-        for page in paged.pages:
-            if page.last <= sequence:
-                continue
-            block = max(page.block_with(sequence + 1), page.block_of(page.read))
-            while block < len(page.starts):
-                found = [
-                    reference
-                    for reference in self._block(queue, page, block)
-                    if reference.sequence > sequence
-                ]
-                if found or self.failed is not None:
-                    return found
-                block += 1
-        tail = paged.tail
-        low = 0
-        high = len(tail)
-        while low < high:
-            middle = (low + high) // 2
-            if tail[middle].sequence <= sequence:
-                low = middle + 1
-            else:
-                high = middle
-        return tail[low : low + TAIL_MESSAGES_A_TURN]
-
-    def _block(self, queue: Queue, page: Page, block: int) -> list[Reference]:
-        key = (page.number, block)
-        found = self._cache.get(key)
-        if found is None:
-            entries = self.read(page, block)
-            if entries is None:
-                return []
-            found = []
-            for at, entry in enumerate(entries):
-                if alive(page, page.starts[block] + at, entry, queue):
-                    found.append(self._reference(queue, page, page.starts[block] + at, entry))
-            if len(self._cache) >= BLOCKS_CACHED:
-                del self._cache[next(iter(self._cache))]
-            self._cache[key] = found
-        return [
-            reference
-            for reference in found
-            if isinstance(reference, PagedReference) and reference.index >= page.read
-        ]
-
-
-def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
-    """Is the entry still to be handed out?"""
-    if page.is_finished(index) or entry.sequence <= queue.acked_through or index in page.taken:
-        return False
-    return entry.durable or not page.old

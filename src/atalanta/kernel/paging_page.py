@@ -38,8 +38,8 @@ class Page:
     """`starts` and `firsts`: index and sequence of the first entry of each block; `read`: entries handed to the queue.
 
     `live` entries are not finished, `unread` of those are not in the queue's memory, `unread_bytes` their size.
-    `deliveries`: index -> delivery count, of entries that came back from a consumer. `old`: written before the
-    last restart, so that entries that are not durable are gone.
+    `deliveries`: index -> (delivery count, not before ms), of entries that came back from a consumer.
+    `old`: written before the last restart, so that entries that are not durable are gone.
     """
 
     def __init__(self, number: int, queue_id: int) -> None:
@@ -60,9 +60,7 @@ class Page:
         self.unread: int = 0
         self.unread_bytes: int = 0
         self.finished: bytearray = bytearray()
-        self.deliveries: dict[int, int] = {}
-        # Entries that were brought into memory out of turn (PagingRecovery.pull).
-        self.taken: dict[int, bool] = {}
+        self.deliveries: dict[int, tuple[int, int]] = {}
         self.old: bool = False
         self.gone: bool = False
 
@@ -149,9 +147,10 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
     writer.int32(len(page.finished))
     writer.raw(bytes(page.finished))
     writer.int32(len(page.deliveries))
-    for index, count in page.deliveries.items():
+    for index, (count, at_ms) in page.deliveries.items():
         writer.int32(index)
         writer.int32(count)
+        writer.int64(at_ms)
     return writer.getvalue()
 
 
@@ -175,8 +174,9 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
     for _ in range(reader.count("page.messages", 8)):
         message_ids.append(reader.int64("page.message"))
     page.finished = bytearray(reader.take(reader.int32("page.bits"), "page.finished"))
-    for _ in range(reader.count("page.deliveries", 8)):
+    for _ in range(reader.count("page.deliveries", 16)):
         index = reader.int32("page.index")
-        page.deliveries[index] = reader.int32("page.delivery_count")
+        count = reader.int32("page.delivery_count")
+        page.deliveries[index] = (count, reader.int64("page.not_before"))
     page.old = True
     return page, message_ids

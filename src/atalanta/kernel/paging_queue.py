@@ -36,6 +36,7 @@ class PagedQueue:
         self.count: int = 0
         self.bytes: int = 0
         self.last: int = 0
+        self.page_end: int = 0  # at a restart: what has a higher sequence is the tail's
         self.id_max: int = 0
         self.wanted: bool = False
         self.touched: bool = False
@@ -84,7 +85,7 @@ class PagedQueue:
     def browse(self, consumer: Consumer) -> Reference | None:
         """The next message for a browser whose position is behind what is in memory; None and a further position
         when it must look again, or a position behind `last` when there is none."""
-        found = self.paging.after(self.queue, consumer.position - 1)
+        found = self.paging.reader.after(self.queue, consumer.position - 1)
         for reference in found:
             consumer.position = reference.sequence + 1
             if consumer.selector is None or consumer.selector.matches(reference.message):

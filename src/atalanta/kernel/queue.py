@@ -194,7 +194,10 @@ class Queue:
             references.append(reference)
 
     def may_page(self) -> bool:
-        """Whether its messages can lie in files, to be brought back in their order."""
+        """Whether its messages can lie in files, to be brought back in their order and once."""
+        spec = self.spec
+        if spec.non_destructive or spec.ring_size >= 0 or spec.last_value_key is not None:
+            return False
         return not self.deleted
 
     def remove(self, reference: Reference) -> None:
@@ -463,16 +466,15 @@ class Queue:
             if not consumer.ready():
                 continue
             by_priority = self.priorities.mixed() and not consumer.browse_only
-            if by_priority:
+            paged = self.paged
+            if paged is not None and consumer.browse_only and consumer.position >= self._end():
+                reference = paged.browse(consumer)
+                if reference is None and consumer.position <= paged.last:
+                    return -1
+            elif by_priority:
                 reference = self._next_by_priority(consumer, now_ms)
             else:
                 reference = self._next_for(consumer, now_ms)
-            paged = self.paged
-            if reference is None and paged is not None and consumer.browse_only:
-                if consumer.position >= self._end():
-                    reference = paged.browse(consumer)
-                    if reference is None and consumer.position <= paged.last:
-                        return -1
             if reference is not None:
                 self._hand_out(consumer, reference)
                 return 1

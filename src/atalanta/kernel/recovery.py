@@ -15,6 +15,7 @@ from atalanta.kernel.catalogue import enter, parse_filter
 from atalanta.kernel.displacing import discard
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import StoredMessage, decode_message_record
+from atalanta.kernel.paging_recovery import PagingRecovery
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import decode_queue_spec
 from atalanta.kernel.reference import Reference
@@ -36,6 +37,7 @@ class Recovery:
         self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
         # Branches in doubt: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
+        self.paging = PagingRecovery()
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
 
@@ -58,6 +60,16 @@ class Recovery:
             self._ack_through(Reader(payload))
         elif kind == records.DELIVERY:
             self._delivery(Reader(payload))
+        elif kind == records.PAGE:
+            page, message_ids = self.paging.page(lsn, payload)
+            self._sequence(page.queue_id, page.last)
+            self.message_id_max = max(self.message_id_max, page.id_max, page.number)
+            for message_id in message_ids:
+                self._forget(message_id, page.queue_id)
+        elif kind == records.PAGE_DONE:
+            reader = Reader(payload)
+            reader.int64("page.queue")
+            self.paging.done(reader.int64("page.number"))
         elif kind == records.PLACED:
             self._placed(Reader(payload))
         elif kind == records.DUPLICATES:
@@ -91,17 +103,27 @@ class Recovery:
     def _acks(self, reader: Reader) -> None:
         queue_id = reader.int64("acks.queue")
         for _ in range(reader.int32("acks.count")):
-            self._forget(reader.int64("acks.message"), queue_id)
+            message_id = reader.int64("acks.message")
+            if not self._forget(message_id, queue_id):
+                self.paging.ack(queue_id, message_id)
 
-    def _forget(self, message_id: int, queue_id: int) -> None:
+    def _sequence(self, queue_id: int, sequence: int) -> None:
+        if sequence > self.sequences.get(queue_id, 0):
+            self.sequences[queue_id] = sequence
+
+    def _forget(self, message_id: int, queue_id: int) -> bool:
+        """The message is no longer in that queue; False if it was not, or is in one of its pages."""
         known = self.messages.get(message_id)
         if known is None:
-            return
+            return False
         routes = [kept for kept in known[0].routes if kept.queue_id != queue_id]
+        if len(routes) == len(known[0].routes):
+            return False
         if routes:
             known[0].routes = routes
         else:
             del self.messages[message_id]
+        return True
 
     def _ack_through(self, reader: Reader) -> None:
         queue_id = reader.int64("ack_through.queue")
@@ -112,7 +134,8 @@ class Recovery:
 
     def _delivery(self, reader: Reader) -> None:
         queue_id = reader.int64("delivery.queue")
-        known = self.messages.get(reader.int64("delivery.message"))
+        message_id = reader.int64("delivery.message")
+        known = self.messages.get(message_id)
         count = reader.int32("delivery.count")
         at_ms = reader.int64("delivery.at")
         if known is not None:
@@ -120,6 +143,8 @@ class Recovery:
                 if found.queue_id == queue_id:
                     found.delivery_count = count
                     found.scheduled_ms = at_ms
+                    return
+        self.paging.deliver(queue_id, message_id, count, at_ms)
 
     def _placed(self, reader: Reader) -> None:
         queue_id = reader.int64("placed.queue")
@@ -253,15 +278,22 @@ class Recovery:
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             enter(broker, address)
+        self.paging.attach(broker)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
         for queue in broker.queues.values():
             queue.references.sort(key=_by_sequence)
+            paged = queue.paged
+            if paged is not None:
+                paged.tail.sort(key=_by_sequence)
+                if queue.references:
+                    last = queue.references[len(queue.references) - 1].sequence
+                    broker.paging.bring_forward(now, queue, last)
             queue.durable_through = queue.next_sequence - 1
             queue.added = 0
         for payload, lsn in self.prepared.values():
-            xa_recovery.restore(broker, payload, lsn)
+            xa_recovery.restore(broker, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
                 discard(broker, queue.special, queue.special.restore(queue))
@@ -288,6 +320,8 @@ class Recovery:
             reference.delivery_count = found.delivery_count
             if found.sequence == 0:
                 broker.scheduled.hold_new(reference, message.scheduled_ms)
+            elif queue.paged is not None and found.sequence > queue.paged.page_end:
+                broker.paging.take_restored(reference)
             else:
                 queue.add(reference)
                 if found.scheduled_ms > now // 1_000_000:

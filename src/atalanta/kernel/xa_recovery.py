@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message_record import decode_message_record
+from atalanta.kernel.paging_recovery import pull
 from atalanta.kernel.plan import Plan
-from atalanta.kernel.reference import DELIVERING, READY
+from atalanta.kernel.reference import DELIVERING, READY, Reference
 from atalanta.kernel.router import Route
 from atalanta.kernel.xa import PREPARED, Branch, hold
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
 
 
-def restore(broker: Broker, payload: bytes, lsn: int) -> None:
+def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
     """A branch that was in doubt at the crash still is; queues and messages are restored already."""
     reader = Reader(payload)
     branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1)
@@ -34,7 +35,8 @@ def restore(broker: Broker, payload: bytes, lsn: int) -> None:
     for _ in range(reader.count("xa.acknowledged", 20)):
         queue_id = reader.int64("xa.queue")
         message_id = reader.int64("xa.acknowledged_message")
-        _hold_back(broker, branch, queue_id, message_id, reader.int32("xa.delivery_count"))
+        count = reader.int32("xa.delivery_count")
+        _hold_back(broker, now, branch, queue_id, message_id, count)
     hold(branch)
     broker.branches.by_xid[branch.xid] = branch
     broker.branches.prepared += 1
@@ -42,14 +44,20 @@ def restore(broker: Broker, payload: bytes, lsn: int) -> None:
 
 
 def _hold_back(
-    broker: Broker, branch: Branch, queue_id: int, message_id: int, delivery_count: int
+    broker: Broker, now: int, branch: Branch, queue_id: int, message_id: int, delivery_count: int
 ) -> None:
     """What the branch acknowledged is nobody's until its end is known."""
+    found: list[Reference] = []
     message = broker.messages.get(message_id)
-    if message is None:
-        return
-    for reference in message.references:
-        if reference.queue.id == queue_id and reference.state == READY:
+    if message is not None:
+        found = [each for each in message.references if each.queue.id == queue_id]
+    queue = broker.queues_by_id.get(queue_id)
+    if not found and queue is not None:
+        pulled = pull(broker, now, queue, message_id)
+        if pulled is not None:
+            found.append(pulled)
+    for reference in found:
+        if reference.state == READY:
             reference.state = DELIVERING
             reference.delivery_count = delivery_count
             reference.queue.delivering_count += 1

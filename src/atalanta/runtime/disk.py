@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -25,7 +25,7 @@ Job = Callable[[], None]
 
 
 class FileDisk(Disk):
-    """The files of one folder, which must exist.
+    """The files of one folder, which must exist; those whose names begin as `elsewhere` says lie in another.
 
     `call_soon` brings a call from the worker to the thread of the node, as
     `loop.call_soon_threadsafe` does; `committed(token)` and `failed(why)` are called that way.
@@ -37,8 +37,10 @@ class FileDisk(Disk):
         call_soon: Callable[..., object],
         committed: Callable[[int], None],
         failed: Callable[[str], None],
+        elsewhere: Mapping[str, Path] | None = None,
     ) -> None:
         self.folder = folder
+        self._elsewhere = dict(elsewhere or {})
         self._call_soon = call_soon
         self._committed = committed
         self._failed = failed
@@ -73,19 +75,30 @@ class FileDisk(Disk):
     # --- the Disk port, at once -------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """Names of the files in the folder, sorted."""
-        with os.scandir(self.folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+        """Names of the files in the folders, sorted."""
+        found: list[str] = []
+        for folder in dict.fromkeys([self.folder, *self._elsewhere.values()]):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False) and self._folder(entry.name) == folder:
+                        found.append(entry.name)
+        return sorted(found)
+
+    def _folder(self, name: str) -> Path:
+        for prefix, folder in self._elsewhere.items():
+            if name.startswith(prefix):
+                return folder
+        return self.folder
 
     def size(self, name: str) -> int:
         """Length in bytes."""
-        return (self.folder / name).stat().st_size
+        return (self._folder(name) / name).stat().st_size
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         """Up to `size` bytes; fewer only at the end of the file."""
         if name != self._read_name:
             self._close_read_file()
-            self._read_file = os.open(self.folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._read_file = os.open(self._folder(name) / name, os.O_RDONLY | os.O_CLOEXEC)
             self._read_name = name
         pieces: list[bytes] = []
         while size > 0:
@@ -99,13 +112,13 @@ class FileDisk(Disk):
 
     def repair(self, name: str, offset: int, data: bytes) -> None:
         """Overwrite, sync the file and the folder, here and now."""
-        file = os.open(self.folder / name, os.O_WRONLY | os.O_CLOEXEC)
+        file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
         try:
             write_all(file, offset, data)
             os.fsync(file)
         finally:
             os.close(file)
-        sync_folder(self.folder)
+        sync_folder(self._folder(name))
 
     # --- the Disk port, by the worker -------------------------------------------------------------
 
@@ -186,7 +199,7 @@ class FileDisk(Disk):
     def _do_create(self, name: str, size: int, head: bytes) -> None:
         self._close_write_file()
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        self._write_file = os.open(self.folder / name, flags, 0o640)
+        self._write_file = os.open(self._folder(name) / name, flags, 0o640)
         self._write_name = name
         write_all(self._write_file, 0, head[:size])
         offset = len(head)
@@ -195,13 +208,13 @@ class FileDisk(Disk):
             write_all(self._write_file, offset, ZEROS[:piece])
             offset += piece
         os.fsync(self._write_file)
-        sync_folder(self.folder)
+        sync_folder(self._folder(name))
         self._tell(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int) -> None:
         if name != self._write_name:
             self._close_write_file()
-            self._write_file = os.open(self.folder / name, os.O_WRONLY | os.O_CLOEXEC)
+            self._write_file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
             self._write_name = name
         write_all(self._write_file, offset, data)
         sync_data(self._write_file)
@@ -210,8 +223,8 @@ class FileDisk(Disk):
     def _do_delete(self, name: str) -> None:
         if name == self._write_name:
             self._close_write_file()
-        os.unlink(self.folder / name)
-        sync_folder(self.folder)
+        os.unlink(self._folder(name) / name)
+        sync_folder(self._folder(name))
         self._tell(self._answer, 0)
 
     def _close_write_file(self) -> None:

@@ -49,16 +49,22 @@ class Shape:
         self.block_bytes: int = 2 << 20
         self.redistribution_delay_ms: int = 200
         self.memory_bytes: int = 100 << 20
+        self.page_bytes: int = 10 << 20
+        self.full_policy: str = "PAGE"
 
     def draw(self, world: World) -> None:
-        """Small segments and blocks make compaction and torn commits frequent, a small memory withholds credits."""
+        """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
+        senders wait."""
         draw = world.random("nodes")
         self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
-        self.memory_bytes = draw.choice((100 << 20, 100 << 20, 10_000))
+        self.full_policy = draw.choice(("PAGE", "PAGE", "BLOCK"))
+        little = 10_000 if self.full_policy == "BLOCK" else 1_500
+        self.memory_bytes = draw.choice((100 << 20, 10_000, little))
+        self.page_bytes = draw.choice((600, 600, 5_000))
 
     def redistributes(self) -> bool:
         return self.mode not in (OFF, STRICT)
@@ -141,6 +147,8 @@ def node_config(
         {
             "redistribution_delay_ms": shape.redistribution_delay_ms,
             "max_delivery_attempts": -1,
+            "page_size_bytes": shape.page_bytes,
+            "address_full_policy": shape.full_policy,
         },
     )
     journal = JournalConfig(

@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable
 
 from atalanta.kernel.broker import Broker
+from atalanta.kernel.paging_view import everything
 from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import DONE
 from atalanta.node import Ports
 from atalanta.sim.disk import SimDisk
 from atalanta.sim.host import Host
@@ -67,9 +67,9 @@ def _compare(name: str, live: Broker, replayed: Broker) -> None:
 
 def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
     place = f"{name}, queue {live.name}: a restart would"
-    after = {reference.sequence: reference for reference in replayed.references}
-    for reference in live.references:
-        if not reference.durable or reference.state == DONE:
+    after = {reference.sequence: reference for reference in everything(replayed)}
+    for reference in everything(live):
+        if not reference.durable:
             continue
         found = after.pop(reference.sequence, None)
         key = str(reference.message.properties.get("key"))

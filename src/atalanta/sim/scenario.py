@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
-from atalanta.kernel.reference import DONE
+from atalanta.kernel.paging_view import everything
 from atalanta.sim.clients import SimClient
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.jobs import Consumer, Producer
@@ -217,7 +217,7 @@ class Scenario:
                     left.append(f"{host.name} knows only {known}")
             for queue in host.node.broker.queues.values():
                 if queue.durable and queue.message_count + queue.pending > 0:
-                    count = sum(1 for each in queue.live() if each.durable)
+                    count = sum(1 for each in everything(queue) if each.durable)
                     if count + queue.pending > 0:
                         left.append(f"{host.name}:{queue.name}={count}+{queue.pending}")
         return left
@@ -228,8 +228,8 @@ class Scenario:
             if host.node is None:
                 continue
             for queue in host.node.broker.queues.values():
-                for reference in queue.references:
-                    if queue.durable and reference.durable and reference.state != DONE:
+                for reference in everything(queue):
+                    if queue.durable and reference.durable:
                         return str(reference.message.properties.get("key"))
         for producer in self.producers:
             for number in producer.open:

@@ -11,7 +11,7 @@ from atalanta.kernel.option import option
 from atalanta.store.config import COMPACT_PERCENTAGE_MAX, JournalConfig
 
 COMPACT_SEGMENTS_MIN: Final = 2
-_PAGING: Final = "there is no paging yet"
+_PAGING: Final = "pages are read and written in another way"
 _LARGE: Final = "large messages are kept in the journal"
 _ONE_LOG: Final = "the journal is of another make and has no such part"
 _ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
@@ -78,7 +78,9 @@ class JournalOptions:
     create_journal_directory: bool = option(
         True, "create-journal-dir", "always created", supported=False
     )
-    paging_directory: str = option("data/paging", "paging-directory", _PAGING, supported=False)
+    paging_directory: str = option(
+        "data/paging", "paging-directory", "holds a folder of page files for each node id"
+    )
     large_messages_directory: str = option(
         "data/largemessages", "large-messages-directory", _LARGE, supported=False
     )
