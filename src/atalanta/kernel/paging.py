@@ -120,6 +120,9 @@ class Paging:
                 self.refill(now, queue, False)
             if queue.paged is None:
                 continue
+            if not paged.tail and not paged.pages:
+                queue.paged = None
+                continue
             paged.encode_tail()
             if self._page_is_due(paged):
                 self._write(paged)

@@ -91,5 +91,5 @@ class PagedQueue:
             if consumer.selector is None or consumer.selector.matches(reference.message):
                 return reference
         if not found:
-            consumer.position = self.last + 1
+            consumer.position = max(consumer.position, self.last + 1)
         return None
