@@ -106,3 +106,39 @@ def test_roles_of_an_address() -> None:
     by_name = {role["name"]: role for role in roles}
     assert by_name["writers"]["send"] is True and by_name["readers"]["send"] is False
     assert desk.ask("broker", "getRoles", "elsewhere") == []
+
+
+def test_queues_of_every_kind_are_made_and_changed() -> None:
+    desk = Desk()
+    wanted = {"name": "q", "last-value-key": "stock", "ring-size": "10", "group-buckets": 4}
+    made = desk.json("broker", "createQueue", json.dumps(wanted))
+    assert isinstance(made, dict)
+    assert made["last-value"] is True and made["ring-size"] == 10 and made["group-buckets"] == 4
+    text = desk.ask(
+        "broker", "updateQueue", "q", None, "x = 1", None, None, True, None, None, None, None, 2, 50,
+        None, 7,
+    )  # fmt: skip
+    assert "filter=x = 1" in str(text) and "exclusive=true" in str(text)
+    assert "consumersBeforeDispatch=2, delayBeforeDispatch=50" in str(text)
+    assert desk.get("queue.q", "RingSize") == 7
+    assert desk.ask("queue.q", "disable") is None
+    desk.restart()
+    desk.open_desk()
+    assert desk.get("queue.q", "Enabled") is False and desk.get("queue.q", "Exclusive") is True
+    desk.ask("queue.q", "enable")
+    assert desk.get("queue.q", "Enabled") is True
+
+
+def test_groups_are_listed_and_shared_anew() -> None:
+    desk = Desk()
+    desk.queue("work")
+    session = desk.session()
+    consume(session, desk, "work", consumer_id=1)
+    desk.fill("work", 2, _AMQ_GROUP_ID="a")
+    groups = desk.json("queue.work", "listGroupsAsJSON")
+    assert isinstance(groups, list) and [one["groupID"] for one in groups] == ["a"]
+    assert groups[0]["consumerID"] == 1
+    assert desk.get("queue.work", "GroupCount") == 1
+    desk.ask("queue.work", "resetGroup", "a")
+    desk.ask("queue.work", "resetAllGroups")
+    assert desk.get("queue.work", "GroupCount") == 0

@@ -20,9 +20,8 @@ from atalanta.kernel.management_create import (
     CREATE_OPERATIONS,
     address_text,
     find_address,
-    queue_definition,
-    routing_name,
 )
+from atalanta.kernel.management_definition import definition_of, routing_name
 from atalanta.kernel.management_divert import MAKING_OPERATIONS
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_lists import LIST_OPERATIONS, shown_addresses
@@ -164,7 +163,7 @@ def bindings_for_address(call: Call, given: Parameters) -> object:
 
 
 def queue_configuration(call: Call, given: Parameters) -> object:
-    return encode_json(queue_definition(catalogue.find_queue(call.broker, text_of(given, 0))))
+    return encode_json(definition_of(catalogue.find_queue(call.broker, text_of(given, 0))))
 
 
 def send_queue_info(call: Call, given: Parameters) -> object:

@@ -1,11 +1,10 @@
 """Queues and addresses made, changed and deleted by an operator (ActiveMQServerControlImpl).
 
-The permission `manage` is enough, as in Artemis. What a definition asks for and this broker does not have is refused.
+The permission `manage` is enough, as in Artemis.
 """
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue
@@ -18,22 +17,26 @@ from atalanta.kernel.management_call import (
     optional_text,
     text_of,
 )
+from atalanta.kernel.management_definition import (
+    LONG_FORM,
+    Definition,
+    boolean,
+    changes_of,
+    definition_of,
+    queue_text,
+    read_definition,
+    routing_name,
+    routing_type_of,
+    spec_of,
+)
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_moving import Remove
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
     from atalanta.kernel.queue import Queue
 
-# Keys of QueueConfiguration's JSON, in its order, by the position of the longest createQueue that sets them.
-LONG_FORM: Final = (
-    "address", "routing-type", "name", "filter-string", "durable", "max-consumers",
-    "purge-on-no-consumers", "exclusive", "group-rebalance", "group-buckets", "group-first-key",
-    "last-value", "last-value-key", "non-destructive", "consumers-before-dispatch",
-    "delay-before-dispatch", "auto-delete", "auto-delete-delay", "auto-delete-message-count",
-    "auto-create-address", "ring-size",
-)  # fmt: skip
 # Overloads by their number of parameters: which of the keys they lack.
 SHORTER: Final[dict[int, tuple[str, ...]]] = {
     21: (),
@@ -44,48 +47,6 @@ SHORTER: Final[dict[int, tuple[str, ...]]] = {
         "ring-size",
     ),
 }  # fmt: skip
-# What a queue here cannot be yet, with the values that ask for nothing special.
-NOT_SUPPORTED: Final[dict[str, tuple[object, ...]]] = {
-    "exclusive": (None, False, "false"),
-    "group-rebalance": (None, False, "false"),
-    "group-rebalance-pause-dispatch": (None, False, "false"),
-    "group-buckets": (None, -1, "-1"),
-    "group-first-key": (None, ""),
-    "last-value": (None, False, "false"),
-    "last-value-key": (None, ""),
-    "non-destructive": (None, False, "false"),
-    "consumers-before-dispatch": (None, 0, "0"),
-    "delay-before-dispatch": (None, -1, "-1"),
-    "ring-size": (None, -1, "-1"),
-    "enabled": (None, True, "true"),
-    "consumer-priority": (None, 0, "0"),
-}
-IGNORED: Final = (
-    "id",
-    "user",
-    "fqqn",
-    "configuration-managed",
-    "auto-created",
-    "auto-create-address",
-)
-
-Definition = dict[str, object]
-
-
-def routing_type_of(name: object) -> int:
-    if isinstance(name, str):
-        if name.upper() == "ANYCAST":
-            return ANYCAST
-        if name.upper() == "MULTICAST":
-            return MULTICAST
-    raise BrokerError(
-        ILLEGAL_STATE,
-        f"No enum constant org.apache.activemq.artemis.api.core.RoutingType.{name}",
-    )
-
-
-def routing_name(routing_type: int) -> str:
-    return "ANYCAST" if routing_type == ANYCAST else "MULTICAST"
 
 
 # -- texts that Artemis answers with ----------------------------------------------------------------
@@ -105,131 +66,15 @@ def routing_types(address: Address) -> list[str]:
     return found
 
 
-def flag(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def queue_text(queue: Queue) -> str:
-    """QueueTextFormatter.Long."""
-    spec = queue.spec
-    parts = [
-        f"name={spec.name}",
-        f"address={spec.address}",
-        f"routingType={routing_name(spec.routing_type)}",
-    ]
-    if queue.filter is not None:
-        parts.append(f"filter={queue.filter.text}")
-    parts.append(f"durable={flag(spec.durable)}")
-    if spec.max_consumers != -1:
-        parts.append(f"maxConsumers={spec.max_consumers}")
-    parts.append(f"purgeOnNoConsumers={flag(spec.purge_on_no_consumers)}")
-    parts.append(f"autoCreateAddress={flag(spec.auto_created)}")
-    parts.append("exclusive=false, lastValue=false, lastValueKey=null, nonDestructive=false")
-    parts.append("consumersBeforeDispatch=0, delayBeforeDispatch=-1")
-    parts.append(f"autoCreateAddress={flag(spec.auto_created)}")
-    return f"Queue [{', '.join(parts)}]"
-
-
-def queue_definition(queue: Queue) -> Definition:
-    """As QueueConfiguration.toJSON."""
-    spec = queue.spec
-    found: Definition = {
-        "id": queue.id,
-        "name": spec.name,
-        "address": spec.address,
-        "routing-type": routing_name(spec.routing_type),
-    }
-    if spec.filter_text is not None:
-        found["filter-string"] = spec.filter_text
-    found["durable"] = spec.durable
-    if spec.user is not None:
-        found["user"] = spec.user
-    found["max-consumers"] = spec.max_consumers
-    found["purge-on-no-consumers"] = spec.purge_on_no_consumers
-    found["auto-delete"] = spec.auto_delete
-    found["auto-delete-delay"] = spec.auto_delete_delay_ms
-    found["auto-delete-message-count"] = spec.auto_delete_message_count
-    found["configuration-managed"] = spec.configuration_managed
-    found["temporary"] = spec.temporary
-    found["internal"] = spec.internal
-    found["transient"] = spec.transient
-    found["auto-created"] = spec.auto_created
-    return found
-
-
-# -- reading a definition ---------------------------------------------------------------------------
-def integer(definition: Definition, key: str, default: int) -> int:
-    value = definition.get(key)
-    if value is None:
-        return default
-    try:
-        return int(str(value))
-    except ValueError:
-        raise BrokerError(ILLEGAL_STATE, f"{key} is no number: {value}") from None
-
-
-def boolean(definition: Definition, key: str, default: bool) -> bool:
-    value = definition.get(key)
-    return default if value is None else str(value).lower() == "true"
-
-
-def string(definition: Definition, key: str) -> str | None:
-    value = definition.get(key)
-    return None if value is None or not str(value).strip() else str(value)
-
-
-def check_known(definition: Definition) -> None:
-    for key, value in definition.items():
-        usual = NOT_SUPPORTED.get(key)
-        if usual is not None and value not in usual:
-            raise BrokerError(ILLEGAL_STATE, f"queues with {key}={value} are not supported yet")
-        if usual is None and key not in LONG_FORM and key not in IGNORED:
-            if key not in ("temporary", "internal", "transient"):
-                raise BrokerError(ILLEGAL_STATE, f"a queue has no option {key}")
-
-
-def spec_of(call: Call, definition: Definition) -> QueueSpec:
-    """A definition with the address settings' defaults for what it does not say."""
-    check_known(definition)
-    name = string(definition, "name")
-    if name is None:
-        raise BrokerError(ILLEGAL_STATE, "a queue needs a name")
-    address = string(definition, "address") or name
-    at = name.find("::")
-    if at >= 0:
-        address, name = name[:at], name[at + 2 :]
-    settings = call.broker.settings_of(address)
-    routing = definition.get("routing-type")
-    kind = settings.default_queue_routing_type if routing is None else routing_type_of(routing)
-    spec = QueueSpec(name, address, kind)
-    spec.take_defaults(settings)
-    spec.filter_text = string(definition, "filter-string")
-    spec.durable = boolean(definition, "durable", True)
-    spec.temporary = boolean(definition, "temporary", False)
-    spec.max_consumers = integer(definition, "max-consumers", spec.max_consumers)
-    spec.purge_on_no_consumers = boolean(
-        definition, "purge-on-no-consumers", spec.purge_on_no_consumers
-    )
-    spec.auto_delete = boolean(definition, "auto-delete", spec.auto_delete)
-    spec.auto_delete_delay_ms = integer(definition, "auto-delete-delay", spec.auto_delete_delay_ms)
-    spec.auto_delete_message_count = integer(
-        definition, "auto-delete-message-count", spec.auto_delete_message_count
-    )
-    if call.session is not None:
-        spec.user = call.session.identity.user
-    if spec.max_consumers < -1:
-        text = f"AMQ229206: Queue {name} has invalid max consumer setting: {spec.max_consumers}"
-        raise BrokerError(ILLEGAL_STATE, text)
-    return spec
-
-
 def make_queue(call: Call, definition: Definition) -> Queue:
     """Checked as ActiveMQServerImpl.createQueue does: address, routing type, a name that is free."""
     broker = call.broker
     spec = spec_of(call, definition)
     address = broker.addresses.get(spec.address)
     settings = broker.settings_of(spec.address)
-    may_create = boolean(definition, "auto-create-address", settings.auto_create_addresses)
+    may_create = boolean(definition, "auto-create-address")
+    if may_create is None:
+        may_create = settings.auto_create_addresses
     if address is None and not may_create:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229203: Address Does Not Exist: {spec.address}")
     if address is not None and not address.supports(spec.routing_type) and not may_create:
@@ -271,59 +116,31 @@ def create_queue_short(call: Call, given: Parameters) -> object:
     return None
 
 
-def read_definition(text: str) -> Definition:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
-    if not isinstance(found, dict) or "name" not in found:
-        raise BrokerError(ILLEGAL_STATE, f"AMQ229247: Failed to parse JSON: {text}")
-    return found
-
-
 def create_queue_json(call: Call, given: Parameters) -> object:
     """(QueueConfiguration as JSON [, ignoreIfExists])."""
     definition = read_definition(text_of(given, 0))
     known = call.broker.queues.get(str(definition["name"]))
     if known is not None and len(given) > 1 and flag_of(given, 1):
-        return encode_json(queue_definition(known))
-    return encode_json(queue_definition(make_queue(call, definition)))
+        return encode_json(definition_of(known))
+    return encode_json(definition_of(make_queue(call, definition)))
 
 
 # -- updateQueue ----------------------------------------------------------------------------------
 def change_queue(call: Call, definition: Definition) -> Queue:
     """Only what the definition names is changed (ActiveMQServerImpl.updateQueue)."""
-    check_known(definition)
-    broker = call.broker
     name = str(definition["name"])
-    queue = broker.queues.get(name)
+    queue = call.broker.queues.get(name)
     if queue is None:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229017: Queue {name} does not exist")
-    spec = queue.spec
-    most = integer(definition, "max-consumers", spec.max_consumers)
-    if most != -1 and most < queue.consumer_count():
+    changes = changes_of(definition)
+    most = changes.max_consumers
+    if most is not None and 0 <= most < queue.consumer_count():
         text = (
             f"AMQ229210: Can't update queue {name} with maxConsumers: {most}. "
             f"Current consumers are {queue.consumer_count()}."
         )
         raise BrokerError(ILLEGAL_STATE, text)
-    routing = definition.get("routing-type")
-    if routing is not None and routing_type_of(routing) != spec.routing_type:
-        raise BrokerError(
-            ILLEGAL_STATE, f"the routing type of queue {name} cannot be changed: delete it first"
-        )
-    if "filter-string" in definition:
-        queue.filter = catalogue.parse_filter(string(definition, "filter-string"))
-        spec.filter_text = string(definition, "filter-string")
-    spec.max_consumers = most
-    spec.purge_on_no_consumers = boolean(
-        definition, "purge-on-no-consumers", spec.purge_on_no_consumers
-    )
-    if string(definition, "user") is not None:
-        spec.user = string(definition, "user")
-    if queue.durable:
-        catalogue.store_queue(broker, queue)
-    return queue
+    return catalogue.update_queue(call.broker, call.now, name, changes)
 
 
 UPDATE_KEYS: Final = (
@@ -350,7 +167,7 @@ def update_queue_long(call: Call, given: Parameters) -> object:
 
 def update_queue_json(call: Call, given: Parameters) -> object:
     definition = read_definition(text_of(given, 0))
-    return encode_json(queue_definition(change_queue(call, definition)))
+    return encode_json(definition_of(change_queue(call, definition)))
 
 
 # -- destroyQueue ---------------------------------------------------------------------------------

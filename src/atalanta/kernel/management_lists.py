@@ -23,7 +23,8 @@ from atalanta.kernel.management_clients import (
     connection_id,
     remote_address,
 )
-from atalanta.kernel.management_create import routing_name, routing_types
+from atalanta.kernel.management_create import routing_types
+from atalanta.kernel.management_definition import routing_name
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_times import date_text
 from atalanta.kernel.management_views import View
@@ -104,8 +105,18 @@ QUEUES: Final[View[ListedQueue]] = View(
         "deliveringCount": lambda row: row.queue.delivering_count,
         "messagesKilled": lambda row: row.queue.killed,
         "directDeliver": lambda row: False,
+        "exclusive": lambda row: row.queue.spec.exclusive,
+        "lastValue": lambda row: row.queue.spec.last_value_key is not None,
+        "lastValueKey": lambda row: row.queue.spec.last_value_key,
         "scheduledCount": lambda row: row.queue.scheduled_count,
-        "enabled": lambda row: True,
+        "groupRebalance": lambda row: row.queue.spec.group_rebalance,
+        "groupRebalancePauseDispatch": (lambda row: row.queue.spec.group_rebalance_pause_dispatch),
+        "groupBuckets": lambda row: row.queue.spec.group_buckets,
+        "groupFirstKey": lambda row: row.queue.spec.group_first_key,
+        "enabled": lambda row: row.queue.spec.enabled,
+        "ringSize": lambda row: row.queue.spec.ring_size,
+        "consumersBeforeDispatch": lambda row: row.queue.spec.consumers_before_dispatch,
+        "delayBeforeDispatch": lambda row: row.queue.spec.delay_before_dispatch_ms,
         "autoDelete": lambda row: row.queue.spec.auto_delete,
         "internalQueue": lambda row: row.queue.internal,
         "consumerID": lambda row: [str(one.id) for one in row.queue.consumers],

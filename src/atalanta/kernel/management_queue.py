@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel import catalogue
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import (
     Attribute,
@@ -13,9 +14,10 @@ from atalanta.kernel.management_call import (
     Parameters,
     flag_of,
     merged,
+    text_of,
 )
 from atalanta.kernel.management_clients import consumer_details
-from atalanta.kernel.management_create import routing_name
+from atalanta.kernel.management_definition import routing_name
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_moving import MOVING_OPERATIONS
 from atalanta.kernel.management_reading import (
@@ -34,6 +36,7 @@ from atalanta.kernel.management_scheduled import (
     scheduled_size,
 )
 from atalanta.kernel.management_sending import send
+from atalanta.kernel.queue_changes import QueueChanges
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
@@ -66,7 +69,19 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "AutoDelete": lambda call: call.queue.spec.auto_delete,
     "MaxConsumers": lambda call: call.queue.spec.max_consumers,
     "PurgeOnNoConsumers": lambda call: call.queue.spec.purge_on_no_consumers,
-    "Enabled": lambda call: True,
+    "Enabled": lambda call: call.queue.spec.enabled,
+    "Exclusive": lambda call: call.queue.spec.exclusive,
+    "LastValue": lambda call: call.queue.spec.last_value_key is not None,
+    "LastValueKey": lambda call: call.queue.spec.last_value_key,
+    "NonDestructive": lambda call: call.queue.spec.non_destructive,
+    "RingSize": lambda call: call.queue.spec.ring_size,
+    "ConsumersBeforeDispatch": lambda call: call.queue.spec.consumers_before_dispatch,
+    "DelayBeforeDispatch": lambda call: call.queue.spec.delay_before_dispatch_ms,
+    "GroupRebalance": lambda call: call.queue.spec.group_rebalance,
+    "GroupRebalancePauseDispatch": (lambda call: call.queue.spec.group_rebalance_pause_dispatch),
+    "GroupBuckets": lambda call: call.queue.spec.group_buckets,
+    "GroupFirstKey": lambda call: call.queue.spec.group_first_key,
+    "GroupCount": lambda call: 0 if call.queue.groups is None else len(call.queue.groups.pins),
     "Paused": lambda call: call.queue.paused,
     "PersistedPause": persisted_pause,
     "MessageCount": lambda call: call.queue.message_count,
@@ -136,6 +151,53 @@ def list_consumers_as_json(call: Call, given: Parameters) -> object:
     return encode_json(found)
 
 
+def disable(call: Call, given: Parameters) -> object:
+    """No message enters it any more; a durable queue stays so over a restart."""
+    return _set_enabled(call, False)
+
+
+def enable(call: Call, given: Parameters) -> object:
+    return _set_enabled(call, True)
+
+
+def _set_enabled(call: Call, enabled: bool) -> object:
+    changes = QueueChanges()
+    changes.enabled = enabled
+    catalogue.update_queue(call.broker, call.now, call.queue.name, changes)
+    return None
+
+
+def reset_all_groups(call: Call, given: Parameters) -> object:
+    """Groups are shared among the consumers anew, each with its next message."""
+    groups = call.queue.groups
+    if groups is not None:
+        call.queue.look_again(groups.release_all())
+        call.broker.mark_dirty(call.queue)
+    return None
+
+
+def reset_group(call: Call, given: Parameters) -> object:
+    groups = call.queue.groups
+    if groups is not None:
+        call.queue.look_again(groups.release_group(text_of(given, 0)))
+        call.broker.mark_dirty(call.queue)
+    return None
+
+
+def list_groups_as_json(call: Call, given: Parameters) -> object:
+    """Group (or bucket) and the consumer it is pinned to."""
+    groups = call.queue.groups
+    found: list[dict[str, object]] = []
+    for session in call.broker.clients.sessions() if groups is not None else []:
+        for consumer in session.consumers.values():
+            if consumer.queue is call.queue and groups is not None:
+                details = consumer_details(session, consumer)
+                for key, pinned in groups.pins.items():
+                    if pinned is consumer:
+                        found.append({"groupID": key, **details})
+    return encode_json(found)
+
+
 def send_message(call: Call, given: Parameters) -> object:
     queue: Queue = call.queue
     return send(call, f"{queue.spec.address}::{queue.name}", given)
@@ -166,8 +228,11 @@ OWN_OPERATIONS: Final[Operations] = {
     "listMessageCounterAsHTML": [("", refuse(COUNTERS))],
     "listMessageCounterHistory": [("", refuse(COUNTERS))],
     "resetMessageCounter": [("", refuse(COUNTERS))],
-    "disable": [("", refuse("queues cannot be disabled: pause the queue instead"))],
-    "enable": [("", flush_executor)],
+    "disable": [("", disable)],
+    "enable": [("", enable)],
+    "resetAllGroups": [("", reset_all_groups)],
+    "resetGroup": [("s", reset_group)],
+    "listGroupsAsJSON": [("", list_groups_as_json)],
 }
 QUEUE_OPERATIONS: Final[Operations] = merged(
     OWN_OPERATIONS,
