@@ -51,6 +51,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "lxml": {"config"},
     "rich": {"cli", "sim"},
     "typer": {"cli"},
+    "aiohttp": {"web"},
     "uvloop": {"runtime", "client"},
     "pyspark": {"spark"},
     "pandas": {"spark"},

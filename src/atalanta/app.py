@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
@@ -37,6 +38,9 @@ from atalanta.store.pages import NAME_PREFIX
 from atalanta.tls.context import ClientTls, client_tls, server_context
 from atalanta.tls.errors import TlsError
 from atalanta.wire.core.config import AcceptorConfig
+
+if TYPE_CHECKING:
+    from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
 
@@ -77,8 +81,11 @@ class Storage:
             self.folder.close()
 
 
-def run_broker(broker_xml: Path, ready: Ready) -> int:
-    """One node in the foreground, from its files to its end; the exit status, or StartupError."""
+def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
+    """One node in the foreground, from its files to its end; the exit status, or StartupError.
+
+    `web` is host:port of the HTTP server for metrics and health, None for none.
+    """
     configuration, security = read_files(broker_xml)
     for warning in configuration.warnings:
         log.warning("%s", warning)
@@ -86,7 +93,7 @@ def run_broker(broker_xml: Path, ready: Ready) -> int:
         log.warning("not supported, without effect: %s", unsupported)
     storage = open_storage(configuration)
     try:
-        return run(serve(configuration, security, storage, ready))
+        return run(serve(configuration, security, storage, ready, web))
     finally:
         storage.close()
 
@@ -123,7 +130,11 @@ def open_storage(configuration: Configuration) -> Storage:
 
 
 async def serve(
-    configuration: Configuration, security: Security, storage: Storage, ready: Ready
+    configuration: Configuration,
+    security: Security,
+    storage: Storage,
+    ready: Ready,
+    web: str | None = None,
 ) -> int:
     """Builds the node in the running loop and drives it to its end; the exit status."""
     shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
@@ -139,12 +150,39 @@ async def serve(
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
     node = Node(node_config(configuration, security, storage), ports(shell, disk))
     log.info("node_id=%s name=%s", storage.node_id, configuration.broker.name)
+    node.management.counters = shell.trace.counters
+    server = await start_web(node, web) if web is not None else None
+    more = [] if server is None else [f"web={server.address}"]
     try:
-        return await shell.run(node, disk, ready)
+        return await shell.run(node, disk, lambda words: ready([*words, *more]))
     except (JournalDamaged, JournalForeign, DecodeError) as error:
         place = storage.folder.journal if storage.folder is not None else "memory"
         line = f"the journal in {place} cannot be read: {error}"
         raise StartupError(exit_codes.BAD_DATA, [line]) from error
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+async def start_web(node: Node, place: str) -> WebServer:
+    """The HTTP server at `place` (host:port); it answers "not ready" until the node is."""
+    try:
+        from atalanta.web.server import WebServer
+    except ImportError as error:
+        line = f"--web needs more packages: pip install 'atalanta[web]' ({error})"
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
+    host, separator, port = place.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65_535:
+        line = f"--web {place}: not host:port, such as 127.0.0.1:8161"
+        raise StartupError(exit_codes.BAD_CONFIGURATION, [line])
+    server = WebServer(node.management, host.strip("[]"), int(port))
+    try:
+        await server.start()
+    except OSError as error:
+        await server.stop()
+        line = f"--web {place}: {error.strerror or error}"
+        raise StartupError(exit_codes.UNAVAILABLE, [line]) from error
+    return server
 
 
 def node_config(configuration: Configuration, security: Security, storage: Storage) -> NodeConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,19 @@ def test_start_answer_stop(broker_xml: Path, port: int) -> None:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=20)
     assert (broker_xml.parent.parent / "data").is_dir(), "data lie under the instance folder"
+
+
+def test_metrics_and_health_over_http(broker_xml: Path, port: int) -> None:
+    with BrokerProcess(broker_xml, "--web", "127.0.0.1:0") as broker:
+        words = dict(word.split("=", 1) for word in broker.ready_line.split()[1:])
+        url = f"http://{words['web']}"
+        with urllib.request.urlopen(f"{url}/health/ready", timeout=20) as response:
+            assert response.status == 200
+        with urllib.request.urlopen(f"{url}/metrics", timeout=20) as response:
+            text = response.read().decode()
+        assert 'artemis_connection_count{broker="test"} 0' in text
+        assert "artemis_disk_store_usage" in text
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
 
 
 def test_garbage_ends_its_connection_and_nothing_else(broker_xml: Path, port: int) -> None:

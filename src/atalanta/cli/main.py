@@ -39,6 +39,13 @@ def run(
     log_level: Annotated[
         str, typer.Option(help="debug, info, warning or error", metavar="LEVEL")
     ] = "info",
+    web: Annotated[
+        str | None,
+        typer.Option(
+            help="serve /metrics and /health on this address, such as 127.0.0.1:8161",
+            metavar="HOST:PORT",
+        ),
+    ] = None,
 ) -> None:
     """Run one node in the foreground, until SIGTERM or SIGINT."""
     # Imported here: `atalanta version` must work even where a part of the broker does not.
@@ -46,7 +53,7 @@ def run(
 
     if broker_xml.is_dir():
         broker_xml = broker_xml / "etc" / "broker.xml"
-    raise typer.Exit(run_in_foreground(broker_xml, log_level))
+    raise typer.Exit(run_in_foreground(broker_xml, log_level, web))
 
 
 @application.command()

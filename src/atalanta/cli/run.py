@@ -20,7 +20,7 @@ LEVELS = {
 }
 
 
-def run_in_foreground(broker_xml: Path, log_level: str) -> int:
+def run_in_foreground(broker_xml: Path, log_level: str, web: str | None = None) -> int:
     """Runs until a signal; the exit status (runtime/exit_codes.py). The log goes to stderr."""
     level = LEVELS.get(log_level.lower())
     if level is None:
@@ -34,7 +34,7 @@ def run_in_foreground(broker_xml: Path, log_level: str) -> int:
     log = logging.getLogger("atalanta")
     log.info("atalanta %s, %s, on %s", __version__, build_name(), loop_name())
     try:
-        return run_broker(broker_xml, say_ready)
+        return run_broker(broker_xml, say_ready, web)
     except StartupError as error:
         for line in error.lines:
             print(line, file=sys.stderr)

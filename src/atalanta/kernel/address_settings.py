@@ -366,7 +366,7 @@ class AddressSettings:
         "characters of a property that management shows, -1 all",
         unit="count",
     )
-    enable_metrics: bool = option(True, "enable-metrics", "count for this address", supported=False)
+    enable_metrics: bool = option(True, "enable-metrics", "whether /metrics shows this address")
     enable_ingress_timestamp: bool = option(
         False, "enable-ingress-timestamp", "stamp messages at arrival", supported=False
     )

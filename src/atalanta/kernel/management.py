@@ -8,7 +8,7 @@ with a JSON array of parameters in its body; the answer is a JSON array of one v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
@@ -28,6 +28,7 @@ from atalanta.kernel.management_call import (
 from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
 from atalanta.kernel.management_jobs import Jobs
 from atalanta.kernel.management_json import encode_json, uuid_text
+from atalanta.kernel.management_metrics import metric_slices
 from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
 from atalanta.kernel.pauses import Pauses
@@ -46,7 +47,7 @@ TEXT: Final = 3
 class Management:
     """`topology` gives the members for listNetworkTopology, `disk_used` is the used part of the data folder's disk.
 
-    Both are set by whoever knows; `disk_used` below 0 means that nobody does.
+    `counters` are those of the trace port. All are set by whoever knows; `disk_used` below 0 means that nobody does.
     """
 
     def __init__(self, broker: Broker, notifications: Notifications, version: str) -> None:
@@ -56,6 +57,7 @@ class Management:
         self.started_at: int = 0
         self.topology: Callable[[], list[dict[str, object]]] = no_topology
         self.disk_used: float = -1.0
+        self.counters: dict[str, int] = {}
         self.acceptors: list[dict[str, object]] = []
         self.web_started: bool = False
         self.jobs: Jobs = Jobs(self)
@@ -66,6 +68,22 @@ class Management:
         self.started_at = now
         self.pauses.restore()
         self.broker.observers.append(self.pauses)
+
+    def metrics(self) -> Iterator[str]:
+        """Every figure for Prometheus, in bounded slices."""
+        return metric_slices(self)
+
+    def readiness(self) -> dict[str, object]:
+        """Whether clients are served, and what they may be waiting for."""
+        broker = self.broker
+        return {
+            "ready": self.started_at > 0 and not broker.stopping,
+            "stopping": broker.stopping,
+            "disk_full": broker.memory.disk_full,
+            "node_id": broker.node_id,
+            "name": broker.config.name,
+            "version": self.version,
+        }
 
     def on_timer(self, now: int) -> None:
         self.jobs.step(now)

@@ -1,0 +1,149 @@
+"""All figures of a broker as Prometheus reads them, in slices that delay nobody.
+
+Names are those of Artemis' meters (BrokerMetricNames, AddressMetricNames, QueueMetricNames with the prefix
+"artemis." and dots as underscores), labels as MetricsManager tags them; what is ours begins with "atalanta_". A
+figure that could only be had by looking at every message (durable messages and bytes of a queue) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
+    from atalanta.kernel.management import Management
+    from atalanta.kernel.queue import Queue
+
+SLICE_LINES: Final = 1_000  # about a millisecond of work
+
+QueueFigure = tuple[str, str, Callable[["Queue"], int]]
+AddressFigure = tuple[str, str, Callable[["Address"], int]]
+
+QUEUE_FIGURES: Final[list[QueueFigure]] = [
+    ("message_count", "messages in the queue, delivered and scheduled ones too",
+     lambda queue: queue.message_count),
+    ("persistent_size", "bytes of the messages in the queue", lambda queue: queue.bytes),
+    ("delivering_message_count", "messages that consumers hold",
+     lambda queue: queue.delivering_count),
+    ("scheduled_message_count", "messages whose time has not come",
+     lambda queue: queue.scheduled_count),
+    ("messages_acknowledged", "messages acknowledged since the start",
+     lambda queue: queue.acknowledged),
+    ("messages_added", "messages added since the start", lambda queue: queue.added),
+    ("messages_killed", "messages removed or sent to the dead letters since the start",
+     lambda queue: queue.killed),
+    ("messages_expired", "messages expired since the start", lambda queue: queue.expired),
+    ("consumer_count", "consumers of the queue", lambda queue: queue.consumer_count()),
+]  # fmt: skip
+ADDRESS_FIGURES: Final[list[AddressFigure]] = [
+    ("routed_message_count", "messages that a queue took since the start",
+     lambda address: address.routed),
+    ("unrouted_message_count", "messages that no queue took since the start",
+     lambda address: address.unrouted),
+    ("address_size", "bytes of memory its messages take", lambda address: address.account.bytes),
+    ("limit_percent", "used part of max-size-bytes", lambda address: limit_percent(address)),
+]  # fmt: skip
+
+
+def limit_percent(address: Address) -> int:
+    account = address.account
+    return 0 if account.limit_bytes >= 1 << 62 else account.bytes * 100 // max(1, account.limit_bytes)
+
+
+def metric_slices(management: Management) -> Iterator[str]:
+    """The text format (version 0.0.4), SLICE_LINES at a time; what changes meanwhile may or may not be seen."""
+    yield broker_figures(management)
+    yield from own_figures(management)
+    broker = management.broker
+    name = escape(broker.config.name)
+    addresses: list[tuple[Address, str]] = []
+    queues: list[tuple[Queue, str]] = []
+    for looked, address in enumerate(list(broker.addresses.values()), 1):
+        if broker.settings_of(address.name).enable_metrics:
+            label = f'{{address="{escape(address.name)}",broker="{name}"'
+            addresses.append((address, label + "}"))
+            for queue in address.queues():
+                queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
+        if looked % SLICE_LINES == 0:
+            yield ""
+    for figure, why, of_address in ADDRESS_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(addresses), SLICE_LINES):
+            part = addresses[start : start + SLICE_LINES]
+            yield "".join(
+                f"artemis_{figure}{label} {of_address(address)}\n" for address, label in part
+            )
+    for figure, why, of_queue in QUEUE_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(queues), SLICE_LINES):
+            yield "".join(
+                f"artemis_{figure}{label} {of_queue(queue)}\n"
+                for queue, label in queues[start : start + SLICE_LINES]
+                if not queue.deleted
+            )
+
+
+def head(name: str, why: str, kind: str = "gauge", prefix: str = "artemis_") -> str:
+    return f"# HELP {prefix}{name} {why}\n# TYPE {prefix}{name} {kind}\n"
+
+
+def escape(value: str) -> str:
+    """A label's value."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def broker_figures(management: Management) -> str:
+    broker = management.broker
+    clients = broker.clients
+    memory = broker.memory
+    label = f'{{broker="{escape(broker.config.name)}"}}'
+    percentage = 100 * memory.used_bytes // memory.limit_bytes if memory.limit_bytes > 0 else 0
+    figures: list[tuple[str, str, float]] = [
+        ("connection_count", "connections that have logged in", len(clients.connected)),
+        ("total_connection_count", "connections since the start", clients.connections_total),
+        ("session_count", "sessions", clients.session_count()),
+        ("total_session_count", "sessions since the start", clients.sessions_total),
+        ("address_memory_usage", "bytes of memory that messages take", memory.used_bytes),
+        ("address_memory_usage_percentage", "used part of global-max-size", percentage),
+        ("active", "1 while clients are served", 0 if broker.stopping else 1),
+        ("replica_sync", "1 while a replica is in step", 0),
+    ]
+    if management.disk_used >= 0:
+        figures.append(
+            ("disk_store_usage", "used part of the data folder's disk", management.disk_used)
+        )
+    return "".join(
+        f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
+    )
+
+
+def own_figures(management: Management) -> Iterator[str]:
+    """The journal's progress, the queues' number, and the counters of the trace port."""
+    broker = management.broker
+    label = f'{{broker="{escape(broker.config.name)}"}}'
+    now = max(broker.now, management.started_at)
+    figures: list[tuple[str, str, str, float]] = [
+        ("uptime_seconds", "since the start", "gauge", (now - management.started_at) / 1e9),
+        ("queues", "queues, internal ones too", "gauge", len(broker.queues)),
+        ("addresses", "addresses", "gauge", len(broker.addresses)),
+        ("stored_messages", "durable messages in memory", "gauge", len(broker.messages)),
+        ("stored_bytes", "bytes of them", "gauge", broker.stored_bytes),
+        ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.times)),
+        ("journal_records_total", "records written", "counter", broker.journal.last),
+        ("journal_durable_records_total", "records on disk", "counter", broker.journal.durable),
+        ("management_jobs", "long operations under way", "gauge", len(management.jobs.running)),
+    ]
+    for name, why, kind, value in figures:
+        yield f"{head(name, why, kind, 'atalanta_')}atalanta_{name}{label} {value}\n"
+    for counter in sorted(management.counters):
+        name = counter_name(counter)
+        count = management.counters[counter]
+        text = head(name, f"events counted as {counter}", "counter", "atalanta_")
+        yield f"{text}atalanta_{name}{label} {count}\n"
+
+
+def counter_name(counter: str) -> str:
+    """A name of the trace port as Prometheus allows it."""
+    plain = "".join(one if one.isascii() and one.isalnum() else "_" for one in counter)
+    return f"{plain}_total"

@@ -1,0 +1,86 @@
+"""The node's HTTP server: `/metrics` for Prometheus, `/health/live` and `/health/ready` for whoever restarts nodes.
+
+It runs in the node's own loop, on aiohttp. Nothing here changes the node, and nobody has to log in: so it belongs on
+an address that only those can reach who may read names and numbers of queues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from aiohttp import web
+
+from atalanta.kernel.management import Management
+
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+SCRAPES_MAX: Final = 4  # at the same time; more are asked to come back
+REQUEST_BYTES_MAX: Final = 4_096
+KEEP_ALIVE_S: Final = 75.0
+STOP_S: Final = 1.0
+
+log = logging.getLogger("atalanta.web")
+
+
+class WebServer:
+    """Serves `management` on host:port between `start` and `stop`."""
+
+    def __init__(self, management: Management, host: str, port: int) -> None:
+        self._management = management
+        self._host = host
+        self._port = port
+        self._scrapes = 0
+        self.address = ""  # host:port, once it is served
+        application = web.Application(client_max_size=REQUEST_BYTES_MAX)
+        application.router.add_get("/metrics", self.metrics)
+        application.router.add_get("/health/live", self.live)
+        application.router.add_get("/health/ready", self.ready)
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            handle_signals=False,
+            keepalive_timeout=KEEP_ALIVE_S,
+            shutdown_timeout=STOP_S,
+        )
+
+    async def start(self) -> str:
+        """Takes the port; the address that is served. OSError if it cannot be had."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, self._host, self._port).start()
+        host, port = self._runner.addresses[0][:2]
+        self._management.web_started = True
+        log.info("web_started address=%s:%s", host, port)
+        self.address = f"{host}:{port}"
+        return self.address
+
+    async def stop(self) -> None:
+        """Ends every connection."""
+        self._management.web_started = False
+        await self._runner.cleanup()
+
+    async def live(self, request: web.Request) -> web.Response:
+        """The process answers: that is all."""
+        return web.json_response({"status": "live"})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        """503 until clients are served, and again from the beginning of a stop."""
+        readiness = self._management.readiness()
+        return web.json_response(readiness, status=200 if readiness["ready"] else 503)
+
+    async def metrics(self, request: web.Request) -> web.StreamResponse:
+        """In slices, with the node's own work between them."""
+        if self._scrapes >= SCRAPES_MAX:
+            raise web.HTTPServiceUnavailable(text="too many scrapes at once\n")
+        self._scrapes += 1
+        try:
+            response = web.StreamResponse(headers={"Content-Type": METRICS_TYPE})
+            await response.prepare(request)
+            for text in self._management.metrics():
+                if text:
+                    await response.write(text.encode())
+                await asyncio.sleep(0)
+            await response.write_eof()
+            return response
+        finally:
+            self._scrapes -= 1

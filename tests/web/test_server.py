@@ -1,0 +1,126 @@
+"""Metrics and health over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from atalanta.kernel import catalogue
+from atalanta.kernel.queue_spec import QueueSpec
+from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.web.server import WebServer
+from tests.kernel.bench import consume
+from tests.kernel.management_bench import Desk
+
+Samples = dict[tuple[str, str], float]
+
+
+@asynccontextmanager
+async def served(desk: Desk) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
+    server = WebServer(desk.management, "127.0.0.1", 0)
+    place = await server.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            yield session, f"http://{place}"
+    finally:
+        await server.stop()
+
+
+def get(desk: Desk, path: str) -> tuple[int, str]:
+    async def ask() -> tuple[int, str]:
+        async with served(desk) as (session, url), session.get(url + path) as response:
+            return response.status, await response.text()
+
+    return asyncio.run(ask())
+
+
+def samples(text: str) -> Samples:
+    """(name, queue or address or "") -> value."""
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = sample.labels
+            assert "broker" in labels
+            found[sample.name, labels.get("queue", labels.get("address", ""))] = sample.value
+    return found
+
+
+def test_metrics_have_the_names_and_labels_of_artemis() -> None:
+    desk = Desk()
+    desk.config.name = 'my "node"'
+    desk.queue("work")
+    desk.fill("work", 3)
+    session = desk.session()
+    consume(session, desk, "work", "number = 1")
+    desk.settle()
+    desk.management.disk_used = 0.25
+    desk.management.counters = {"connections.refused": 2}
+    status, text = get(desk, "/metrics")
+    assert status == 200
+    assert 'artemis_message_count{address="work",broker="my \\"node\\"",queue="work"} 3\n' in text
+    assert "# TYPE artemis_message_count gauge\n" in text
+    found = samples(text)
+    assert found["artemis_delivering_message_count", "work"] == 1
+    assert found["artemis_messages_added", "work"] == 3
+    assert found["artemis_consumer_count", "work"] == 1
+    assert found["artemis_routed_message_count", "work"] == 3
+    assert found["artemis_address_size", "work"] > 0
+    assert found["artemis_connection_count", ""] == 1
+    assert found["artemis_disk_store_usage", ""] == 0.25
+    assert found["artemis_address_memory_usage", ""] > 0
+    assert found["atalanta_connections_refused_total", ""] == 2
+
+
+def test_an_address_can_be_left_out() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("quiet.#", {"enable_metrics": False})
+    desk = Desk(settings=settings)
+    desk.queue("quiet.one")
+    desk.queue("loud")
+    found = samples(get(desk, "/metrics")[1])
+    assert ("artemis_message_count", "loud") in found
+    assert ("artemis_message_count", "quiet.one") not in found
+
+
+def test_health_follows_the_node() -> None:
+    desk = Desk()
+    assert get(desk, "/health/live")[0] == 200
+    assert get(desk, "/health/ready")[0] == 200
+    desk.broker.stopping = True
+    status, text = get(desk, "/health/ready")
+    assert status == 503 and '"stopping": true' in text
+    assert get(desk, "/health/live")[0] == 200
+    desk.management.started_at = 0
+    desk.broker.stopping = False
+    assert get(desk, "/health/ready")[0] == 503
+
+
+def test_nothing_else_is_served() -> None:
+    desk = Desk()
+    assert get(desk, "/")[0] == 404
+    assert get(desk, "/metrics/../etc/passwd")[0] == 404
+
+
+@pytest.mark.timeout(120)
+def test_a_scrape_of_ten_thousand_queues_delays_nobody() -> None:
+    desk = Desk()
+    for number in range(10_000):
+        catalogue.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+    longest = 0.0
+    size = 0
+    slices = desk.management.metrics()
+    while True:
+        began = time.thread_time()
+        text = next(slices, None)
+        longest = max(longest, time.thread_time() - began)
+        if text is None:
+            break
+        size += len(text)
+    assert size > 5_000_000
+    assert longest < 0.05
