@@ -178,6 +178,8 @@ class Node:
     def _close_after_turn(self, conn: int, why: str) -> None:
         if conn in self.connections:
             self.host.closing.append((conn, why))
+        else:
+            self.host.resumable.end(self.broker.now, conn)
 
     def _close(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)

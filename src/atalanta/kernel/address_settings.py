@@ -188,21 +188,19 @@ class AddressSettings:
         "messages no queue takes go to the dead-letter address",
     )
     slow_consumer_threshold: int = option(
-        -1, "slow-consumer-threshold", "rate below which a consumer is slow", supported=False
+        -1, "slow-consumer-threshold", "rate below which a consumer is slow"
     )
     slow_consumer_threshold_measurement_unit: str = option(
         "MESSAGES_PER_SECOND",
         "slow-consumer-threshold-measurement-unit",
         "unit of that rate",
         choices=RATES,
-        supported=False,
     )
     slow_consumer_policy: str = option(
         "NOTIFY",
         "slow-consumer-policy",
         "what happens to a slow consumer",
         choices={"NOTIFY": "NOTIFY", "KILL": "KILL"},
-        supported=False,
     )
     slow_consumer_check_period_s: int = option(
         5,
@@ -210,7 +208,6 @@ class AddressSettings:
         "how often the rate is looked at",
         unit="s",
         minimum=1,
-        supported=False,
     )
     auto_create_queues: bool = option(
         True, "auto-create-queues", "clients may name a queue that does not exist"

@@ -36,6 +36,7 @@ from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
+from atalanta.kernel.slow_consumers import SlowConsumers
 from atalanta.kernel.story import places, tell
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.xa import Branches
@@ -100,6 +101,7 @@ class Broker:
         self.memory.paging = pages is not None
         self.observers: list[Observer] = []
         self.clients = Clients()
+        self.slow_consumers = SlowConsumers()
         self.parked: deque[Parked] = deque()
         self.dirty: list[Queue] = []
         # Queues with acknowledgements of this turn that are not in the journal yet.

@@ -28,6 +28,12 @@ class Clients:
             client.created_at = session.created_at
             self.connections_total += 1
 
+    def moved(self, old: Client, new: Client) -> None:
+        """A session of `old` goes on on the connection of `new`."""
+        if new.connection not in self.connected:
+            self.connected[new.connection] = new
+            new.created_at = old.created_at
+
     def gone(self, client: Client) -> None:
         self.connected.pop(client.connection, None)
 

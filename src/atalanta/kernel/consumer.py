@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.filter import Filter
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.session import Session
 
 
 class Consumer:
@@ -45,6 +46,10 @@ class Consumer:
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
         self.unacknowledged: Held = Held()
         self.delivered: int = 0
+        self.session: Session | None = None  # a bridge's has none
+        # When slow_consumers.py looked last (0: never), and what had been taken by then.
+        self.checked_at: int = 0
+        self.checked_taken: int = 0
         self.pre_acknowledge: bool = False
         self.shares: bool = True
         self.marked: Message | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue, diverts, scheduled, xa
+from atalanta.kernel import catalogue, diverts, scheduled, slow_consumers, xa
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
@@ -86,6 +86,7 @@ def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | Non
 def arm(broker: Broker, now: int) -> None:
     config = broker.config
     broker.scheduled.start()
+    slow_consumers.arm(broker, now)
     if config.message_expiry_scan_period_ms > 0:
         broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
     if config.address_queue_scan_period_ms > 0:
@@ -93,7 +94,9 @@ def arm(broker: Broker, now: int) -> None:
 
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
-    if key == xa.XA_TIMER:
+    if key == slow_consumers.SLOW_TIMER:
+        slow_consumers.on_timer(broker, now)
+    elif key == xa.XA_TIMER:
         xa.on_timer(broker, now)
     elif key == scheduled.SCHEDULED_TIMER:
         scheduled.on_timer(broker, now)
@@ -107,6 +110,8 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         broker.timers.set(key, now + pause_ns)
     elif key == SWEEP_TIMER:
         catalogue.sweep(broker, now)
+        if broker.slow_consumers.period_s == 0:
+            slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
         broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.session import Session
 
 LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
@@ -46,6 +47,23 @@ class Notifications(Observer):
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CLOSED", consumer)
+
+    def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
+        """CONSUMER_SLOW, with the properties QueueImpl gives it."""
+        queue = consumer.queue
+        client = session.client
+        self.publish(
+            now,
+            "CONSUMER_SLOW",
+            {
+                "_AMQ_ConsumerCount": Int(queue.consumer_count()),
+                "_AMQ_Address": queue.spec.address,
+                "_AMQ_RemoteAddress": client.remote,
+                "_AMQ_ConnectionName": f"{client.connection:08x}",  # as in management's lists
+                "_AMQ_ConsumerName": consumer.id,
+                "_AMQ_SessionName": session.name,
+            },
+        )
 
     def _consumer(self, now: int, kind: str, consumer: Consumer) -> None:
         selector = consumer.selector

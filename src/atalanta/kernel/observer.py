@@ -9,6 +9,7 @@ from mypy_extensions import mypyc_attr
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.session import Session
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -25,6 +26,10 @@ class Observer:
         return None
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        return None
+
+    def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
+        """It takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
         return None
 
     def on_unattended(self, now: int, queue: Queue) -> None:

@@ -162,6 +162,7 @@ class Session:
         if not browse_only and 0 <= limit <= queue.consumer_count():
             raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
         consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
+        consumer.session = self
         consumer.started = self.started and not self.blocked
         consumer.blocked = self.blocked
         consumer.pre_acknowledge = self.pre_acknowledge

@@ -90,6 +90,19 @@ class AddressSettingsRepository:
                 setattr(merged, name, value)
         return merged
 
+    def slow_consumer_period_s(self) -> int:
+        """The shortest slow-consumer-check-period there is, 0 if no match sets a slow-consumer-threshold."""
+        layers = [*self.exact.values(), *self.literal.values()]
+        layers.extend(stated for _, stated in self.wild)
+        if not any("slow_consumer_threshold" in layer for layer in layers):
+            return 0
+        shortest = AddressSettings().slow_consumer_check_period_s
+        for layer in layers:
+            period = layer.get("slow_consumer_check_period_s")
+            if isinstance(period, int):
+                shortest = min(shortest, period)
+        return shortest
+
     def _is_literal(self, match: str) -> bool:
         markers = self.literal_markers
         return (

@@ -221,6 +221,23 @@ def test_temporary_queues_and_the_client_id_come_along() -> None:
     server.login().succeeds(UniqueAddMetadata("jms-client-id", "me", True))
 
 
+def test_management_sees_where_a_session_is_and_may_end_one_that_waits() -> None:
+    server = Server()
+    patient = consuming(server)
+    first = patient.client.conn
+    patient.lose()
+    assert [one.name for one in server.broker.clients.sessions()] == ["receiver"]
+    assert patient.come_back()
+    assert list(server.broker.clients.connected) == [patient.client.conn]
+    patient.lose()
+    server.host.resumable.end(server.now, first)
+    assert server.broker.queues["q"].consumer_count() == 1
+    server.host.resumable.end(server.now, patient.client.conn)
+    assert server.broker.queues["q"].consumer_count() == 0
+    assert not server.broker.clients.connected
+    assert not patient.come_back()
+
+
 def test_only_its_own_client_gets_a_session() -> None:
     server = Server()
     patient = consuming(server)

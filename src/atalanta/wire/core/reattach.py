@@ -80,6 +80,12 @@ class Resumable:
         for connection in list(self.lost.values()):
             self._end(connection, now)
 
+    def end(self, now: int, conn: int) -> None:
+        """An operator ends a connection that is lost already; nothing happens if it is not."""
+        connection = self.lost.get(conn)
+        if connection is not None:
+            self._end(connection, now)
+
     def _end(self, connection: CoreConnection, now: int) -> None:
         del self.lost[connection.conn]
         connection.end_sessions(now)
@@ -172,6 +178,7 @@ def _move(host: CoreHost, session: CoreSession, old: CoreConnection, new: CoreCo
         host.add_metadata((new.conn, channel), key, value)
     old.sessions.pop(channel, None)
     old.client.hand_over(new.client, kernel)
+    host.broker.clients.moved(old.client, new.client)
     session.connection = new
     new.sessions[channel] = session
     new.replaying = True
