@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from atalanta.cli import user
+from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
 from atalanta.cli.create import create
 from atalanta.cli.options import STATUSES
@@ -26,6 +27,7 @@ application.command(epilog=STATUSES)(consume)
 application.command(epilog=STATUSES)(browse)
 application.add_typer(user.application, name="user")
 application.command()(create)
+application.command()(check)
 
 
 @application.command()

@@ -181,6 +181,7 @@ class BrokerXml:
             else:
                 seen.add(own)
                 found.append(child)
+                self.configuration.places[name, own] = (child.file, child.line)
 
         self.reader.read(section, [], {name: take})
         return found

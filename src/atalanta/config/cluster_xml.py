@@ -114,6 +114,7 @@ class ClusterSections:
         if config.name in taken:
             self.report.problem(node.file, node.line, f"{node.name} '{config.name}' is given twice")
             return False
+        self.configuration.places[node.name, config.name] = (node.file, node.line)
         jgroups = any(child.name in JGROUPS for child in node.children)
         if not config.group_address or config.group_port < 1:
             self.report.problem(
@@ -196,6 +197,7 @@ class ClusterSections:
                 "keep one of them",
             )
         else:
+            self.configuration.places["cluster-connection", config.name] = (node.file, node.line)
             self.configuration.cluster_connections.append(config)
 
     def _static(self, node: Node, config: ClusterConnectionConfig) -> None:

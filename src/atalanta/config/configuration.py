@@ -39,8 +39,14 @@ class Configuration:
     broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
+    # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
+    places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def place(self, kind: str, name: str) -> tuple[str, int]:
+        """File and line of something with a name; the file and 0 for what has no line of its own."""
+        return self.places.get((kind, name), (str(self.path), 0))
 
     @property
     def journal_folder(self) -> Path:

@@ -1,0 +1,111 @@
+"""What `atalanta check` does: reads each file as `atalanta run` reads it, then all of them together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from atalanta.app import acceptor_tls, secure_connectors
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.check_cluster import check_cluster
+from atalanta.config.check_places import check_places
+from atalanta.config.findings import (
+    ERROR,
+    INFORMATION,
+    WARNING,
+    CheckedNode,
+    Finding,
+    Findings,
+)
+from atalanta.config.problems import ConfigError
+from atalanta.config.users import read_security
+from atalanta.runtime.datafolder import DataFolderError, read_node_id
+from atalanta.tls.errors import TlsError
+
+STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
+
+
+def check_files(paths: list[Path]) -> list[Finding]:
+    """Everything there is to say, in the order of the files."""
+    findings = Findings()
+    nodes: list[CheckedNode] = []
+    for path in paths:
+        node = read_node(path, findings)
+        if node is not None:
+            nodes.append(node)
+    check_places(nodes, findings)
+    check_cluster(nodes, findings)
+    return list(dict.fromkeys(findings.found))
+
+
+def read_node(path: Path, findings: Findings) -> CheckedNode | None:
+    """What `atalanta run` would say before it starts; None if it would not get any further."""
+    try:
+        configuration = read_broker_xml(path, dict(os.environ))
+    except ConfigError as error:
+        _problems(error, findings)
+        return None
+    node = CheckedNode(configuration)
+    try:
+        node.security = read_security(configuration)
+    except ConfigError as error:
+        _problems(error, findings)
+    for warning in configuration.warnings:
+        findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
+    for unsupported in configuration.unsupported:
+        text = f"without effect: {unsupported.name} ({unsupported.why})"
+        findings.found.append(Finding(INFORMATION, unsupported.file, unsupported.line, text))
+    try:
+        node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
+    except DataFolderError as error:
+        findings.about(ERROR, node, str(error))
+    _check_tls(node, findings)
+    return node
+
+
+def _problems(error: ConfigError, findings: Findings) -> None:
+    for problem in error.problems:
+        findings.found.append(
+            Finding(ERROR, problem.file, problem.line, problem.text, problem.hint)
+        )
+
+
+def _check_tls(node: CheckedNode, findings: Findings) -> None:
+    configuration = node.configuration
+    prefix = f"{configuration.path}: "
+    for acceptor in configuration.acceptors:
+        try:
+            acceptor_tls(configuration, acceptor)
+        except TlsError as error:
+            text = str(error).removeprefix(prefix)
+            findings.add(ERROR, node, "acceptor", acceptor.name, text)
+    try:
+        secure_connectors(configuration)
+    except TlsError as error:
+        findings.about(ERROR, node, str(error).removeprefix(prefix))
+
+
+def show(found: list[Finding], files: int) -> None:
+    """A table, the worst first, and one line of numbers."""
+    console = Console()
+    if found:
+        table = Table("level")
+        table.add_column("where", overflow="fold")
+        table.add_column("what", overflow="fold")
+        here = f"{Path.cwd()}/"
+        order = [ERROR, WARNING, INFORMATION]
+        for each in sorted(found, key=lambda finding: order.index(finding.level)):
+            what = f"{each.text}\n({each.hint})" if each.hint else each.text
+            style = STYLES[each.level]
+            table.add_row(f"[{style}]{each.level}[/]", _plain(each.place().removeprefix(here)), _plain(what))
+        console.print(table)
+    counts = [sum(each.level == level for each in found) for level in (ERROR, WARNING)]
+    console.print(f"files: {files}, errors: {counts[0]}, warnings: {counts[1]}", highlight=False)
+
+
+def _plain(text: str) -> str:
+    """What stands in the files is no markup."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,228 @@
+"""Whether the nodes of several files become one cluster, and whether they agree."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+
+from atalanta.config.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings, leads_to
+
+
+def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
+    members = [node for node in nodes if node.connection is not None]
+    for node in members:
+        _check_groups(node, findings)
+    if len(members) < 2:
+        return
+    for node in nodes:
+        if node.connection is None:
+            findings.about(
+                WARNING, node, "it has no cluster-connection: it stays alone beside the cluster"
+            )
+    _check_credentials(members, findings)
+    _check_meeting(members, findings)
+    _check_connections(members, findings)
+    _check_settings(members, findings)
+    _check_addresses(members, findings)
+    _check_users(members, findings)
+
+
+def _check_groups(node: CheckedNode, findings: Findings) -> None:
+    configuration = node.configuration
+    groups = [
+        *(("broadcast-group", each.name, each.group_address) for each in configuration.broadcast_groups),
+        *(
+            ("discovery-group", each.name, each.group_address)
+            for each in configuration.discovery_groups.values()
+        ),
+    ]
+    for kind, name, address in groups:
+        try:
+            multicast = ipaddress.ip_address(address or "").is_multicast
+        except ValueError:
+            multicast = False
+        if not multicast:
+            findings.add(
+                ERROR, node, kind, name,
+                f"{kind} '{name}': {address} is no multicast address",
+                "224.0.0.0 to 239.255.255.255",
+            )  # fmt: skip
+    for broadcast in configuration.broadcast_groups:
+        if not broadcast.connectors:
+            findings.add(
+                ERROR, node, "broadcast-group", broadcast.name,
+                f"broadcast-group '{broadcast.name}' announces no connector",
+            )  # fmt: skip
+
+
+def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:
+    first = members[0].configuration
+    for node in members[1:]:
+        broker = node.configuration.broker
+        for what, mine, theirs in (
+            ("cluster-user", broker.cluster_user, first.broker.cluster_user),
+            ("cluster-password", broker.cluster_password, first.broker.cluster_password),
+        ):
+            if mine != theirs:
+                findings.about(ERROR, node, f"its {what} is not that of {first.path}")
+
+
+def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
+    """Whether the discovery group of the one gets the broadcasts of the other."""
+    assert listener.connection is not None
+    name = listener.connection.discovery_group
+    group = listener.configuration.discovery_groups.get(name) if name is not None else None
+    if group is None:
+        return False
+    return any(
+        (each.group_address, each.group_port) == (group.group_address, group.group_port)
+        and each.connectors
+        for each in speaker.configuration.broadcast_groups
+    )
+
+
+def _dials(node: CheckedNode, other: CheckedNode) -> bool:
+    assert node.connection is not None
+    connectors = node.configuration.connectors
+    return any(
+        leads_to(connectors[name], acceptor)
+        for name in node.connection.static_connectors
+        if name in connectors
+        for acceptor in other.configuration.acceptors
+    )
+
+
+def _check_meeting(members: list[CheckedNode], findings: Findings) -> None:
+    for node in members:
+        assert node.connection is not None
+        name = node.connection.discovery_group
+        if name is None:
+            continue
+        group = node.configuration.discovery_groups[name]
+        for other in members:
+            if other is not node and not _hears(node, other) and not _dials(other, node):
+                sent = [
+                    f"{each.group_address}:{each.group_port}"
+                    for each in other.configuration.broadcast_groups
+                ]
+                findings.add(
+                    ERROR, node, "discovery-group", name,
+                    f"discovery-group '{name}' listens to {group.group_address}:{group.group_port}; "
+                    f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
+                )  # fmt: skip
+    islands = _islands(members)
+    if len(islands) > 1:
+        shown = " | ".join(
+            ", ".join(str(node.configuration.path) for node in island) for island in islands
+        )
+        findings.together(ERROR, f"these nodes never meet: {shown}")
+
+
+def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
+    """Nodes that find each other, directly or by others: the topology spreads."""
+    islands: list[list[CheckedNode]] = []
+    for node in members:
+        near = [
+            island
+            for island in islands
+            if any(
+                _hears(node, each) or _hears(each, node) or _dials(node, each) or _dials(each, node)
+                for each in island
+            )
+        ]
+        joined = [each for island in near for each in island]
+        islands = [island for island in islands if island not in near] + [[*joined, node]]
+    return islands
+
+
+def _check_connections(members: list[CheckedNode], findings: Findings) -> None:
+    first = members[0]
+    assert first.connection is not None
+    for node in members[1:]:
+        connection = node.connection
+        assert connection is not None
+        for what, mine, theirs in (
+            ("name", connection.name, first.connection.name),
+            ("address", connection.address, first.connection.address),
+            ("max-hops", connection.max_hops, first.connection.max_hops),
+            (
+                "message-load-balancing",
+                connection.message_load_balancing,
+                first.connection.message_load_balancing,
+            ),
+        ):
+            if mine != theirs:
+                findings.add(
+                    WARNING, node, "cluster-connection", connection.name,
+                    f"cluster-connection '{connection.name}': {what} is {mine}, that of "
+                    f"{first.configuration.path} is {theirs}",
+                )  # fmt: skip
+
+
+def _check_settings(members: list[CheckedNode], findings: Findings) -> None:
+    first = members[0].configuration
+    theirs = {each.match: each.values for each in first.broker.address_settings}
+    for node in members[1:]:
+        mine = {each.match: each.values for each in node.configuration.broker.address_settings}
+        for match in _names(mine, theirs):
+            one, two = mine.get(match, {}), theirs.get(match, {})
+            for option in _names(one, two):
+                if one.get(option) != two.get(option):
+                    findings.about(
+                        WARNING, node,
+                        f"address-setting '{match}': {option} is {_shown(one, option)}, that of "
+                        f"{first.path} is {_shown(two, option)}",
+                    )  # fmt: skip
+    for node in members:
+        settings = node.configuration.broker.address_settings
+        if not any(each.values.get("redistribution_delay_ms", -1) != -1 for each in settings):
+            findings.about(
+                INFORMATION, node,
+                "redistribution-delay is nowhere set: messages stay where their consumers were",
+            )  # fmt: skip
+
+
+def _check_addresses(members: list[CheckedNode], findings: Findings) -> None:
+    first = members[0].configuration
+    theirs = {each.name: each for each in first.broker.addresses}
+    for node in members[1:]:
+        for address in node.configuration.broker.addresses:
+            other = theirs.get(address.name)
+            if other is None:
+                continue
+            if (address.anycast, address.multicast) != (other.anycast, other.multicast):
+                findings.about(
+                    WARNING, node,
+                    f"address '{address.name}' has other routing types than in {first.path}",
+                )  # fmt: skip
+
+
+def _check_users(members: list[CheckedNode], findings: Findings) -> None:
+    first = members[0]
+    if first.security is None:
+        return
+    theirs = first.security.users
+    for node in members[1:]:
+        if node.security is None or node.security.enabled != first.security.enabled:
+            continue
+        mine = node.security.users
+        for name in _names(mine, theirs):
+            here, there = mine.get(name), theirs.get(name)
+            path = first.configuration.path
+            if here is None or there is None:
+                where = "not known here" if here is None else "known here"
+                text = f"user '{name}' is {where}, unlike in {path}"
+            elif sorted(here.roles) != sorted(there.roles):
+                text = f"user '{name}' has other roles than in {path}"
+            else:
+                continue
+            findings.about(WARNING, node, text, "clients move between the nodes of a cluster")
+
+
+def _names(*found: Iterable[str]) -> list[str]:
+    return sorted({name: True for names in found for name in names})
+
+
+def _shown(values: dict[str, object] | object, option: str) -> str:
+    assert isinstance(values, dict)
+    return str(values[option]) if option in values else "not set"

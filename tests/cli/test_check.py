@@ -1,0 +1,204 @@
+"""`atalanta check`: what each file and all of them together are told, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.main import application
+from tests.certificates import Authority
+
+BROKER_XML = """<configuration><core>
+<name>{name}</name>
+<cluster-user>{user}</cluster-user><cluster-password>{password}</cluster-password>
+<connectors>
+<connector name="self">tcp://{host}:{port}{connector}</connector>
+{connectors}
+</connectors>
+<acceptors><acceptor name="artemis">tcp://{listen}:{port}{acceptor}</acceptor></acceptors>
+<broadcast-groups><broadcast-group name="bg"><group-address>{group}</group-address>
+<group-port>9876</group-port><connector-ref>self</connector-ref></broadcast-group></broadcast-groups>
+<discovery-groups><discovery-group name="dg"><group-address>{listens}</group-address>
+<group-port>9876</group-port></discovery-group></discovery-groups>
+<cluster-connections><cluster-connection name="{cluster}"><connector-ref>self</connector-ref>
+<message-load-balancing>{mode}</message-load-balancing>{members}
+</cluster-connection></cluster-connections>
+<address-settings><address-setting match="#"><redistribution-delay>{delay}</redistribution-delay>
+</address-setting></address-settings>
+<addresses><address name="orders"><{routing}/></address></addresses>
+{more}
+</core></configuration>
+"""
+DISCOVERY = '<discovery-group-ref discovery-group-name="dg"/>'
+USUAL = {
+    "user": "peer", "password": "secret", "host": "host-{name}", "port": "61616", "connector": "",
+    "connectors": "", "listen": "0.0.0.0", "acceptor": "", "group": "231.7.7.7", "listens": "",
+    "cluster": "c", "mode": "ON_DEMAND", "members": DISCOVERY, "delay": "0", "routing": "anycast",
+    "more": "",
+}  # fmt: skip
+
+
+def write(folder: Path, name: str, **values: str) -> Path:
+    etc = folder / name / "etc"
+    etc.mkdir(parents=True)
+    merged = {**USUAL, "name": name, **values}
+    merged["host"] = merged["host"].format(name=name)
+    merged["listens"] = merged["listens"] or merged["group"]
+    (etc / "broker.xml").write_text(BROKER_XML.format(**merged))
+    (etc / "artemis-users.properties").write_text("admin = x\n")
+    (etc / "artemis-roles.properties").write_text("amq = admin\n")
+    return etc / "broker.xml"
+
+
+def call(*paths: Path, status: int = 0, strict: bool = False) -> list[dict[str, Any]]:
+    words = ["check", "--json", *(["--strict"] if strict else []), *map(str, paths)]
+    result = CliRunner().invoke(application, words)
+    assert result.exit_code == status, result.output
+    found: list[dict[str, Any]] = json.loads(result.output)["findings"]
+    return found
+
+
+def told(found: list[dict[str, Any]], level: str) -> list[str]:
+    return [each["text"] for each in found if each["level"] == level]
+
+
+def static(*names: str) -> str:
+    inner = "".join(f"<connector-ref>{name}</connector-ref>" for name in names)
+    return f"<static-connectors>{inner}</static-connectors>"
+
+
+def test_two_good_nodes_have_nothing_to_be_told(tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a"), write(tmp_path, "b")
+    found = call(a, b, strict=True)
+    assert told(found, "error") == told(found, "warning") == []
+    folder = CliRunner().invoke(application, ["check", str(tmp_path / "a"), str(b)])
+    assert folder.exit_code == 0 and "errors: 0" in folder.output
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"password": "else"}, "its cluster-password is not that of"),
+        ({"user": "else"}, "its cluster-user is not that of"),
+        ({"group": "231.7.7.8"}, "announces itself to 231.7.7.7:9876"),
+        ({"group": "231.7.7.8"}, "these nodes never meet"),
+        ({"listens": "231.7.7.8"}, "'dg' listens to 231.7.7.8:9876"),
+        ({"group": "10.0.0.1"}, "10.0.0.1 is no multicast address"),
+        ({"host": "0.0.0.0"}, "connector 'self' has the host 0.0.0.0"),
+        ({"host": "127.0.0.1"}, "announces 127.0.0.1, which host-a cannot reach"),
+        ({"host": "host-a"}, "has port 61616, as acceptor 'artemis'"),
+        ({"members": static(), "group": "231.7.7.8"}, "never meet"),
+        ({"acceptor": "?sslEnabled=true"}, "keyStorePath: an acceptor"),
+        ({"connector": "?sslEnabled=true"}, "connector 'self' has sslEnabled, acceptor 'artemis'"),
+        ({"more": "<frobnicate/>"}, "unknown element <frobnicate>"),
+    ],
+)
+def test_errors(tmp_path: Path, other: dict[str, str], text: str) -> None:
+    a, b = write(tmp_path, "a"), write(tmp_path, "b", **other)
+    found = call(a, b, status=1)
+    assert any(text in each for each in told(found, "error")), found
+
+
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"delay": "5"}, "address-setting '#': redistribution_delay_ms is 5, that of"),
+        ({"routing": "multicast"}, "address 'orders' has other routing types"),
+        ({"mode": "STRICT"}, "message-load-balancing is STRICT, that of"),
+        ({"cluster": "d"}, "name is d, that of"),
+        ({"more": "<security-enabled>false</security-enabled>"}, "security-enabled is false"),
+        ({"listen": "10.1.1.1"}, "no acceptor of this node listens on host-b:61616"),
+        ({"name": "a"}, "its name 'a' is that of"),
+    ],
+)
+def test_warnings(tmp_path: Path, other: dict[str, str], text: str) -> None:
+    a = write(tmp_path / "1", "a")
+    b = write(tmp_path / "2", other.pop("name", "b"), **({"host": "host-b"} | other))
+    found = call(a, b)
+    assert any(text in each for each in told(found, "warning")), found
+    call(a, b, status=1, strict=True)
+
+
+def test_static_connectors_that_lead_nowhere(tmp_path: Path) -> None:
+    def connectors(port: int, host: str = "host-b") -> str:
+        return f'<connector name="other">tcp://{host}:{port}</connector>'
+
+    b = write(tmp_path, "b", members=static())
+    for name, port in (("good", 61616), ("bad", 61617)):
+        a = write(tmp_path, name, connectors=connectors(port), members=static("other"))
+        errors = told(call(a, b, status=int(name == "bad")), "error")
+        if name == "bad":
+            assert any("leads to host-b:61617, where none" in each for each in errors)
+            assert any("never meet" in each for each in errors)
+    far = write(tmp_path, "far", connectors=connectors(1, "elsewhere"), members=static("other"))
+    warnings = told(call(far, b, status=1), "warning")
+    assert any("leads to elsewhere:1" in each for each in warnings)
+    # Alone, nobody can say.
+    assert told(call(far), "error") == []
+
+
+def test_nodes_find_each_other_over_others(tmp_path: Path) -> None:
+    def to(name: str) -> dict[str, str]:
+        connector = f'<connector name="other">tcp://host-{name}:61616</connector>'
+        return {"connectors": connector, "members": static("other")}
+
+    paths = [
+        write(tmp_path, "a", listen="host-a", **to("b")),
+        write(tmp_path, "b", listen="host-b", members=static()),
+        write(tmp_path, "c", listen="host-c", **to("b")),
+    ]
+    assert told(call(*paths), "error") == []
+    lonely = write(tmp_path, "d", listen="host-d", members=static())
+    [error] = told(call(*paths, lonely, status=1), "error")
+    assert error.endswith(f"| {lonely}")
+
+
+def test_one_machine_one_port_one_folder_one_id(tmp_path: Path) -> None:
+    same = {"listen": "127.0.0.1", "host": "127.0.0.1"}
+    a, b = write(tmp_path, "a", **same), write(tmp_path, "b", **same)
+    assert any("has port 61616" in each for each in told(call(a, b, status=1), "error"))
+    other = a.with_name("other.xml")
+    other.write_text(a.read_text().replace("<name>a<", "<name>o<").replace(":61616", ":61617"))
+    assert any("its journal folder" in each for each in told(call(a, other, status=1), "error"))
+    for path in (a, b):
+        folder = path.parent.parent / "data" / "journal"
+        folder.mkdir(parents=True)
+        (folder / "node-id").write_text("d35e70b8-e5c5-11f1-a11c-296b2cb2aaaa\n")
+    assert any("has the node id of" in each for each in told(call(a, b, status=1), "error"))
+
+
+def test_users_of_a_cluster(tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a"), write(tmp_path, "b")
+    (b.parent / "artemis-users.properties").write_text("admin = x\nanna = y\n")
+    (b.parent / "artemis-roles.properties").write_text("amq = anna\nops = admin\n")
+    warnings = told(call(a, b), "warning")
+    assert any("user 'anna' is known here, unlike in" in each for each in warnings)
+    assert any("user 'admin' has other roles" in each for each in warnings)
+
+
+def test_places_are_named(tmp_path: Path) -> None:
+    a = write(tmp_path, "a", host="0.0.0.0")
+    [error] = [each for each in call(a, status=1) if each["level"] == "error"]
+    assert (error["file"], error["line"]) == (str(a), 5)
+    missing = call(tmp_path / "none.xml", status=1)
+    assert missing[0]["file"] == str(tmp_path / "none.xml")
+
+
+def test_tls_that_works_is_no_finding(tmp_path: Path) -> None:
+    tls = "?sslEnabled=true;keyStorePath=a.pem"
+    trust = "?sslEnabled=true;trustStorePath=authority-trust.pem"
+    a = write(tmp_path, "a", acceptor=tls, connector=trust)
+    authority = Authority()
+    authority.holder("a", "host-a").key_pem(a.parent)
+    authority.trust_pem(a.parent)
+    assert told(call(a, strict=True), "error") == []
+
+
+def test_what_stands_in_files_is_no_markup(tmp_path: Path) -> None:
+    a = write(tmp_path, "a", more="<frob>[bold]x[/]</frob>", cluster="[red]c")
+    result = CliRunner().invoke(application, ["check", str(a)])
+    assert result.exit_code == 1 and "frob" in result.output
