@@ -238,8 +238,10 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
     spec = queue.spec
     if queue.special is None:
         queue.special = special_of(spec)
+        if queue.special is not None:
+            queue.special.gate = None  # until now it was open
     if queue.special is not None:
-        queue.special.reconfigure(spec)
+        queue.special.reconfigure(spec, queue.consumer_count() > 0)
         if spec.non_destructive:
             queue.cursor = 1
     queue.configure()

@@ -102,7 +102,13 @@ class Queue:
         spec = self.spec
         self.keeps_messages = spec.non_destructive
         self.guarded = spec.purge_on_no_consumers or not spec.enabled
-        self.groupable = not self.internal and not spec.exclusive and spec.group_buckets != 0
+        # Where everybody gets everything a group cannot be one consumer's.
+        self.groupable = (
+            not self.internal
+            and not spec.exclusive
+            and not spec.non_destructive
+            and spec.group_buckets != 0
+        )
         self.groups = None
         self.plain = self.special is None and not self.keeps_messages
         for reference in self.references:

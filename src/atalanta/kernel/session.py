@@ -169,7 +169,9 @@ class Session:
         consumer.created_at = now
         self.consumers[consumer_id] = consumer
         queue.add_consumer(consumer)
-        broker.mark_dirty(queue)
+        # It has no credit yet, and others got what they could; but groups may have been shared anew.
+        if queue.groups is not None:
+            broker.mark_dirty(queue)
         if not browse_only:
             for observer in broker.observers:
                 observer.on_consumer_added(now, consumer)

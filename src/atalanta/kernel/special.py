@@ -173,16 +173,16 @@ class Special:
                     self.newest[value] = reference
         return stale
 
-    def reconfigure(self, spec: QueueSpec) -> None:
-        """The queue's definition was changed."""
+    def reconfigure(self, spec: QueueSpec, dispatching: bool) -> None:
+        """The queue's definition was changed, while it had consumers (`dispatching`) or none."""
         self.exclusive = spec.exclusive
         if not spec.exclusive:
             self.chosen = None
         self.ring_size = spec.ring_size
         self.oldest = 1
         gate = gate_of(spec)
-        if gate is not None and self.gate is not None:
-            gate.is_open = self.gate.is_open
+        if gate is not None:
+            gate.is_open = dispatching if self.gate is None else self.gate.is_open
         self.gate = gate
 
 
