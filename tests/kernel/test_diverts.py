@@ -268,6 +268,29 @@ def test_created_by_management_they_survive_a_restart() -> None:
     assert not bench.broker.diverts
 
 
+def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
+    bench = Bench()
+    for name in ("orders", "audit", "other"):
+        bench.queue(name)
+    diverts.create_divert(bench.broker, DivertConfig("d", "orders", "audit"), True)
+    with pytest.raises(BrokerError, match="invalid filter"):
+        diverts.update_divert(bench.broker, DivertConfig("d", "", "other", filter_text="x >"))
+    with pytest.raises(BrokerError, match="does not exist"):
+        diverts.update_divert(bench.broker, DivertConfig("e", "orders", "other"))
+    send(bench, "orders", b"1", size=5)
+    diverts.update_divert(
+        bench.broker, DivertConfig("d", "ignored", "other", exclusive=True, filter_text="size > 3")
+    )
+    send(bench, "orders", b"2", size=5)
+    send(bench, "orders", b"3", size=1)
+    assert bodies(bench, "audit") == [b"1"]
+    assert bodies(bench, "other") == [b"2"]
+    assert bodies(bench, "orders") == [b"1", b"2", b"3"]
+    bench.restart()
+    housekeeping.create_configured(bench.broker, bench.now)
+    assert bench.broker.diverts["d"].config.forwarding_address == "other"
+
+
 def test_those_of_the_configuration_are_there_from_the_start() -> None:
     bench = Bench(BrokerConfig(diverts=[DivertConfig("d", "orders", "audit", exclusive=True)]))
     housekeeping.create_configured(bench.broker, bench.now)

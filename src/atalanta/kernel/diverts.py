@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
@@ -44,6 +45,23 @@ def create_divert(broker: Broker, config: DivertConfig, stored: bool) -> Divert:
         _write(broker, KEY_PREFIX + divert.name, encode(config))
     _refresh(broker, divert)
     return divert
+
+
+def update_divert(broker: Broker, config: DivertConfig) -> Divert:
+    """Another filter, forwarding address, routing type or other headers; name, address and exclusiveness stay.
+
+    Follows ActiveMQServerImpl.updateDivert. A change of one of the configuration lasts until the next start.
+    """
+    known = broker.diverts.get(config.name)
+    if known is None:
+        raise BrokerError(ILLEGAL_STATE, f"divert {config.name} does not exist")
+    changed = replace(config, address=known.address, exclusive=known.exclusive)
+    del broker.diverts[config.name]
+    try:
+        return create_divert(broker, changed, known.stored)
+    except BrokerError:
+        broker.diverts[config.name] = known
+        raise
 
 
 def destroy_divert(broker: Broker, now: int, name: str) -> None:

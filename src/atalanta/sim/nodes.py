@@ -51,6 +51,7 @@ class Shape:
         self.memory_bytes: int = 100 << 20
         self.page_bytes: int = 10 << 20
         self.full_policy: str = "PAGE"
+        self.redelivery_delay_ms: int = 0
 
     def draw(self, world: World) -> None:
         """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
@@ -65,6 +66,7 @@ class Shape:
         little = 10_000 if self.full_policy == "BLOCK" else 1_500
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
         self.page_bytes = draw.choice((600, 600, 5_000))
+        self.redelivery_delay_ms = draw.choice((0, 0, 300))
 
     def redistributes(self) -> bool:
         return self.mode not in (OFF, STRICT)
@@ -149,6 +151,7 @@ def node_config(
             "max_delivery_attempts": -1,
             "page_size_bytes": shape.page_bytes,
             "address_full_policy": shape.full_policy,
+            "redelivery_delay_ms": shape.redelivery_delay_ms,
         },
     )
     journal = JournalConfig(

@@ -52,6 +52,8 @@ def _compare(name: str, live: Broker, replayed: Broker) -> None:
         raise Violation(f"{name}: a restart would find the queues {sorted(replayed.queues)}")
     for queue in durable:
         _compare_queue(name, queue, replayed.queues[queue.name])
+    if _waiting(live) != _waiting(replayed):
+        raise Violation(f"{name}: a restart would know other scheduled messages")
     for cache_name, cache in live.caches.by_name.items():
         known = replayed.caches.by_name.get(cache_name)
         for duplicate_id in cache.ids:
@@ -63,6 +65,15 @@ def _compare(name: str, live: Broker, replayed: Broker) -> None:
         key: value[0] for key, value in replayed.sinks.entries.items()
     }:
         raise Violation(f"{name}: a restart would know other sink batches")
+
+
+def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
+    """(ms, message id, queue id) of what was sent for later; what comes back later is among the references."""
+    return sorted(
+        (at_ms, int(reference.message.id), reference.queue.id)
+        for reference, at_ms in broker.scheduled.times.items()
+        if reference.durable and reference.sequence == 0
+    )
 
 
 def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:

@@ -218,6 +218,8 @@ class Scenario:
             for queue in host.node.broker.queues.values():
                 if queue.durable and queue.message_count + queue.pending > 0:
                     count = sum(1 for each in everything(queue) if each.durable)
+                    waiting = host.node.broker.scheduled.of_queue(queue)
+                    count += sum(1 for _, each in waiting if each.durable)
                     if count + queue.pending > 0:
                         left.append(f"{host.name}:{queue.name}={count}+{queue.pending}")
         return left
