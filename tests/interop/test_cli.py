@@ -1,82 +1,75 @@
-"""The commands of a real Artemis distribution's CLI against one node."""
+"""The command line against a real Artemis (with --target both also against our own node)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.cli import ArtemisCli
-from tests.interop.harness.lineup import Lineup
+from tests.cli.calls import Cli
+from tests.interop.harness.jms import PASSWORD, USER
+from tests.interop.harness.node import BrokerProcess
 
-USUAL_TARGET = "atalanta"
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def cli(target: str, brokers: Lineup) -> Iterator[ArtemisCli]:
-    node = brokers.single(target)
-    node.start()
-    yield ArtemisCli(node)
-    node.stop()
+USUAL_TARGET = "artemis"
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(120)]
 
 
-def columns(table: str, queue: str) -> list[str]:
-    """The row of `queue` stat's table."""
-    for line in table.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == queue:
-            return cells
-    raise AssertionError(f"no row of {queue} in\n{table}")
+@pytest.fixture
+def cli(node: BrokerProcess) -> Cli:
+    found = Cli(f"tcp://127.0.0.1:{node.port}")
+    found.environment |= {"ATALANTA_USER": USER, "ATALANTA_PASSWORD": PASSWORD}
+    return found
 
 
-def test_a_queue_from_its_creation_to_its_end(cli: ArtemisCli) -> None:
-    created = ["--name", "cli", "--address", "cli", "--anycast", "--durable", "--silent"]
-    created += ["--auto-create-address", "--preserve-on-no-consumers"]
-    assert "Queue [name=cli, address=cli, routingType=ANYCAST" in cli("queue create", *created)
-    assert "Reason: AMQ229019: Queue cli already exists" in cli("queue create", *created)
-    to_it = ["--destination", "queue://cli"]
-    assert "Produced: 50 messages" in cli("producer", *to_it, "--message-count", "50")
-    assert "Consumed: 20 messages" in cli("consumer", *to_it, "--message-count", "20")
-    assert "browsed: 5 messages" in cli("browser", *to_it, "--message-count", "5")
-    # name, address, consumers, messages, added, delivering, acknowledged, scheduled, type, internal
-    row = columns(cli("queue stat"), "cli")
-    assert row == ["cli", "cli", "0", "30", "50", "0", "20", "0", "ANYCAST", "false"]
-    stat = cli("queue stat", "--queueName", "cli", "--json")
-    (queue,) = json.loads(stat[stat.index("{") :])["data"]
-    assert queue["messageCount"] == "30" and queue["durable"] == "true"
-    assert "purged successfully" in cli("queue purge", "--name", "cli")
-    assert columns(cli("queue stat"), "cli")[3] == "0"
-    updated = cli("queue update", "--name", "cli", "--anycast", "--max-consumers", "5", "--silent")
-    assert "maxConsumers=5" in updated
-    assert "deleted successfully" in cli("queue delete", "--name", "cli")
-    assert "Queue cli does not exist" in cli("queue delete", "--name", "cli")
+def test_produce_browse_stat_consume(cli: Cli) -> None:
+    words = ("-p", "n:int=2", "-p", "price=9.5", "-p", "f:float=0.5", "--priority", "7")
+    cli("produce", "queue://cli.orders", "--count", "250", "--text", "säge", *words)
+    first = cli.rows("browse", "cli.orders", "--count", "1")[0]
+    assert (first["text"], first["priority"], first["durable"]) == ("säge", 7, True)
+    assert first["properties"] == {"n": 2, "price": 9.5, "f": 0.5}
+    assert first["property_types"] == {"n": "int", "f": "float"}
+    (row,) = json.loads(cli("queue", "stat", "cli.orders", "--json"))
+    assert (row["messageCount"], row["consumerCount"], row["routingType"]) == (250, 0, "ANYCAST")
+    assert "cli.orders" in cli("queue", "stat")
+    assert cli("consume", "cli.orders", "--count", "250", "--timeout", "10") == "säge\n" * 250
+    (row,) = json.loads(cli("queue", "stat", "cli.orders", "--json"))
+    assert (row["messageCount"], row["messagesAcked"]) == (0, 250)
 
 
-def test_an_address(cli: ArtemisCli) -> None:
-    made = cli("address create", "--name", "shown", "--anycast", "--multicast", "--silent")
-    assert "Address [name=shown, routingTypes={MULTICAST,ANYCAST}" in made
-    assert "shown" in cli("address show").splitlines()
-    assert "Address [name=shown" in cli("address show", "--name", "shown")
-    assert "queue=QueueImpl[name=DLQ" in cli("address show", "--name", "DLQ", "--bindings")
-    assert "deleted successfully" in cli("address delete", "--name", "shown")
-    assert "shown" not in cli("address show").splitlines()
-
-
-def test_checks_of_node_and_queue(cli: ArtemisCli) -> None:
-    node = cli("check node", "--up", "--memoryUsage", "90", "--diskUsage", "99")
-    assert "Checks run: 3, Failures: 0, Errors: 0" in node
-    queue = cli(
-        "check queue", "--name", "DLQ", "--up", "--produce", "5", "--browse", "5", "--consume", "5"
+def test_topics_and_durable_subscriptions(cli: Cli) -> None:
+    reader = (
+        "consume",
+        "topic://cli.news",
+        "--durable",
+        "desk",
+        "--client-id",
+        "c",
+        "--timeout",
+        "0.5",
     )
-    assert "Checks run: 4, Failures: 0, Errors: 0" in queue
-    assert "Cannot find resource with name queue.none" in cli("check queue", "--name", "none")
+    assert cli(*reader) == ""
+    cli("produce", "topic://cli.news", "--file", "-", typed="rain\nsun\n")
+    assert cli(*reader) == "rain\nsun\n"
 
 
-def test_perf_client(cli: ArtemisCli) -> None:
-    report = cli("perf client", "--duration", "2", "--max-pending", "100", "queue://PERF")
-    assert "result:              success" in report
-    sent = int(report.split("total sent:")[-1].split()[0])
-    received = int(report.split("total received:")[-1].split()[0])
-    assert sent > 100 and received > 100
+def test_queues_are_made_moved_paused_and_deleted(cli: Cli) -> None:
+    cli("queue", "create", "cli.from")
+    cli("queue", "create", "cli.to", "--address", "cli.to", "--set", "delay-before-dispatch=-1")
+    cli("produce", "cli.from", "--count", "10", "--size", "1000")
+    assert cli("queue", "move", "cli.from", "cli.to", "--count", "4").startswith("moved 4 ")
+    assert cli("queue", "purge", "cli.from").startswith("removed 6 ")
+    cli("queue", "pause", "cli.to")
+    assert cli("consume", "cli.to", "--timeout", "0.3") == ""
+    cli("queue", "resume", "cli.to")
+    cli("queue", "delete", "cli.to")
+    cli("queue", "delete", "cli.to", status=66)
+    cli("address", "create", "cli.address", "--anycast")
+    (row,) = json.loads(cli("address", "show", "cli.address", "--json"))
+    assert row["routingTypes"] == "ANYCAST"
+    cli("address", "delete", "cli.address")
+
+
+def test_refusals(cli: Cli, node: BrokerProcess) -> None:
+    cli("browse", "nosuch", status=66)
+    cli("produce", "x", "--password", "wrong", status=77)
+    assert len(cli.errors.splitlines()) == 1

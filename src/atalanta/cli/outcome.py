@@ -93,8 +93,8 @@ def status_of(error: Exception) -> int:
 
 
 def is_missing(reason: str) -> bool:
-    """Whether management says that something does not exist (AMQ229067, 229017, 229203 and in words)."""
-    marks = ("AMQ229067", "AMQ229017", "AMQ229203", "AMQ229020", "does not exist", "Cannot find")
+    """Whether management says that something does not exist, by Artemis' number or in words."""
+    marks = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
     return any(mark in reason for mark in marks)
 
 
@@ -102,7 +102,8 @@ def line_of(error: Exception) -> str:
     """One line, without what only a developer reads."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    text = " ".join((str(error) or repr(error)).split())
+    said = error.reason if isinstance(error, ManagementFailed) else str(error)
+    text = " ".join((said or repr(error)).split())
     if isinstance(error, ConnectionLost) and ("Errno 111" in text or "refused" in text):
         head, _, _ = text.partition(": ")
         return f"{head}: connection refused; is a broker running there?"

@@ -47,7 +47,8 @@ class Management:
     def __init__(self, connection: Connection, address: str = MANAGEMENT_ADDRESS) -> None:
         self.address = address
         self._connection = connection
-        self._prefix = f"atalanta.management.{uuid.uuid4()}"
+        # Answers come here.
+        self.reply_queue = f"atalanta.management.{uuid.uuid4()}"
         self._asked = 0
         self._producer: Producer | None = None
         self._replies: Consumer | None = None
@@ -87,20 +88,20 @@ class Management:
         replies, self._replies, self._producer = self._replies, None, None
         if replies is not None:
             await replies.close()
-            await self._connection.delete_queue(self._prefix)
+            await self._connection.delete_queue(self.reply_queue)
 
     async def _ask(
         self, resource: str, what: str, properties: dict[str, str], text: str | None
     ) -> object:
         producer, replies = await self._open()
         self._asked += 1
-        correlation = f"{self._prefix}:{self._asked}"
+        correlation = f"{self.reply_queue}:{self._asked}"
         request = Message(
             text=text,
             properties=properties,
             durable=False,
             correlation_id=correlation,
-            reply_to=self._prefix,
+            reply_to=self.reply_queue,
             type=TEXT,
         )
         if text is None:
@@ -120,10 +121,10 @@ class Management:
             self._producer = await connection.producer(self.address)
         if self._replies is None:
             await connection.create_queue(
-                self._prefix, routing=MULTICAST, durable=False, temporary=True
+                self.reply_queue, routing=MULTICAST, durable=False, temporary=True
             )
             self._replies = await connection.consumer(
-                self._prefix, ack=AUTO, window=REPLIES_WINDOW_BYTES
+                self.reply_queue, ack=AUTO, window=REPLIES_WINDOW_BYTES
             )
         return self._producer, self._replies
 
@@ -137,5 +138,7 @@ def result_of(reply: ReceivedMessage, resource: str, what: str) -> object:
         raise ManagementFailed(resource, what, f"the answer is not JSON: {error}") from None
     value: object = values[0] if isinstance(values, list) and values else None
     if reply.header("_AMQ_OperationSucceeded") is not True:
-        raise ManagementFailed(resource, what, str(value) if value is not None else "no reason given")
+        raise ManagementFailed(
+            resource, what, str(value) if value is not None else "no reason given"
+        )
     return value
