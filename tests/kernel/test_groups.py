@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.housekeeping import validate
 from atalanta.kernel.session import Session
+from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
 
 
@@ -246,3 +247,31 @@ def test_grouped_messages_survive_a_restart_in_their_order() -> None:
     bench.settle()
     assert endpoint(first).bodies() == [b"a1", b"a2"]
     assert endpoint(second).bodies() == [b"b1", b"b2"]
+
+
+def test_groups_that_come_back_from_pages() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("#", {"max_size_bytes": 4_000, "page_size_bytes": 2_000})
+    bench = Bench(settings=settings, paging=True)
+    queue = bench.queue("q")
+    sender = bench.session()
+    for n in range(40):
+        send(bench, sender, f"-{n:02}", f"a{n:02}", f"b{n:02}")
+    assert queue.paged is not None
+    bench.restart()
+    first, second = readers(bench, 2)
+    for _ in range(200):
+        bench.settle()
+        for session in (first, second):
+            held = session.consumers[0].unacknowledged.values()
+            if held:
+                last = int(held[-1].message.id)
+                session.acknowledge(bench.now, 0, last, False, 0)
+    got = [endpoint(session).bodies() for session in (first, second)]
+    assert len(got[0]) + len(got[1]) == 120
+    for group in (b"a", b"b"):
+        having = [bodies for bodies in got if any(body[:1] == group for body in bodies)]
+        assert len(having) == 1, "one consumer has the whole group"
+        mine = [body for body in having[0] if body[:1] == group]
+        assert mine == sorted(mine) and len(mine) == 40
+    validate(bench.broker)

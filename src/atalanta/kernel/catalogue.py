@@ -226,10 +226,12 @@ def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
         )
     if changes.routing_type is not None:
         check_routing_type(broker.addresses[queue.spec.address], changes.routing_type)
-    if queue.leases and (changes.non_destructive or (changes.ring_size or -1) >= 0):
+    ring = changes.ring_size is not None and changes.ring_size >= 0
+    if (queue.leases or queue.paged is not None) and (changes.non_destructive or ring):
+        why = "has messages in pages" if queue.paged is not None else "is read by a log-view group"
         raise BrokerError(
             ILLEGAL_STATE,
-            f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
+            f"queue {queue.name} {why}: it cannot become a ring or non-destructive",
         )
 
 

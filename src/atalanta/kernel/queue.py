@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.kernel.account import Account
-from atalanta.kernel.groups import NOWHERE, Groups, marked_first
+from atalanta.kernel.groups import NOWHERE, Groups
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
+from atalanta.kernel.special_turns import (
+    consumer_left,
+    hand_out_specially,
+    look_at_gate,
+    share_groups_anew,
+)
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -56,7 +62,7 @@ class Queue:
         self.pending: int = 0
         self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
         self.consumers: list[Consumer] = []
-        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see _arrange
+        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see arrange
         # Those that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
         self.unattended: bool = False
@@ -86,7 +92,7 @@ class Queue:
         self.forced: list[tuple[Consumer, int]] = []
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
-        self.level_ends: list[int] = []  # see _arrange
+        self.level_ends: list[int] = []  # see arrange
         # All consumers take every message, and none is served before another: see _dispatch_alike.
         self.alike: bool = False
         self.plain: bool = True  # hands out without any of what follows
@@ -118,7 +124,7 @@ class Queue:
             consumer.shares = self._shares(consumer)
             if not consumer.browse_only:
                 consumer.look_again(self.cursor)
-        self._arrange()
+        self.arrange()
 
     def open_to_messages(self) -> bool:
         """Not while it is disabled, or nobody reads a queue that is purged then (QueueImpl.route)."""
@@ -193,6 +199,8 @@ class Queue:
             else:
                 self._mix_priorities(level)
         priorities.live[level] += 1
+        if self.groupable and reference.message.special and reference.message.grouped:
+            self._start_groups()
         if references and references[len(references) - 1].sequence > reference.sequence:
             references.insert(self.index_of(reference.sequence), reference)
             self.give_back(reference)
@@ -307,8 +315,8 @@ class Queue:
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers += 1
         if self.spec.group_rebalance and not consumer.browse_only:
-            self._share_groups_anew()
-        self._arrange()
+            share_groups_anew(self)
+        self.arrange()
         self.was_used = True
         self.swept = False
 
@@ -320,16 +328,7 @@ class Queue:
             and self.groups is None
         )
 
-    def _share_groups_anew(self) -> None:
-        """group-rebalance: a consumer came; with a pause, only when nothing is in flight any more."""
-        groups = self.groups
-        if groups is not None:
-            self.look_again(groups.release_all())
-        if self.special is not None and self.special.gate is not None:
-            if self.spec.group_rebalance_pause_dispatch:
-                self.special.gate.shut()
-
-    def _arrange(self) -> None:
+    def arrange(self) -> None:
         """Who is asked in turn, and where each priority ends among them, the highest first."""
         special = self.special
         self.turns = self.consumers if special is None else special.turns(self.consumers)
@@ -347,28 +346,11 @@ class Queue:
     def remove_consumer(self, consumer: Consumer) -> None:
         self.consumers.remove(consumer)
         if not consumer.browse_only:
-            self._consumer_left(consumer)
+            consumer_left(self, consumer)
         if consumer.selector is None and not consumer.browse_only:
             self.open_consumers -= 1
-        self._arrange()
+        self.arrange()
         self.ring = 0
-
-    def _consumer_left(self, consumer: Consumer) -> None:
-        """Its groups and its place as the only one are free."""
-        last = self.consumer_count() == 0
-        groups = self.groups
-        if groups is not None:
-            self.look_again(groups.release(consumer))
-            if last and self.message_count == 0 and self.pending == 0:
-                self.groups = None
-                self.groupable = True
-                self.plain = self.special is None and not self.keeps_messages
-        special = self.special
-        if special is not None:
-            if special.chosen is consumer:
-                special.chosen = None
-            if last and special.gate is not None:
-                special.gate.shut()
 
     def consumer_count(self) -> int:
         """Consumers that take messages: browsers are not counted."""
@@ -400,7 +382,7 @@ class Queue:
         Expired references that were met are put into `found_expired` for the broker to move.
         """
         if self.special is not None:
-            self._look_at_gate(now)
+            look_at_gate(self, self.special, now)
         if self.paused or not self.turns:
             return False
         now_ms = now // 1_000_000
@@ -455,12 +437,6 @@ class Queue:
             if passed > self.cursor and references[index - 1].state != READY:
                 self.cursor = passed
         return index < size
-
-    def _look_at_gate(self, now: int) -> None:
-        special = self.special
-        if special is not None and special.gate is not None and not special.gate.is_open:
-            if special.gate.look(now, self.consumer_count(), self.delivering_count):
-                self._arrange()
 
     def _offer(self, start: int, end: int, now_ms: int) -> int:
         """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
@@ -577,7 +553,7 @@ class Queue:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
         elif not self.plain:
-            cost = self._hand_out_specially(consumer, reference)
+            cost = hand_out_specially(self, consumer, reference)
         else:
             reference.state = DELIVERING
             reference.delivery_count += 1
@@ -588,30 +564,3 @@ class Queue:
         consumer.delivered += 1
         if not consumer.unlimited:
             consumer.credits -= cost
-
-    def _hand_out_specially(self, consumer: Consumer, reference: Reference) -> int:
-        """With groups, an exclusive consumer, or a queue that keeps what it hands out; returns the cost."""
-        special = self.special
-        if special is not None:
-            if special.handed_out(consumer):
-                self._arrange()
-                if self.spec.group_first_key is not None:
-                    consumer.marked = marked_first(reference.message, self.spec.group_first_key)
-            if not self.keeps_messages:
-                special.taken(reference)
-        groups = self.groups
-        if groups is not None:
-            self.look_again(groups.handed_out(consumer, reference))
-            if groups.full():
-                groups.forget_unused(self.references)
-        if self.keeps_messages:
-            reference.delivery_count = 1
-        else:
-            reference.state = DELIVERING
-            reference.delivery_count += 1
-            reference.consumer = consumer
-            self.delivering_count += 1
-        consumer.unacknowledged.add(reference)
-        cost = consumer.endpoint.deliver(consumer, reference)
-        consumer.marked = None
-        return cost
