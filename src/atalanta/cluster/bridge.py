@@ -114,6 +114,7 @@ class Bridge(ClusterLink):
         self.sessions_open += 1
         if self.sessions_open < 2:
             return
+        self.waiting_since = 0
         self.send(CreateProducer(1, None), SEND_CHANNEL)
         own_name = self.cluster.broker.config.name
         self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"

@@ -108,7 +108,7 @@ class ClusterConnectionConfig:
         supported=False,
     )
     call_timeout_ms: int = option(
-        30_000, "call-timeout", "wait for an answer", unit="ms", minimum=1
+        30_000, "call-timeout", "a link that is not open by then is tried anew", unit="ms", minimum=1
     )
     call_failover_timeout_ms: int = option(
         -1,

@@ -45,6 +45,7 @@ class ClusterLink(Connection):
         self.said_goodbye: bool = False
         self.last_seen: int = now
         self.last_ping: int = now
+        self.waiting_since: int = now  # for the answers that open the link; 0 once it is open
 
     # -- conversation ---------------------------------------------------------------------------
     def open(self, now: int) -> None:
@@ -123,6 +124,8 @@ class ClusterLink(Connection):
     # -- life -----------------------------------------------------------------------------------
     def check_alive(self, now: int) -> bool:
         config = self.cluster.config
+        if self.waiting_since and now - self.waiting_since > config.call_timeout_ms * 1_000_000:
+            return False
         ttl_ns = config.connection_ttl_ms * 1_000_000
         if now - self.last_ping >= min(config.check_period_ms * 1_000_000, ttl_ns // PINGS_PER_TTL):
             self.last_ping = now

@@ -17,6 +17,7 @@ class Locator(ClusterLink):
         self.key = key
 
     def on_ready(self, now: int) -> None:
+        self.waiting_since = 0
         self.announce(True)
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:

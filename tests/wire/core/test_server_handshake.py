@@ -7,6 +7,7 @@ import tracemalloc
 
 import pytest
 
+from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import (
     CLUSTER_SECURITY,
     INCOMPATIBLE,
@@ -332,6 +333,15 @@ def test_the_acceptor_limits_the_time_to_live(asked_ms: int, ttl_ms: int) -> Non
     client = server.login()
     client.send(Ping(asked_ms), 0)
     assert server.connections[client.conn].ttl_ns == ttl_ms * 1_000_000
+
+
+def test_the_broker_replaces_the_time_to_live_that_clients_ask_for() -> None:
+    server = Server(BrokerConfig(connection_ttl_override_ms=3_000))
+    client = server.login()
+    client.send(Ping(60_000), 0)
+    server.now += 4 * SECOND
+    server.check_alive()
+    assert client.closed is not None
 
 
 @pytest.mark.parametrize(("timeout_s", "stays"), [(10, False), (30, True), (0, True)])

@@ -17,14 +17,13 @@ from atalanta.kernel.errors import (
     CLUSTER_SECURITY,
     INCOMPATIBLE,
     SECURITY,
-    SESSION_CREATION_REJECTED,
     BrokerError,
 )
 from atalanta.kernel.security import Identity
-from atalanta.kernel.session import Session
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
+from atalanta.wire.core.opening import open_session, refused, time_to_live_ms
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
 from atalanta.wire.core.packets_connection import (
@@ -36,7 +35,6 @@ from atalanta.wire.core.packets_connection import (
 )
 from atalanta.wire.core.packets_session import (
     CreateSession,
-    CreateSessionResponse,
     ReattachSession,
 )
 from atalanta.wire.core.packets_topology import (
@@ -48,7 +46,6 @@ from atalanta.wire.core.packets_topology import (
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.reattach import end_session, reattach, remember
-from atalanta.wire.core.replay import Replay
 from atalanta.wire.core.session import CoreSession
 from atalanta.wire.detect import CORE, NEED_MORE, detect
 
@@ -62,11 +59,8 @@ OLDEST_VERSION: Final = 129
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
 LOGIN_FAILURES_MAX: Final = 10
 LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
-USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
 DEFAULT_TTL_NS: Final = 60_000_000_000
-SESSIONS_MAX: Final = 10_000  # of one connection
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
-FIRST_SESSION_CHANNEL: Final = 10
 CLUSTER_CHANNEL: Final = 3
 # Packet types that are looked at without a login, and the one channel each of them is sent on.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
@@ -129,7 +123,7 @@ class CoreConnection(Connection):
             if self.gone:
                 return
             channel = framer.channel
-            if channel < FIRST_SESSION_CHANNEL:
+            if channel < types.FIRST_SESSION_CHANNEL:
                 payload = framer.data[framer.start : framer.end]
                 self._control(now, framer.type, channel, payload)
                 continue
@@ -204,23 +198,8 @@ class CoreConnection(Connection):
 
     # -- control packets ------------------------------------------------------------------------
     def _ping(self, packet: Ping) -> None:
-        self.ttl_ns = self._ttl_ms(packet.connection_ttl_ms) * 1_000_000
+        self.ttl_ns = time_to_live_ms(self, packet.connection_ttl_ms) * 1_000_000
         self.send(packet, 0)
-
-    def _ttl_ms(self, wanted_ms: int) -> int:
-        """What the client asks for, unless broker or acceptor replace or limit it; -1 is for ever."""
-        override_ms = self.host.broker.config.connection_ttl_override_ms
-        acceptor = self.acceptor
-        if override_ms >= 0:
-            return override_ms
-        if acceptor is None:
-            return wanted_ms
-        if acceptor.connection_ttl_ms >= 0:
-            return acceptor.connection_ttl_ms
-        longest_ms = acceptor.connection_ttl_max_ms
-        if longest_ms is not None and not 0 <= wanted_ms <= longest_ms:
-            return longest_ms
-        return wanted_ms if wanted_ms < 0 else max(wanted_ms, acceptor.connection_ttl_min_ms)
 
     def _subscribe(self, now: int, is_cluster: bool, version: int) -> None:
         if version > 0 and self.version == 0:
@@ -255,8 +234,8 @@ class CoreConnection(Connection):
         packet = self.logins[0]
         try:
             if identity is None:
-                raise self._refused(packet)
-            self._open_session(now, packet, identity)
+                raise refused(self, packet)
+            open_session(self, now, packet, identity)
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
                 self._login_failed()
@@ -271,47 +250,6 @@ class CoreConnection(Connection):
         if self.logins:
             self._begin_login(now)
 
-    def _refused(self, packet: CreateSession) -> BrokerError:
-        broker = self.host.broker
-        user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
-        broker.trace.event("login_refused", {"user": user, "remote": self.client.remote})
-        code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
-        return BrokerError(code, f"unable to validate user {user}")
-
-    def _open_session(self, now: int, packet: CreateSession, identity: Identity) -> None:
-        broker = self.host.broker
-        self.version = min(packet.version, SERVER_VERSION)
-        channel = packet.session_channel
-        if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in self.sessions:
-            why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
-            raise BrokerError(SESSION_CREATION_REJECTED, why)
-        if len(self.sessions) >= SESSIONS_MAX:
-            raise BrokerError(
-                SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
-            )
-        first = not self.authenticated
-        self._authenticated()
-        session = CoreSession(self, channel, self.version, packet.confirmation_window)
-        kernel = Session(
-            broker, self.client, packet.name, session, identity,
-            packet.xa or packet.auto_commit_sends, packet.xa or packet.auto_commit_acks,
-            packet.pre_acknowledge,
-        )  # fmt: skip
-        kernel.xa = packet.xa
-        session.kernel = kernel
-        kernel.set_blocked(self.blocked or self.full)
-        self.client.sessions[packet.name] = kernel
-        if self.replaying:
-            self.flush(now)  # what is left of an earlier session of this channel is not this one's
-        self.sessions[channel] = session
-        if packet.confirmation_window > 0 and not identity.cluster:
-            session.replay = Replay(packet.confirmation_window)
-            self.replaying = True
-            self.host.resumable.add(now, session)
-        self.send(CreateSessionResponse(SERVER_VERSION), 1)
-        if first:
-            self._logged_in(now)
-
     def _cluster_connect(self, now: int, packet: ClusterConnect) -> None:
         self.cluster_peer = self.host.broker.security.authenticate_cluster(
             packet.user, packet.password
@@ -321,8 +259,8 @@ class CoreConnection(Connection):
             self._login_failed()
             self.host.broker.trace.event("cluster_login_refused", {"remote": self.client.remote})
         elif not self.authenticated:
-            self._authenticated()
-            self._logged_in(now)
+            self.login_succeeded()
+            self.logged_in(now)
 
     def _login_failed(self) -> None:
         self.login_failures += 1
@@ -337,15 +275,15 @@ class CoreConnection(Connection):
     def logged_in_by_session(self, now: int, session: CoreSession) -> None:
         """Who knows a session's name is its user."""
         first = not self.authenticated
-        self._authenticated()
+        self.login_succeeded()
         if first:
-            self._logged_in(now)
+            self.logged_in(now)
 
-    def _authenticated(self) -> None:
+    def login_succeeded(self) -> None:
         self.authenticated = True
         self.framer.frame_bytes_max = FRAME_BYTES_MAX
 
-    def _logged_in(self, now: int) -> None:
+    def logged_in(self, now: int) -> None:
         if self.subscribed:
             self.host.cluster.logged_in(now, self)
 
