@@ -16,6 +16,7 @@ from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
+from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml_tree import Node, TreeReader
@@ -61,6 +62,7 @@ class BrokerXml:
         self.reader = XmlReader(report)
         self.addresses = AddressSections(configuration, report)
         self.diverts = DivertSection(configuration, report)
+        self.plugins = PluginSection(configuration.broker.notifications, report)
         self.cluster = ClusterSections(configuration, report)
         self.defined: set[str] = set()
 
@@ -110,6 +112,7 @@ class BrokerXml:
             "cluster-password": self._cluster_password,
             **self.addresses.handlers(),
             **self.diverts.handlers(),
+            **self.plugins.handlers(),
             **self.cluster.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]

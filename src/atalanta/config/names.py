@@ -59,7 +59,6 @@ CORE: Final[dict[str, str]] = {
     "view-permission-method-match-pattern": _LATER,
     "management-message-rbac": _LATER,
     "management-rbac-prefix": _LATER,
-    "broker-plugins": _NO_PLUGINS,
     "metrics-plugin": _NO_PLUGINS,
     "metrics": _METRICS,
     "resource-limit-settings": "limits of single users are not supported yet",

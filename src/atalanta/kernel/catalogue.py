@@ -59,6 +59,8 @@ def create_address(
     enter(broker, address)
     if durable:
         store_address(broker, address)
+    for observer in broker.observers:
+        observer.on_address_added(broker.now, address)
     return address
 
 
@@ -121,6 +123,8 @@ def delete_address(broker: Broker, name: str) -> None:
         writer = Writer()
         writer.simple_string(name)
         broker.journal.append(records.ADDRESS_DELETED, writer.getvalue())
+    for observer in broker.observers:
+        observer.on_address_removed(broker.now, address)
 
 
 # -- queues ---------------------------------------------------------------------------------------

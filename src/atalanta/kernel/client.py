@@ -44,7 +44,6 @@ class Client:
         self.transient_queues.clear()
 
     def close(self, now: int, broker: Broker, failed: bool) -> None:
-        broker.clients.gone(self)
         for session in list(self.sessions.values()):
             session.close(now, failed)
         for queue in list(self.temporary_queues.values()):
@@ -57,3 +56,4 @@ class Client:
             if queue.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
                 catalogue.delete_queue(broker, now, queue.name, "its connection was closed")
         self.transient_queues.clear()
+        broker.clients.gone(now, broker, self)

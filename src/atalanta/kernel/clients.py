@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
     from atalanta.kernel.client import Client
     from atalanta.kernel.session import Session
 
@@ -22,11 +23,16 @@ class Clients:
     def opened(self, session: Session) -> None:
         """A session begins; the first one of a connection makes the connection known."""
         client = session.client
+        broker = session.broker
         self.sessions_total += 1
         if client.connection not in self.connected:
             self.connected[client.connection] = client
             client.created_at = session.created_at
             self.connections_total += 1
+            for observer in broker.observers:
+                observer.on_connection_created(broker.now, client)
+        for observer in broker.observers:
+            observer.on_session_created(broker.now, session)
 
     def moved(self, old: Client, new: Client) -> None:
         """A session of `old` goes on on the connection of `new`."""
@@ -34,8 +40,10 @@ class Clients:
             self.connected[new.connection] = new
             new.created_at = old.created_at
 
-    def gone(self, client: Client) -> None:
-        self.connected.pop(client.connection, None)
+    def gone(self, now: int, broker: Broker, client: Client) -> None:
+        if self.connected.pop(client.connection, None) is not None:
+            for observer in broker.observers:
+                observer.on_connection_destroyed(now, client)
 
     def sessions(self) -> list[Session]:
         found: list[Session] = []

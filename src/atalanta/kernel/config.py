@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from atalanta.kernel.divert_config import DivertConfig
+from atalanta.kernel.notification_options import NotificationOptions
 from atalanta.kernel.option import option
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
@@ -229,7 +230,7 @@ class BrokerConfig:
         "begins the names of store-and-forward queues",
     )
     suppress_session_notifications: bool = option(
-        False, "suppress-session-notifications", "no notification of sessions", supported=False
+        False, "suppress-session-notifications", "no notification of sessions"
     )
     connection_ttl_override_ms: int = option(
         -1, "connection-ttl-override", "replaces the clients' own time to live, -1 not", unit="ms"
@@ -326,5 +327,6 @@ class BrokerConfig:
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
     addresses: list[AddressConfig] = field(default_factory=list)
     diverts: list[DivertConfig] = field(default_factory=list)
+    notifications: NotificationOptions = field(default_factory=NotificationOptions)
     address_settings: list[AddressSetting] = field(default_factory=list)
     security_rules: list[SecurityRule] = field(default_factory=list)

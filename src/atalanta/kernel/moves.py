@@ -33,6 +33,8 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
     for reference in references:
         if reference.state == DONE:
             continue
+        for observer in broker.observers:
+            observer.on_expired(now, reference)
         reference.queue.expired += 1
         settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
         resources.for_expiry(broker, now, settings, reference.message)

@@ -12,13 +12,18 @@ from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.message import Message
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.plan import Plan
-from atalanta.kernel.properties import Int, PropertyValue
+from atalanta.kernel.properties import Byte, Int, PropertyValue
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.router import Route, route
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.client import Client
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
+    from atalanta.kernel.security import Identity
     from atalanta.kernel.session import Session
 
 LOCAL_QUEUE: Final = 0
@@ -32,7 +37,8 @@ class Notifications(Observer):
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
-        self.address = broker.config.management_notification_address
+        self.address: str = broker.config.management_notification_address
+        self.options = broker.config.notifications
 
     # -- changes of local queues ----------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
@@ -59,7 +65,7 @@ class Notifications(Observer):
                 "_AMQ_ConsumerCount": Int(queue.consumer_count()),
                 "_AMQ_Address": queue.spec.address,
                 "_AMQ_RemoteAddress": client.remote,
-                "_AMQ_ConnectionName": f"{client.connection:08x}",  # as in management's lists
+                "_AMQ_ConnectionName": connection_name(client),
                 "_AMQ_ConsumerName": consumer.id,
                 "_AMQ_SessionName": session.name,
             },
@@ -67,13 +73,97 @@ class Notifications(Observer):
 
     def _consumer(self, now: int, kind: str, consumer: Consumer) -> None:
         selector = consumer.selector
-        self.publish(
-            now,
-            kind,
-            consumer_properties(
-                self.broker, consumer.queue, None if selector is None else selector.text
-            ),
+        properties = consumer_properties(
+            self.broker, consumer.queue, None if selector is None else selector.text
         )
+        session = consumer.session
+        if session is not None:
+            properties["_AMQ_User"] = session.identity.user
+            if kind == "CONSUMER_CREATED":
+                properties["_AMQ_ValidatedUser"] = session.identity.user
+            properties["_AMQ_RemoteAddress"] = session.client.remote
+            properties["_AMQ_SessionName"] = session.name
+            if session.client.client_id is not None:
+                properties["_AMQ_Client_ID"] = session.client.client_id
+            properties["_AMQ_ConsumerName"] = consumer.id
+        self.publish(now, kind, properties)
+
+    # -- sessions, connections, addresses -------------------------------------------------------
+    def on_session_created(self, now: int, session: Session) -> None:
+        self._session(now, "SESSION_CREATED", session)
+
+    def on_session_closed(self, now: int, session: Session) -> None:
+        self._session(now, "SESSION_CLOSED", session)
+
+    def _session(self, now: int, kind: str, session: Session) -> None:
+        """Peers pass it on, so it has a distance; the cluster's own sessions are nobody's business."""
+        if self.broker.config.suppress_session_notifications or session.identity.cluster:
+            return
+        properties: Properties = {
+            "_AMQ_ConnectionName": connection_name(session.client),
+            "_AMQ_User": session.identity.user,
+            "_AMQ_SessionName": session.name,
+            "_AMQ_Client_ID": session.client.client_id,
+            "_AMQ_Protocol_Name": "CORE",
+            "_AMQ_Address": self.address,
+            "_AMQ_Distance": Int(0),
+        }
+        self.publish(now, kind, properties)
+
+    def on_connection_created(self, now: int, client: Client) -> None:
+        self._connection(now, "CONNECTION_CREATED", client)
+
+    def on_connection_destroyed(self, now: int, client: Client) -> None:
+        self._connection(now, "CONNECTION_DESTROYED", client)
+
+    def _connection(self, now: int, kind: str, client: Client) -> None:
+        if self.options.connections:
+            properties: Properties = {"_AMQ_ConnectionName": connection_name(client)}
+            properties["_AMQ_RemoteAddress"] = client.remote
+            self.publish(now, kind, properties)
+
+    def on_address_added(self, now: int, address: Address) -> None:
+        self._address(now, "ADDRESS_ADDED", address)
+
+    def on_address_removed(self, now: int, address: Address) -> None:
+        self._address(now, "ADDRESS_REMOVED", address)
+
+    def _address(self, now: int, kind: str, address: Address) -> None:
+        if self.options.addresses:
+            routing_type = ANYCAST if address.anycast and not address.multicast else MULTICAST
+            properties: Properties = {"_AMQ_Address": address.name}
+            properties["_AMQ_Routing_Type"] = Byte(routing_type)
+            self.publish(now, kind, properties)
+
+    # -- messages, refusals ---------------------------------------------------------------------
+    def on_expired(self, now: int, reference: Reference) -> None:
+        spec = reference.queue.spec
+        if not self.options.expired or spec.address == self.address:
+            return
+        properties: Properties = {
+            "_AMQ_Address": spec.address,
+            "_AMQ_Routing_Type": Byte(spec.routing_type),
+            "_AMQ_RoutingName": spec.name,
+            "_AMQ_Message_ID": int(reference.message.id),
+        }
+        if reference.consumer is not None:
+            properties["_AMQ_ConsumerName"] = reference.consumer.id
+        self.publish(now, "MESSAGE_EXPIRED", properties)
+
+    def on_permission_refused(
+        self, now: int, identity: Identity, permission: str, address: str
+    ) -> None:
+        """The check type is the name of Artemis' constant: createDurableQueue is CREATE_DURABLE_QUEUE."""
+        properties: Properties = {
+            "_AMQ_Address": address.split("::", 1)[0],
+            "_AMQ_CheckType": constant(permission),
+            "_AMQ_User": identity.user,
+        }
+        self.publish(now, "SECURITY_PERMISSION_VIOLATION", properties)
+
+    def on_login_refused(self, now: int, user: str, remote: str) -> None:
+        properties: Properties = {"_AMQ_User": user, "_AMQ_RemoteAddress": remote}
+        self.publish(now, "SECURITY_AUTHENTICATION_VIOLATION", properties)
 
     # -- changes of remote bindings (chains) ----------------------------------------------------
     def remote_binding(self, now: int, kind: str, remote: RemoteBinding) -> None:
@@ -181,6 +271,17 @@ def covers(prefixes: str, address: str) -> bool:
             if address.startswith(prefix):
                 included = True
     return included or not any_include
+
+
+def connection_name(client: Client) -> str:
+    """As in management's lists."""
+    return f"{client.connection:08x}"
+
+
+def constant(name: str) -> str:
+    """createDurableQueue -> CREATE_DURABLE_QUEUE."""
+    parts = [f"_{one}" if one.isupper() else one.upper() for one in name]
+    return "".join(parts)
 
 
 def binding_properties(broker: Broker, queue: Queue) -> Properties:

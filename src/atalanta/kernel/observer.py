@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
+    from atalanta.kernel.client import Client
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
+    from atalanta.kernel.security import Identity
     from atalanta.kernel.session import Session
 
 
@@ -30,6 +34,37 @@ class Observer:
 
     def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
         """It takes fewer messages than its address allows (slow-consumer-policy NOTIFY)."""
+        return None
+
+    def on_session_created(self, now: int, session: Session) -> None:
+        return None
+
+    def on_session_closed(self, now: int, session: Session) -> None:
+        return None
+
+    def on_connection_created(self, now: int, client: Client) -> None:
+        """Told with its first session: from then on it is somebody's."""
+        return None
+
+    def on_connection_destroyed(self, now: int, client: Client) -> None:
+        return None
+
+    def on_address_added(self, now: int, address: Address) -> None:
+        return None
+
+    def on_address_removed(self, now: int, address: Address) -> None:
+        return None
+
+    def on_expired(self, now: int, reference: Reference) -> None:
+        """It is still in its queue."""
+        return None
+
+    def on_permission_refused(
+        self, now: int, identity: Identity, permission: str, address: str
+    ) -> None:
+        return None
+
+    def on_login_refused(self, now: int, user: str, remote: str) -> None:
         return None
 
     def on_unattended(self, now: int, queue: Queue) -> None:

@@ -85,6 +85,8 @@ class Session:
     def check(self, permission: str, address: str) -> None:
         """BrokerError SECURITY unless the user may."""
         if not self.broker.security.allowed(self.identity, permission, address):
+            for observer in self.broker.observers:
+                observer.on_permission_refused(self.broker.now, self.identity, permission, address)
             raise BrokerError(
                 SECURITY,
                 f"user {self.identity.user} does not have permission {permission} on address {address}",
@@ -498,3 +500,5 @@ class Session:
         redeliver(self.broker, now, acknowledged, True)
         self.broker.memory.forget(self.endpoint)
         self.client.sessions.pop(self.name, None)
+        for observer in self.broker.observers:
+            observer.on_session_closed(now, self)

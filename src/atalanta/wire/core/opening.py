@@ -29,6 +29,8 @@ def refused(connection: CoreConnection, packet: CreateSession) -> BrokerError:
     broker = connection.host.broker
     user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
     broker.trace.event("login_refused", {"user": user, "remote": connection.client.remote})
+    for observer in broker.observers:
+        observer.on_login_refused(broker.now, user, connection.client.remote)
     code = CLUSTER_SECURITY if packet.user == broker.security.cluster_user else SECURITY
     return BrokerError(code, f"unable to validate user {user}")
 
