@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
+from atalanta.config.restart import needs_restart
 from atalanta.config.users import read_security
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.ports import Disk
@@ -32,10 +33,11 @@ from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.limits import limits_of_this_process
 from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
+from atalanta.runtime.reloading import Reloaded, Reloader, ReloadRefused
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import NAME_PREFIX
-from atalanta.tls.context import ClientTls, client_tls, server_context
+from atalanta.tls.context import ClientTls, client_tls, find_file, server_context
 from atalanta.tls.errors import TlsError
 from atalanta.wire.core.config import AcceptorConfig
 
@@ -149,6 +151,7 @@ async def serve(
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
     node = Node(node_config(configuration, security, storage), ports(shell, disk))
+    shell.reloader = reloader(shell, configuration, storage)
     log.info("node_id=%s name=%s", storage.node_id, configuration.broker.name)
     node.management.counters = shell.trace.counters
     server = await start_web(node, web) if web is not None else None
@@ -183,6 +186,57 @@ async def start_web(node: Node, place: str) -> WebServer:
         line = f"--web {place}: {error.strerror or error}"
         raise StartupError(exit_codes.UNAVAILABLE, [line]) from error
     return server
+
+
+def reloader(shell: Shell, started: Configuration, storage: Storage) -> Reloader:
+    """What SIGHUP and changed files lead to."""
+    return Reloader(
+        shell.loop,
+        shell.trace,
+        lambda: read_again(started, storage),
+        shell.apply,
+        watched_files(started),
+        started.broker.configuration_file_refresh_period_ms / 1_000,
+    )
+
+
+def read_again(started: Configuration, storage: Storage) -> Reloaded:
+    """The files as they are now; ReloadRefused if a node could not start with them."""
+    try:
+        configuration, security = read_files(started.path)
+        acceptors = {
+            acceptor.name: made
+            for acceptor in configuration.acceptors
+            if (made := acceptor_tls(configuration, acceptor)) is not None
+        }
+        connectors = secure_connectors(configuration)
+    except StartupError as error:
+        raise ReloadRefused(error.lines) from error
+    except TlsError as error:
+        raise ReloadRefused([str(error)]) from error
+    for warning in configuration.warnings:
+        if warning not in started.warnings:
+            log.warning("%s", warning)
+    return Reloaded(
+        node_config(configuration, security, storage),
+        watched_files(configuration),
+        acceptors,
+        connectors,
+        needs_restart(started, configuration),
+    )
+
+
+def watched_files(configuration: Configuration) -> list[Path]:
+    """Whatever a reload would read: broker.xml and what it includes, users, key and trust stores."""
+    files = list(configuration.files)
+    described = [acceptor.tls for acceptor in configuration.acceptors]
+    described += [connector.tls for connector in configuration.connectors.values()]
+    for tls in described:
+        if tls is not None:
+            for text in (tls.key_store_path, tls.trust_store_path, tls.crl_path):
+                if text:
+                    files.append(find_file(text, configuration.store_folders))
+    return list(dict.fromkeys(files))
 
 
 def node_config(configuration: Configuration, security: Security, storage: Storage) -> NodeConfig:

@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
-from atalanta.kernel import catalogue, housekeeping, logview
+from atalanta.kernel import catalogue, housekeeping, logview, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
@@ -117,6 +117,7 @@ class Node:
         """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
         self.broker.observers.append(self.notifications)
         self.management.start(now)
+        reload.undeploy(self.broker, now)
         housekeeping.create_configured(self.broker, now)
         if self.config.cluster is None:
             # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
@@ -218,6 +219,23 @@ class Node:
                     "protocol_error", {"connection": waiter.conn, "why": str(error)}
                 )
                 self._close(now, waiter.conn, str(error))
+
+    def on_reload(self, now: int, config: NodeConfig) -> None:
+        """The configuration was read again, and is good: what can change without a restart does."""
+        if self.failed is not None or self.stopped:
+            return
+        reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        self.host.logins.forget()
+        self.ports.trace.event(
+            "configuration_reloaded",
+            {
+                "address_settings": len(config.broker.address_settings),
+                "security_settings": len(config.broker.security_rules),
+                "users": len(config.security.users),
+                "addresses": len(config.broker.addresses),
+                "diverts": len(config.broker.diverts),
+            },
+        )
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:

@@ -122,6 +122,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "verified", token, ok)
 
+    def on_reload(self, now: int, config: object) -> None:
+        """Noted."""
+        self._note(now, "reload", config)
+
     def flush(self, now: int) -> None:
         """Counted."""
         self.flushes += 1

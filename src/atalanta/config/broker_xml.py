@@ -44,7 +44,9 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
         "artemis.instance.etc": str(path.resolve().parent),
         **(values or {}),
     }
-    root = TreeReader(report, known).read(path)
+    reader = TreeReader(report, known)
+    root = reader.read(path)
+    configuration.files.extend(reader.files)
     if root is not None:
         BrokerXml(configuration, report).read(root)
     configuration.unsupported = report.unsupported

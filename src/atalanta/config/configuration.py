@@ -41,6 +41,7 @@ class Configuration:
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)  # whose change changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 

@@ -30,7 +30,6 @@ CORE: Final[dict[str, str]] = {
     "message-counter-enabled": _METRICS,
     "message-counter-sample-period": _METRICS,
     "message-counter-max-day-history": _METRICS,
-    "configuration-file-refresh-period": "the file is read once, at start",
     "remoting-incoming-interceptors": _NO_PLUGINS,
     "remoting-outgoing-interceptors": _NO_PLUGINS,
     "persist-delivery-count-before-delivery": _LATER,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.config.login_config import read_login_config
+from atalanta.config.login_config import LOGIN_FILE, read_login_config
 from atalanta.config.problems import Report, nearest
 from atalanta.config.properties import Entry, PropertiesError, parse_properties
 from atalanta.kernel.security import Security
@@ -47,6 +47,7 @@ def _read_users(configuration: Configuration, security: Security, report: Report
     names = read_login_config(folder, report, configuration.warnings)
     users_path = folder / names.users
     roles_path = folder / names.roles
+    configuration.files += [folder / LOGIN_FILE, users_path, roles_path]
     users = _entries(users_path, configuration, report)
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):

@@ -52,6 +52,7 @@ class TreeReader:
         self.values = values
         self.folder = Path()
         self.includes = 0
+        self.files: list[Path] = []  # all that were read
 
     def read(self, path: Path) -> Node | None:
         self.folder = path.parent.resolve()
@@ -60,6 +61,7 @@ class TreeReader:
 
     def _parse(self, path: Path) -> Any:
         shown = str(path)
+        self.files.append(path)
         try:
             size = path.stat().st_size
             if size > FILE_BYTES_MAX:

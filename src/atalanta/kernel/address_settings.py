@@ -258,21 +258,21 @@ class AddressSettings:
     config_delete_queues: str = option(
         "OFF",
         "config-delete-queues",
-        "delete queues no longer in the file",
+        "delete queues no longer in the file, at a start or reload"
+        " (those that came from it)",
         choices=DELETION_POLICIES,
-        supported=False,
     )
     config_delete_addresses: str = option(
         "OFF",
         "config-delete-addresses",
-        "delete addresses no longer in the file",
+        "delete addresses no longer in the file, at a start or reload"
+        " with their queues, unless they came by themselves",
         choices=DELETION_POLICIES,
-        supported=False,
     )
     config_delete_diverts: str = option(
         "OFF",
         "config-delete-diverts",
-        "delete diverts no longer in the file",
+        "diverts of the file always go when they leave it, as in Artemis",
         choices=DELETION_POLICIES,
         supported=False,
     )

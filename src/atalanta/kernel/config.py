@@ -188,6 +188,13 @@ class BrokerConfig:
     reject_empty_validated_user: bool = option(
         False, "reject-empty-validated-user", "refuse messages without one", supported=False
     )
+    configuration_file_refresh_period_ms: int = option(
+        5000,
+        "configuration-file-refresh-period",
+        "how often the files are looked at for changes, -1 never; SIGHUP reads them at once",
+        unit="ms",
+        minimum=-1,
+    )
     security_invalidation_interval_ms: int = option(
         10_000,
         "security-invalidation-interval",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue, diverts, scheduled, slow_consumers, xa
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
@@ -49,7 +50,12 @@ def create_configured(broker: Broker, now: int) -> None:
             spec = queue.spec()
             spec.take_defaults(broker.settings_of(spec.address))
             queue.changes().create(spec)
-            _create_queue(broker, now, spec, queue.enabled)
+            try:
+                _create_queue(broker, now, spec, queue.enabled)
+            except BrokerError as error:
+                broker.trace.event(
+                    "configured_queue_refused", {"queue": spec.name, "why": error.text}
+                )
 
 
 def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:

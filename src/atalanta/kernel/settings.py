@@ -62,9 +62,16 @@ class AddressSettingsRepository:
         self.wild.append((compiled, stated))
         self.wild.sort(key=_order)
 
+    def replace(self, fresh: AddressSettingsRepository) -> None:
+        """From now on the matches of `fresh`, which is not used any further."""
+        self.exact = fresh.exact
+        self.literal = fresh.literal
+        self.wild = fresh.wild
+        self.cache.clear()
+
     def match(self, address: str) -> AddressSettings:
         """Merged settings of `address` (the part before `::`, if it is an FQQN). The same object
-        until `add`.
+        until `add` or `replace`.
         """
         found = self.cache.get(address)
         if found is not None:

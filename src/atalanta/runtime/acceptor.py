@@ -41,6 +41,7 @@ class Acceptor:
         self.listen = listen
         self.connections = connections
         self.accepted_now = 0
+        self.tls = listen.tls  # connections made from now on use it
         self._trace = trace
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
@@ -76,7 +77,7 @@ class Acceptor:
             self._servers.append(server)
 
     def _protocol(self) -> asyncio.BaseProtocol:
-        tls = self.listen.tls
+        tls = self.tls
         return AcceptedConnection(self) if tls is None else AcceptedSecureConnection(self, tls)
 
     def close(self) -> None:

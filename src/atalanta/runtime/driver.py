@@ -11,9 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.inputs import NodeInputs
+
+if TYPE_CHECKING:
+    from atalanta.node import NodeConfig
 
 logger = logging.getLogger("atalanta.runtime")
 
@@ -162,3 +166,7 @@ class Driver:
     def verified(self, token: int, ok: bool) -> None:
         """on_verified"""
         self._call("on_verified", token, ok)
+
+    def reload(self, config: NodeConfig) -> None:
+        """on_reload"""
+        self._call("on_reload", config)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from atalanta.node import NodeConfig
 
 
 class NodeInputs(Protocol):
@@ -54,6 +57,9 @@ class NodeInputs(Protocol):
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """How full the disk is: 0.0 to 1.0 used, and bytes that may still be written."""
+
+    def on_reload(self, now: int, config: NodeConfig) -> None:
+        """The configuration was read again, and is good."""
 
     def flush(self, now: int) -> None:
         """Once after each batch of inputs of a loop turn."""

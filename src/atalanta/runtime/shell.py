@@ -23,6 +23,7 @@ from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
 from atalanta.runtime.loop import settle_collector
 from atalanta.runtime.passwords import ThreadPasswords
+from atalanta.runtime.reloading import Reloaded, Reloader
 from atalanta.runtime.signals import StopSignals
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.timers import LoopTimers
@@ -64,6 +65,7 @@ class Shell:
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
+        self.reloader: Reloader | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -99,7 +101,7 @@ class Shell:
         try:
             self.driver.recover()
             settle_collector()
-            with StopSignals(self.loop, self.request_stop):
+            with StopSignals(self.loop, self.request_stop, self.request_reload):
                 await self._serve(ready)
         finally:
             self.driver.detach()
@@ -117,6 +119,8 @@ class Shell:
             for acceptor in self.acceptors:
                 await acceptor.accept()
             ready([f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses])
+            if self.reloader is not None:
+                self.reloader.start()
         await self._stop.wait()
         if self._status == exit_codes.STOPPED:
             await self._stop_gracefully()
@@ -126,6 +130,19 @@ class Shell:
         if not self._stop.is_set():
             self.trace.event("node_stopping", {"why": why})
             self._stop.set()
+
+    def request_reload(self, why: str) -> None:
+        """Reads the configuration again; nothing happens while the node stops."""
+        if self.reloader is not None and not self._stop.is_set():
+            self.reloader.request(why)
+
+    def apply(self, reloaded: Reloaded) -> None:
+        """What was read takes effect: in the node, and for TLS connections made from now on."""
+        for acceptor in self.acceptors:
+            if acceptor.tls is not None:
+                acceptor.tls = reloaded.acceptors.get(acceptor.listen.name, acceptor.tls)
+        self.links.secure(reloaded.connectors)
+        self.driver.reload(reloaded.config)
 
     async def _stop_gracefully(self) -> None:
         deadline = self.loop.time() + self.limits.stop_deadline_s
@@ -181,6 +198,8 @@ class Shell:
             self._clock_check.cancel()
         if self._monitor is not None:
             self._monitor.stop()
+        if self.reloader is not None:
+            self.reloader.close()
         self._close_acceptors()
         self.links.close()
         self.timers.clear()

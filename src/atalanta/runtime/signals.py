@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first one asks for a graceful stop, the second one ends at once."""
+"""SIGTERM and SIGINT: the first one asks for a graceful stop, the second one ends at once. SIGHUP: a reload."""
 
 from __future__ import annotations
 
@@ -11,21 +11,29 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopSignals:
-    """While in its `with` block, `stop(name)` is called at the first stop signal."""
+    """While in its `with` block, `stop(name)` is called at the first stop signal, `hangup(name)` at each SIGHUP."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        stop: Callable[[str], None],
+        hangup: Callable[[str], None],
+    ) -> None:
         self._loop = loop
         self._stop = stop
+        self._hangup = hangup
         self._seen = 0
 
     def __enter__(self) -> StopSignals:
         for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._on_signal, number)
+        self._loop.add_signal_handler(signal.SIGHUP, self._hangup, signal.SIGHUP.name)
         return self
 
     def __exit__(self, *exception: object) -> None:
         for number in STOP_SIGNALS:
             self._loop.remove_signal_handler(number)
+        self._loop.remove_signal_handler(signal.SIGHUP)
 
     def _on_signal(self, number: signal.Signals) -> None:
         self._seen += 1

@@ -1,0 +1,143 @@
+"""A running node takes up changed files: on SIGHUP and by itself, and never half of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.main import application
+from atalanta.client import Connection, NotAuthorized, connect
+from atalanta.config.users_file import UserFiles
+from tests.broker_process import BrokerProcess, free_port
+from tests.certificates import PASSWORD, Authority
+
+pytestmark = pytest.mark.process
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await condition():
+            await asyncio.sleep(0.05)
+
+
+def create(folder: Path, port: int, period_ms: int) -> Path:
+    words = ["create", str(folder), "--port", str(port), "--password", "admin"]
+    result = CliRunner().invoke(application, words)
+    assert result.exit_code == 0, result.output
+    path = folder / "etc" / "broker.xml"
+    period = f"<configuration-file-refresh-period>{period_ms}</configuration-file-refresh-period>"
+    change(path, "<security-enabled>", f"{period}\n    <security-enabled>")
+    return path
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+async def exists(connection: Connection, queue: str) -> bool:
+    return bool((await connection.query_queue(queue)).exists)
+
+
+async def refused(connection: Connection, queue: str) -> bool:
+    try:
+        await connection.create_queue(queue)
+    except NotAuthorized:
+        return True
+    return False
+
+
+def test_sighup(tmp_path: Path) -> None:
+    port = free_port()
+    path = create(tmp_path / "node", port, -1)
+    url = f"tcp://127.0.0.1:{port}"
+
+    async def main(broker: BrokerProcess) -> None:
+        async with connect(url, user="admin", password="admin") as admin:
+            added = '<address name="fresh"><anycast><queue name="fresh"/></anycast></address>\n'
+            change(path, "</addresses>", f"{added}</addresses>")
+            UserFiles(path.parent).add("anna", "secret", ("guests",))
+            os.kill(broker.process.pid, signal.SIGHUP)
+            await until(lambda: exists(admin, "fresh"))
+            async with connect(url, user="anna", password="secret") as anna:
+                assert await refused(anna, "hers")
+                change(path, 'type="createDurableQueue" roles="amq"',
+                       'type="createDurableQueue" roles="amq,guests"')  # fmt: skip
+                change(path, 'type="createAddress" roles="amq"',
+                       'type="createAddress" roles="amq,guests"')  # fmt: skip
+                os.kill(broker.process.pid, signal.SIGHUP)
+
+                async def granted() -> bool:
+                    return not await refused(anna, "hers")
+
+                await until(granted)
+                UserFiles(path.parent).remove("anna")
+                os.kill(broker.process.pid, signal.SIGHUP)
+                await until(lambda: refused(anna, "another"))
+            with pytest.raises(NotAuthorized):
+                async with connect(url, user="anna", password="secret"):
+                    pass
+            change(path, "</addresses>", "</adresses>")
+            os.kill(broker.process.pid, signal.SIGHUP)
+
+            async def told() -> bool:
+                return "reload_refused" in broker.log()
+
+            await until(told)
+            assert await exists(admin, "fresh")
+
+    with BrokerProcess(path) as broker:
+        asyncio.run(main(broker))
+        log = broker.log()
+        [line] = [line for line in log.splitlines() if "reload_refused" in line]
+        assert f"{path}:" in line
+        assert log.count("configuration_reloaded") == 3
+        assert broker.end(signal.SIGTERM) == 0
+
+
+def test_changes_are_noticed_a_new_certificate_as_well(tmp_path: Path) -> None:
+    port = free_port()
+    path = create(tmp_path / "node", port, 50)
+    authority = Authority()
+    store = authority.holder("server", "localhost").key_store(path.parent)
+    tls = f"?protocols=CORE;sslEnabled=true;keyStorePath=server.p12;keyStorePassword={PASSWORD}"
+    change(path, "?protocols=CORE", tls)
+    context = ssl.create_default_context(cafile=str(authority.trust_pem(tmp_path)))
+    url = f"tcp://localhost:{port}"
+
+    async def serial() -> int:
+        _, writer = await asyncio.open_connection("localhost", port, ssl=context)
+        certificate = writer.get_extra_info("peercert")
+        writer.close()
+        return int(certificate["serialNumber"], 16)
+
+    async def main() -> None:
+        async with connect(url, user="admin", password="admin", ssl=context) as connection:
+            before = await serial()
+            renewed = authority.holder("server", "localhost")
+            renewed.key_store(path.parent)
+
+            async def new() -> bool:
+                return await serial() == renewed.certificate.serial_number
+
+            await until(new)
+            assert before != renewed.certificate.serial_number
+            assert not await exists(connection, "none"), "the old connection goes on"
+            store.write_bytes(b"damaged")
+
+            async def told() -> bool:
+                return "reload_refused" in broker.log()
+
+            await until(told)
+            assert await serial() == renewed.certificate.serial_number
+
+    with BrokerProcess(path) as broker:
+        asyncio.run(main())
