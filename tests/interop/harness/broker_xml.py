@@ -74,6 +74,7 @@ def broker_xml(
             <max-delivery-attempts>3</max-delivery-attempts>
          </address-setting>
 {_timing()}
+{_full()}
 {_no_auto_create()}
          <address-setting match="autodel.#">
             <auto-delete-queues>true</auto-delete-queues>
@@ -139,6 +140,23 @@ def _timing() -> str:
          <address-setting match="Expired">
             <default-queue-routing-type>ANYCAST</default-queue-routing-type>
          </address-setting>"""
+
+
+def _full() -> str:
+    pages = "<page-size-bytes>50K</page-size-bytes><max-read-page-bytes>20M</max-read-page-bytes>"
+    return "\n".join(
+        f"""         <address-setting match="{match}.#">
+            <max-size-bytes>{size}</max-size-bytes>
+            <address-full-policy>{policy}</address-full-policy>
+            {pages if policy == "PAGE" else ""}
+         </address-setting>"""
+        for match, policy, size in (
+            ("blocking", "BLOCK", "100K"),
+            ("failing", "FAIL", "100K"),
+            ("dropping", "DROP", "100K"),
+            ("paging", "PAGE", "200K"),
+        )
+    )
 
 
 def _no_auto_create() -> str:

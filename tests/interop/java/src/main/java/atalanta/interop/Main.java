@@ -23,7 +23,7 @@ final class Main {
       Bodies.class, Properties.class, Headers.class, Selectors.class, Receiving.class, Topics.class,
       Subscriptions.class, Temporaries.class, Transactions.class, Xa.class, Reattach.class,
       Windows.class, Acknowledging.class, Redelivery.class, Timing.class,
-      Duplicates.class, Addresses.class, Queues.class, Sending.class, Security.class, Restart.class);
+      Duplicates.class, Addresses.class, Queues.class, Sending.class, Full.class, Security.class, Restart.class);
 
   private Main() { }
 
