@@ -59,28 +59,7 @@ def broker_xml(
 {_permissions("guest.#", "amq,guests", "amq,guests")}
 {_permissions("readonly.#", "amq", "amq,guests")}
       </security-settings>
-      <address-settings>
-         <address-setting match="#">
-            <dead-letter-address>DLQ</dead-letter-address>
-            <expiry-address>ExpiryQueue</expiry-address>
-            <max-delivery-attempts>10</max-delivery-attempts>
-            <redistribution-delay>{redistribution_delay_ms}</redistribution-delay>
-            <auto-create-queues>true</auto-create-queues>
-            <auto-create-addresses>true</auto-create-addresses>
-            <auto-delete-queues>false</auto-delete-queues>
-            <auto-delete-addresses>false</auto-delete-addresses>
-         </address-setting>
-         <address-setting match="redeliver.#">
-            <max-delivery-attempts>3</max-delivery-attempts>
-         </address-setting>
-{_timing()}
-{_full()}
-{_no_auto_create()}
-         <address-setting match="autodel.#">
-            <auto-delete-queues>true</auto-delete-queues>
-            <auto-delete-addresses>true</auto-delete-addresses>
-         </address-setting>
-      </address-settings>
+{_settings(redistribution_delay_ms)}
       <addresses>
          <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
          <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
@@ -112,6 +91,31 @@ def users_properties() -> str:
 def roles_properties() -> str:
     """artemis-roles.properties."""
     return "".join(f"{role} = {user}\n" for user, (_, role) in USERS.items())
+
+
+def _settings(redistribution_delay_ms: int) -> str:
+    return f"""      <address-settings>
+         <address-setting match="#">
+            <dead-letter-address>DLQ</dead-letter-address>
+            <expiry-address>ExpiryQueue</expiry-address>
+            <max-delivery-attempts>10</max-delivery-attempts>
+            <redistribution-delay>{redistribution_delay_ms}</redistribution-delay>
+            <auto-create-queues>true</auto-create-queues>
+            <auto-create-addresses>true</auto-create-addresses>
+            <auto-delete-queues>false</auto-delete-queues>
+            <auto-delete-addresses>false</auto-delete-addresses>
+         </address-setting>
+         <address-setting match="redeliver.#">
+            <max-delivery-attempts>3</max-delivery-attempts>
+         </address-setting>
+{_timing()}
+{_full()}
+{_no_auto_create()}
+         <address-setting match="autodel.#">
+            <auto-delete-queues>true</auto-delete-queues>
+            <auto-delete-addresses>true</auto-delete-addresses>
+         </address-setting>
+      </address-settings>"""
 
 
 def _timing() -> str:
