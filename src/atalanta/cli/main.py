@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from atalanta.cli import address, queue, user
+from atalanta.cli.bench import bench
 from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
 from atalanta.cli.create import create
@@ -25,6 +26,7 @@ application = typer.Typer(
 application.command(epilog=STATUSES)(produce)
 application.command(epilog=STATUSES)(consume)
 application.command(epilog=STATUSES)(browse)
+application.command(epilog=STATUSES)(bench)
 application.add_typer(queue.application, name="queue")
 application.add_typer(address.application, name="address")
 application.add_typer(user.application, name="user")
