@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from atalanta.kernel import catalogue
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.wire.core.packets_logview import LogLease
-from tests.cluster.rig import Client, Rig, count, remote_consumers
+from tests.cluster.rig import Client, Rig, count, node_of, remote_consumers
 
 
 def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Client]:
@@ -174,3 +176,40 @@ def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here
     assert count(hosts[0], "orders") == kept
     # The driver does not come back: when its lease is over, messages follow the consumer.
     rig.until(lambda: len(consumer.bodies) == 4)
+
+
+def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    consumer = rig.client(hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    changes = QueueChanges()
+    changes.filter_text = "colour = 'red'"
+    changes.non_destructive = True
+    broker = node_of(hosts[1]).broker
+    catalogue.update_queue(broker, rig.world.now, "orders", changes)
+    rig.run(1)
+    assert remote_consumers(hosts[0], hosts[1], "orders") == 1
+    producer = rig.client(hosts[0])
+    producer.publish("orders", b"1", ANYCAST, colour="red")
+    producer.publish("orders", b"2", ANYCAST, colour="green")
+    rig.until(lambda: consumer.bodies == [b"1"])
+    rig.run(1)
+    assert count(hosts[0], "orders") == 1, "the peer's queue does not take the green one any more"
+    assert count(hosts[1], "orders") == 1, "and keeps what was consumed"
+
+
+def test_a_non_destructive_queue_is_not_redistributed() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, delay_ms=0)
+    changes = QueueChanges()
+    changes.non_destructive = True
+    catalogue.update_queue(node_of(hosts[0]).broker, rig.world.now, "orders", changes)
+    producer = rig.client(hosts[0])
+    producer.publish("orders", b"1", ANYCAST)
+    rig.until(lambda: count(hosts[0], "orders") == 1)
+    consumer = rig.client(hosts[1])
+    consumer.consume("orders")
+    rig.run(2)
+    assert count(hosts[0], "orders") == 1 and consumer.bodies == []
