@@ -36,36 +36,22 @@ class AddressSettings:
         "auto-create-dead-letter-resources",
         "make the dead-letter address and a queue",
     )
-    dead_letter_queue_prefix: str = option(
-        "DLQ.", "dead-letter-queue-prefix", "name of that queue"
-    )
-    dead_letter_queue_suffix: str = option(
-        "", "dead-letter-queue-suffix", "name of that queue"
-    )
+    dead_letter_queue_prefix: str = option("DLQ.", "dead-letter-queue-prefix", "name of that queue")
+    dead_letter_queue_suffix: str = option("", "dead-letter-queue-suffix", "name of that queue")
     expiry_address: str | None = option(None, "expiry-address", "where expired messages go")
     auto_create_expiry_resources: bool = option(
         False,
         "auto-create-expiry-resources",
         "make the expiry address and a queue",
     )
-    expiry_queue_prefix: str = option(
-        "EXP.", "expiry-queue-prefix", "name of that queue"
-    )
-    expiry_queue_suffix: str = option(
-        "", "expiry-queue-suffix", "name of that queue"
-    )
+    expiry_queue_prefix: str = option("EXP.", "expiry-queue-prefix", "name of that queue")
+    expiry_queue_suffix: str = option("", "expiry-queue-suffix", "name of that queue")
     expiry_delay_ms: int = option(
         -1, "expiry-delay", "expiry of messages that have none", unit="ms"
     )
-    min_expiry_delay_ms: int = option(
-        -1, "min-expiry-delay", "shortest expiry allowed", unit="ms"
-    )
-    max_expiry_delay_ms: int = option(
-        -1, "max-expiry-delay", "longest expiry allowed", unit="ms"
-    )
-    no_expiry: bool = option(
-        False, "no-expiry", "messages never expire, whatever they say"
-    )
+    min_expiry_delay_ms: int = option(-1, "min-expiry-delay", "shortest expiry allowed", unit="ms")
+    max_expiry_delay_ms: int = option(-1, "max-expiry-delay", "longest expiry allowed", unit="ms")
+    no_expiry: bool = option(False, "no-expiry", "messages never expire, whatever they say")
     redelivery_delay_ms: int = option(
         0,
         "redelivery-delay",
@@ -151,9 +137,7 @@ class AddressSettings:
     prefetch_page_bytes: int | None = option(
         None, "prefetch-page-bytes", "bytes read ahead from pages", unit="bytes", supported=False
     )
-    page_limit_bytes: int = option(
-        -1, "page-limit-bytes", "most bytes in pages", unit="bytes"
-    )
+    page_limit_bytes: int = option(-1, "page-limit-bytes", "most bytes in pages", unit="bytes")
     page_limit_messages: int = option(
         -1, "page-limit-messages", "most messages in pages", unit="count"
     )
@@ -318,15 +302,11 @@ class AddressSettings:
         "a queue keeps the last message of a key",
         also=("last-value-queue",),
     )
-    default_last_value_key: str | None = option(
-        None, "default-last-value-key", "that key"
-    )
+    default_last_value_key: str | None = option(None, "default-last-value-key", "that key")
     default_non_destructive: bool = option(
         False, "default-non-destructive", "consuming does not remove messages"
     )
-    default_ring_size: int = option(
-        -1, "default-ring-size", "messages a queue keeps", unit="count"
-    )
+    default_ring_size: int = option(-1, "default-ring-size", "messages a queue keeps", unit="count")
     default_group_rebalance: bool = option(
         False, "default-group-rebalance", "share groups anew when a consumer comes"
     )

@@ -222,6 +222,9 @@ def update_queue(broker: Broker, now: int, name: str, changes: QueueChanges) -> 
 
 def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
     """BrokerError ILLEGAL_STATE for what a queue in use cannot become."""
+    problem = changes.problem()
+    if problem:
+        raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: {problem}")
     limit = changes.max_consumers
     count = queue.consumer_count()
     if limit is not None and 0 <= limit < count:

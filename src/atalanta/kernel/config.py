@@ -57,9 +57,7 @@ class QueueConfig:
         attribute=True,
         kind="bool",
     )
-    last_value_key: str | None = option(
-        None, "last-value-key", "that key", attribute=True
-    )
+    last_value_key: str | None = option(None, "last-value-key", "that key", attribute=True)
     non_destructive: bool | None = option(
         None,
         "non-destructive",
@@ -72,6 +70,8 @@ class QueueConfig:
         "consumers-before-dispatch",
         "consumers waited for",
         unit="count",
+        minimum=0,
+        maximum=(1 << 31) - 1,
         attribute=True,
     )
     delay_before_dispatch_ms: int | None = option(
@@ -79,6 +79,7 @@ class QueueConfig:
         "delay-before-dispatch",
         "longest wait for them",
         unit="ms",
+        minimum=-1,
         attribute=True,
     )
     group_rebalance: bool | None = option(
@@ -96,7 +97,13 @@ class QueueConfig:
         kind="bool",
     )
     group_buckets: int | None = option(
-        None, "group-buckets", "buckets of groups", unit="count", attribute=True
+        None,
+        "group-buckets",
+        "buckets of groups",
+        unit="count",
+        minimum=-1,
+        maximum=(1 << 31) - 1,
+        attribute=True,
     )
     group_first_key: str | None = option(
         None,
@@ -105,7 +112,7 @@ class QueueConfig:
         attribute=True,
     )
     ring_size: int | None = option(
-        None, "ring-size", "messages kept", unit="count", attribute=True
+        None, "ring-size", "messages kept", unit="count", minimum=-1, attribute=True
     )
     enabled: bool | None = option(
         None, "enabled", "messages are routed to it", attribute=True, kind="bool"

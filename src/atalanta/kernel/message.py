@@ -38,9 +38,6 @@ MULTICAST: Final = 0
 ANYCAST: Final = 1
 NO_ROUTING_TYPE: Final = -1
 ROUTING_TYPE_UNREAD: Final = -2
-UNKNOWN: Final = -1
-NO: Final = 0
-YES: Final = 1
 
 # MSG begins with the length of the body plus that of a packet header (fact sheet A1.0).
 PACKET_HEADER_BYTES: Final = 13
@@ -88,7 +85,7 @@ class Message:
         # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
         # need look for a duplicate id, a group, a delivery time and so on.
         self.special: bool = True
-        self._grouped: int = UNKNOWN
+        self._group_read: bool = False
         self._group_id: str | None = None
         self.lsn: int = -1
         self.references: list[Reference] = NOWHERE
@@ -249,16 +246,14 @@ class Message:
     @property
     def grouped(self) -> bool:
         """Whether it has a group id. Asked once for every message: one search, remembered, no decoding."""
-        if self._grouped == UNKNOWN:
-            self._read_group()
-        return self._grouped == YES
+        return self.group_id is not None
 
     @property
     def group_id(self) -> str | None:
         """`_AMQ_GROUP_ID`, remembered: a message does not change its group once it is in a queue."""
         if not self.special:
             return None
-        if self._grouped == UNKNOWN:
+        if not self._group_read:
             self._read_group()
         return self._group_id
 
@@ -268,7 +263,7 @@ class Message:
         else:
             value = self._raw_value(GROUP_ID_KEY)
         self._group_id = value if isinstance(value, str) else None
-        self._grouped = NO if self._group_id is None else YES
+        self._group_read = True
 
     @property
     def scheduled_ms(self) -> int:

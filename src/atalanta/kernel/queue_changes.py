@@ -6,10 +6,13 @@ Used for creation (a client's or the file's wishes over the address settings' de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue_spec import QueueSpec
+
+INT_MAX: Final = (1 << 31) - 1
+LONG_MAX: Final = (1 << 62) - 1
 
 
 class QueueChanges:
@@ -36,6 +39,22 @@ class QueueChanges:
         self.auto_delete_delay_ms: int | None = None
         self.auto_delete_message_count: int | None = None
         self.user: str | None = None
+
+    def problem(self) -> str:
+        """What cannot be, named as in a file; "" when nothing is wrong."""
+        bounds = (
+            ("max-consumers", self.max_consumers, INT_MAX),
+            ("consumers-before-dispatch", self.consumers_before_dispatch, INT_MAX),
+            ("group-buckets", self.group_buckets, INT_MAX),
+            ("delay-before-dispatch", self.delay_before_dispatch_ms, LONG_MAX),
+            ("ring-size", self.ring_size, LONG_MAX),
+            ("auto-delete-delay", self.auto_delete_delay_ms, LONG_MAX),
+            ("auto-delete-message-count", self.auto_delete_message_count, LONG_MAX),
+        )
+        for name, value, most in bounds:
+            if value is not None and not -1 <= value <= most:
+                return f"{name} cannot be {value}: it goes from -1 to {most}"
+        return ""
 
     def create(self, spec: QueueSpec) -> None:
         """Into the definition of a queue to be made."""

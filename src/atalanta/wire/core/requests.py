@@ -230,6 +230,9 @@ def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
     wishes.auto_delete = packet.auto_delete
     wishes.auto_delete_delay_ms = packet.auto_delete_delay_ms
     wishes.auto_delete_message_count = packet.auto_delete_message_count
+    problem = wishes.problem()
+    if problem:
+        raise BrokerError(ILLEGAL_STATE, f"queue {packet.queue}: {problem}")
     return wishes
 
 
