@@ -443,7 +443,14 @@ def test_updates_that_cannot_be_change_nothing() -> None:
     queue = bench.queue("q")
     reader(bench)
     reader(bench)
-    for field, value in (("max_consumers", 1), ("routing_type", 0), ("filter_text", "a >")):
+    wrong = (
+        ("max_consumers", 1),
+        ("routing_type", 0),
+        ("filter_text", "a >"),
+        ("group_buckets", 1 << 31),
+        ("ring_size", -2),
+    )
+    for field, value in wrong:
         changes = QueueChanges()
         changes.exclusive = True
         setattr(changes, field, value)

@@ -108,6 +108,9 @@ def changes_of(definition: Definition) -> QueueChanges:
         name = definition.get("name")
         text = f"AMQ229206: Queue {name} has invalid max consumer setting: {changes.max_consumers}"
         raise BrokerError(ILLEGAL_STATE, text)
+    problem = changes.problem()
+    if problem:
+        raise BrokerError(ILLEGAL_STATE, f"queue {definition.get('name')}: {problem}")
     return changes
 
 
