@@ -40,7 +40,7 @@ DESCRIBED: list[type[Any]] = [
 
 
 # Names of options that other things have, too.
-SHARED = {"local_bind_port", "client_id", "routing_name"}
+SHARED = {"local_bind_port", "client_id"}
 
 
 @cache

@@ -340,3 +340,25 @@ def test_priority_is_kept_on_the_way(client: Client, way: Pair) -> None:
     client.jms.send(producer, range(10), priority=6)
     client.jms.send(producer, range(10, 20), priority=7)
     assert client.numbers([consumer], 10) == [list(range(10, 20))]
+
+
+def test_a_wildcard_subscriber_hears_of_topics_at_the_other_node(client: Client, way: Pair) -> None:
+    topic = "topic:" + client.name("t")
+    consumer = client.consumer(way[1], topic + ".#")
+    producer = client.producer(way[0], topic + ".eu")
+    client.warm(producer, consumer)
+    other = client.producer(way[0], topic + ".us.today")
+    client.jms.send(producer, range(10))
+    client.jms.send(other, range(10, 20))
+    assert client.numbers([consumer], 20) == [list(range(20))]
+
+
+def test_a_delayed_message_is_not_early_at_the_other_node(client: Client, way: Pair) -> None:
+    queue = "queue:" + client.name("q")
+    consumer = client.consumer(way[1], queue)
+    producer = client.producer(way[0], queue)
+    client.warm(producer, consumer)
+    client.jms.send(producer, range(5), delay=2000)
+    assert client.jms.receive(consumer, 1, 1000) == []
+    # Artemis' own order of messages with different times is not theirs.
+    assert sorted(client.numbers([consumer], 5)[0]) == list(range(5))

@@ -253,7 +253,7 @@ def test_created_by_management_they_survive_a_restart() -> None:
     bench = Bench()
     bench.queue("orders")
     bench.queue("audit")
-    config = DivertConfig("d", "orders", "audit", ANYCAST, True, None, "size > 1", {"key": "value"})
+    config = DivertConfig("d", "orders", "audit", ANYCAST, True, "name", "size > 1", {"key": "value"})
     diverts.create_divert(bench.broker, config, True)
     bench.settle()
     for _ in range(2):
@@ -289,6 +289,20 @@ def test_an_update_takes_effect_at_once_and_a_wrong_one_none() -> None:
     bench.restart()
     housekeeping.create_configured(bench.broker, bench.now)
     assert bench.broker.diverts["d"].config.forwarding_address == "other"
+
+
+def test_diverts_of_one_routing_name_take_turns() -> None:
+    bench = Bench()
+    for name in ("orders", "one", "two", "all"):
+        bench.queue(name)
+    divert(bench, "d1", "orders", "one", routing_name="shared")
+    divert(bench, "d2", "orders", "two", routing_name="shared", filter_text="size < 3")
+    divert(bench, "d3", "orders", "all")
+    for size in range(5):
+        send(bench, "orders", b"%d" % size, size=size)
+    assert bodies(bench, "one") == [b"0", b"2", b"3", b"4"]
+    assert bodies(bench, "two") == [b"1"]
+    assert len(bodies(bench, "all")) == 5
 
 
 def test_those_of_the_configuration_are_there_from_the_start() -> None:

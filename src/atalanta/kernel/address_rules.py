@@ -14,13 +14,33 @@ if TYPE_CHECKING:
     from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.divert import Divert
+    from atalanta.kernel.message import Message
+
+
+class DivertGroup:
+    """Diverts of one routing name: they take turns, each message goes to one of them (BindingsImpl.getNextBinding)."""
+
+    def __init__(self) -> None:
+        self.diverts: list[Divert] = []
+        self.position: int = 0
+
+    def choose(self, message: Message, passed: list[str]) -> Divert | None:
+        """The next one that takes the message and is not among the `passed`."""
+        total = len(self.diverts)
+        for step in range(total):
+            place = (self.position + step) % total
+            divert = self.diverts[place]
+            if divert.name not in passed and divert.takes(message):
+                self.position = (place + 1) % total
+                return divert
+        return None
 
 
 class AddressRules:
-    """`exclusive` diverts take a message away, the others (`copying`) get copies of it."""
+    """`exclusive` diverts take a message away, of each group of others (`copying`) one gets a copy of it."""
 
     def __init__(
-        self, expiry: ExpiryRule | None, exclusive: list[Divert], copying: list[Divert]
+        self, expiry: ExpiryRule | None, exclusive: list[Divert], copying: list[DivertGroup]
     ) -> None:
         self.expiry = expiry
         self.exclusive = exclusive
@@ -31,14 +51,18 @@ def refresh(broker: Broker, address: Address) -> None:
     """The rules of one address as settings and diverts are now."""
     expiry = rule_of(broker.settings_of(address.name))
     exclusive: list[Divert] = []
-    copying: list[Divert] = []
+    copying: dict[str, DivertGroup] = {}
     for divert in broker.diverts.values():
-        if divert.address == address.name or divert.covers(address.name):
-            (exclusive if divert.exclusive else copying).append(divert)
+        if divert.address != address.name and not divert.covers(address.name):
+            continue
+        if divert.exclusive:
+            exclusive.append(divert)
+        else:
+            copying.setdefault(divert.routing_name, DivertGroup()).diverts.append(divert)
     if expiry is None and not exclusive and not copying:
         address.set_rules(None)
     else:
-        address.set_rules(AddressRules(expiry, exclusive, copying))
+        address.set_rules(AddressRules(expiry, exclusive, list(copying.values())))
 
 
 def refresh_all(broker: Broker) -> None:

@@ -24,6 +24,8 @@ class Divert:
         self.name = config.name
         self.address = config.address
         self.exclusive = config.exclusive
+        # Without one of its own it shares with nobody; no routing name of a file begins with a zero character.
+        self.routing_name: str = config.routing_name or "\0" + config.name
         self.routing_type = config.routing_type
         self.filter = selector
         self.pattern = pattern

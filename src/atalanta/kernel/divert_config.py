@@ -33,7 +33,7 @@ class DivertConfig:
         False, "exclusive", "diverted messages do not reach the address itself"
     )
     routing_name: str | None = option(
-        None, "routing-name", "diverts of one name take turns", supported=False
+        None, "routing-name", "of several that are not exclusive, diverts of one name take turns"
     )
     filter_text: str | None = None
     headers: dict[str, str] = field(default_factory=dict)

@@ -70,8 +70,9 @@ class Diverting:
         if rules.exclusive and self.exclusively(plan, rules, passed):
             return
         plan.routes = route(address, message, message.routing_type, only_queue)
-        for divert in rules.copying:
-            if divert.name not in passed and divert.takes(message):
+        for group in rules.copying:
+            divert = group.choose(message, passed)
+            if divert is not None:
                 self._send_on(plan, divert, [*passed, divert.name])
 
     def exclusively(self, plan: Plan, rules: AddressRules, passed: list[str]) -> bool:

@@ -120,6 +120,7 @@ def encode(config: DivertConfig) -> bytes:
     writer.int8(config.routing_type)
     writer.boolean(config.exclusive)
     writer.nullable_simple_string(config.filter_text)
+    writer.nullable_simple_string(config.routing_name)
     writer.int32(len(config.headers))
     for name, value in config.headers.items():
         writer.simple_string(name)
@@ -137,6 +138,7 @@ def decode(data: bytes) -> DivertConfig:
     config.routing_type = reader.int8("divert.routing_type")
     config.exclusive = reader.boolean("divert.exclusive")
     config.filter_text = reader.nullable_simple_string("divert.filter")
+    config.routing_name = reader.nullable_simple_string("divert.routing_name")
     count = reader.int32("divert.headers")
     if count < 0:
         raise DecodeError("divert.headers", 0, f"count {count}")

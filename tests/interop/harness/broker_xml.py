@@ -138,6 +138,9 @@ def _timing() -> str:
          <address-setting match="immortal.#">
             <no-expiry>true</no-expiry>
          </address-setting>
+         <address-setting match="unheard.#">
+            <send-to-dla-on-no-route>true</send-to-dla-on-no-route>
+         </address-setting>
          <address-setting match="Dead">
             <default-queue-routing-type>ANYCAST</default-queue-routing-type>
          </address-setting>

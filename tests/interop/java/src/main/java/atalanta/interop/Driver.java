@@ -204,6 +204,8 @@ final class Driver {
           mode = pair[1].equals("true") ? mode : jakarta.jms.DeliveryMode.NON_PERSISTENT;
         } else if (pair[0].equals("priority")) {
           priority = Integer.parseInt(pair[1]);
+        } else if (pair[0].equals("delay")) {
+          line.producer.setDeliveryDelay(Long.parseLong(pair[1]));
         } else if (pair[0].equals("typed")) {
           typed(message);
         } else if (pair[0].equals("length")) {

@@ -146,6 +146,22 @@ final class Timing {
   }
 
   @Scenario
+  static void withoutAQueueItIsADeadLetter(World world) throws Exception {
+    Session session = world.session();
+    Topic topic = session.createTopic(world.name("unheard", "t"));
+    MessageConsumer dead = world.session().createConsumer(session.createQueue("DLQ"), "_AMQ_ORIG_ADDRESS = '" + topic.getTopicName() + "'");
+    MessageProducer producer = session.createProducer(topic);
+    producer.setTimeToLive(60_000);
+    producer.send(session.createTextMessage("nobody"));
+    Message letter = World.arrives(dead);
+    equal("nobody", World.text(letter), "text");
+    check(letter.getStringProperty("_AMQ_ORIG_QUEUE") == null, "no original queue");
+    check(letter.propertyExists("_AMQ_ORIG_MESSAGE_ID"), "original message id is there");
+    equal(0L, letter.getJMSExpiration(), "it does not expire any more");
+    World.nothing(dead);
+  }
+
+  @Scenario
   static void divertsCopy(World world) throws Exception {
     Session session = world.session();
     Queue queue = session.createQueue("diverted");
