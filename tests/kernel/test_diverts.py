@@ -9,6 +9,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.housekeeping import SWEEP_TIMER, validate
+from atalanta.kernel.session_queues import delete_queue
 from tests.kernel.bench import SECOND, Bench, consume, endpoint
 
 
@@ -340,7 +341,7 @@ def test_a_divert_keeps_its_address() -> None:
     session = bench.session()
     consume(session, bench, "orders")
     session.close_consumer(bench.now, 0)
-    session.delete_queue(bench.now, "orders")
+    delete_queue(session, bench.now, "orders")
     for _ in range(3):
         housekeeping.on_timer(bench.broker, bench.now, SWEEP_TIMER)
     assert "orders" in bench.broker.addresses

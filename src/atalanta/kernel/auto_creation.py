@@ -15,6 +15,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.router import split_fqqn
+from atalanta.kernel.session_queues import create_queue
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -98,4 +99,4 @@ def _queue_for(
     spec = QueueSpec(name, address.name, kind)
     spec.auto_created = True
     spec.take_defaults(settings)
-    session.create_queue(now, spec)
+    create_queue(session, now, spec)

@@ -12,7 +12,6 @@ from atalanta.kernel import catalogue, records, sending, xa_session
 from atalanta.kernel.auto_creation import prepare_address
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.errors import (
-    ADDRESS_DOES_NOT_EXIST,
     DUPLICATE_ID,
     FENCED,
     ILLEGAL_STATE,
@@ -21,7 +20,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.moves import expire, purge
-from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
+from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.router import split_fqqn
@@ -444,43 +443,6 @@ class Session:
             consumer.look_again(reference.sequence)
         consumer.unacknowledged.clear()
         self.broker.mark_dirty(consumer.queue)
-
-    # -- queues and addresses -------------------------------------------------------------------
-    def create_queue(self, now: int, spec: QueueSpec) -> Queue:
-        """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
-        self.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
-        self._check_address_of(spec)
-        spec.user = self.identity.user
-        queue = catalogue.create_queue(self.broker, now, spec)
-        if spec.temporary:
-            self.client.temporary_queues[queue.name] = queue
-        if spec.transient:
-            self.client.use_transient(queue)
-        return queue
-
-    def _check_address_of(self, spec: QueueSpec) -> None:
-        """A queue may not bring an address, or a routing type of it, that the user could not create."""
-        address = self.broker.addresses.get(spec.address)
-        if address is not None and address.supports(spec.routing_type):
-            return
-        automatic = self.broker.settings_of(spec.address).auto_create_addresses
-        if not automatic and not spec.temporary:
-            if address is not None:
-                catalogue.check_routing_type(address, spec.routing_type)
-            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
-        # Where addresses are not created automatically a temporary queue still has one of its own.
-        if automatic or address is not None:
-            self.check("createAddress", spec.address)
-
-    def delete_queue(self, now: int, name: str) -> None:
-        queue = catalogue.find_queue(self.broker, name)
-        self.check(
-            "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue", queue.spec.address
-        )
-        if queue.consumer_count() > 0:
-            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
-        self.client.temporary_queues.pop(queue.name, None)
-        catalogue.delete_queue(self.broker, now, queue.name, "deleted")
 
     # -- the end --------------------------------------------------------------------------------
     def close(self, now: int, failed: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, session_queues
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import (
     DUPLICATE_METADATA,
@@ -169,13 +169,13 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateQueue):
-        kernel.create_queue(now, _spec(session, packet))
+        session_queues.create_queue(kernel, now, _spec(session, packet))
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
     elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
         _create_shared(session, now, packet)
     elif isinstance(packet, DeleteQueue):
-        kernel.delete_queue(now, packet.queue)
+        session_queues.delete_queue(kernel, now, packet.queue)
         session.done_when_durable(NO_CORRELATION)
     else:
         return False
@@ -275,7 +275,7 @@ def _create_shared(
         _wishes(packet).create(spec)
     known = session.broker.queues.get(packet.queue)
     if known is None:
-        session.session.create_queue(now, spec)
+        session_queues.create_queue(session.session, now, spec)
         if packet.requires_response:
             session.done_when_durable(NO_CORRELATION)
         return
