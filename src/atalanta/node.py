@@ -17,6 +17,7 @@ from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.management import Management
+from atalanta.kernel.management_acceptor import ListedAcceptor
 from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.ports import Disk, Ids, Links, Passwords, Timers, Trace, Wire
@@ -89,6 +90,9 @@ class Node:
         self.journal.keeper = Keeper(self.broker)
         self.notifications = Notifications(self.broker)
         self.management = Management(self.broker, self.notifications, VERSION)
+        for acceptor in config.acceptors:
+            shown = ListedAcceptor(acceptor.name, {"host": acceptor.host, "port": acceptor.port})
+            self.management.acceptors[acceptor.name] = shown
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.broker.clients.close = self._close_after_turn
         self.cluster: Cluster | None = None

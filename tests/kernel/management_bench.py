@@ -25,9 +25,12 @@ class Desk(Bench):
     """A bench with a queue for replies. `ask` waits for the answer, step by step."""
 
     def __init__(
-        self, config: BrokerConfig | None = None, settings: AddressSettingsRepository | None = None
+        self,
+        config: BrokerConfig | None = None,
+        settings: AddressSettingsRepository | None = None,
+        paging: bool = False,
     ) -> None:
-        super().__init__(config, settings)
+        super().__init__(config, settings, paging)
         self.steps = 0
         self.closed: list[int] = []
         self.open_desk()

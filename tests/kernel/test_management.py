@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import SECURITY, BrokerError
+from atalanta.kernel.management_acceptor import ListedAcceptor
 from atalanta.kernel.message import Message
 from atalanta.kernel.security import Security
 from tests.kernel.bench import SECOND, consume
@@ -151,3 +153,34 @@ def test_a_paused_address_pauses_its_queues_and_those_that_come() -> None:
     assert desk.get("address.topic", "Paused") is True
     desk.ask("address.topic", "resume")
     assert not desk.get("queue.one", "Paused") and not desk.get("queue.two", "Paused")
+
+
+def test_each_call_can_need_a_permission_of_its_own() -> None:
+    config = BrokerConfig()
+    config.management_message_rbac = True
+    desk = Desk(config)
+    desk.queue("work")
+    session = desk.session()
+    session.identity.roles = ("operator",)
+    security = Security(True)
+    security.add_rule("activemq.management", {"manage": ["operator"]})
+    security.add_rule("mops.#", {"view": ["operator"]})
+    security.add_rule("mops.queue.work.pause", {"edit": ["operator"]})
+    desk.broker.security = security
+    assert desk.ask("queue.work", "getMessageCount", session=session) == 0
+    assert desk.ask("queue.work", "pause", session=session) is None
+    with pytest.raises(Refused, match="permission edit on address mops.queue.work.resume"):
+        desk.ask("queue.work", "resume", session=session)
+    security.add_rule("mops.broker.isStarted", {"view": ["nobody"]})
+    with pytest.raises(Refused, match="permission view on address mops.broker.isStarted"):
+        desk.ask("broker", "isStarted", session=session)
+
+
+def test_acceptors() -> None:
+    desk = Desk()
+    desk.management.acceptors["core"] = ListedAcceptor("core", {"host": "::1", "port": 61616})
+    assert desk.get("acceptor.core", "Started") is True
+    assert desk.get("acceptor.core", "Parameters") == {"host": "::1", "port": 61616}
+    assert '"name":"core"' in str(desk.ask("broker", "getAcceptorsAsJSON"))
+    with pytest.raises(Refused, match="Cannot find resource with name acceptor.none"):
+        desk.get("acceptor.none", "Started")

@@ -206,3 +206,50 @@ def test_scheduled_messages_are_shown_purged_and_delivered_early() -> None:
     assert desk.ask("queue.work", "removeAllMessages") == 4
     assert desk.get("queue.work", "MessageCount") == 0
     housekeeping.validate(desk.broker)
+
+
+def paged_desk(count: int) -> Desk:
+    """A queue with `count` messages of which memory holds a few."""
+    settings = AddressSettingsRepository()
+    settings.add("work", {"max_size_bytes": 40_000, "page_size_bytes": 16_000})
+    desk = Desk(settings=settings, paging=True)
+    desk.trace.on = False
+    desk.queue("work")
+    desk.queue("other")
+    for start in range(0, count, 10):
+        for number in range(start, start + 10):
+            message = desk.message("work", bytes(400), number=number)
+            desk.broker.publish(desk.now, message, None, 0)
+        desk.settle()
+    queue = desk.broker.queues["work"]
+    assert queue.paged is not None and len(queue.references) < count // 2
+    return desk
+
+
+def test_messages_in_page_files_are_counted_and_shown() -> None:
+    desk = paged_desk(600)
+    assert desk.ask("queue.work", "countMessages", "number >= 590") == 10
+    messages = desk.ask("queue.work", "browse", 2, 3, "number >= 590")
+    assert isinstance(messages, list) and [one["number"] for one in messages] == [593, 594, 595]
+    queue = desk.broker.queues["work"]
+    assert queue.paged is not None, "looking brings nothing into memory"
+    assert desk.get("address.work", "Paging") is True
+    assert desk.get("address.work", "NumberOfPages") == len(queue.paged.pages) > 0
+
+
+def test_messages_in_page_files_are_purged_and_moved() -> None:
+    desk = paged_desk(600)
+    assert desk.ask("queue.work", "moveMessages", None, "other", False) == 600
+    desk.settle()
+    assert desk.get("queue.other", "MessageCount") == 600
+    assert desk.broker.queues["work"].message_count == 0
+    desk.restart()
+    desk.open_desk()
+    assert desk.get("queue.other", "MessageCount") == 600
+    desk = paged_desk(600)
+    assert desk.ask("queue.work", "removeAllMessages") == 600
+    assert desk.get("queue.work", "MessageCount") == 0
+    housekeeping.validate(desk.broker)
+    desk = paged_desk(600)
+    assert desk.ask("queue.work", "removeMessages", "number > 10 AND number <> 500") == 588
+    assert desk.get("queue.work", "MessageCount") == 12

@@ -238,6 +238,19 @@ class BrokerConfig:
     management_notification_address: str = option(
         "activemq.notifications", "management-notification-address", "gives out notifications"
     )
+    management_message_rbac: bool = option(
+        False,
+        "management-message-rbac",
+        "each management call needs the permission view or edit on an address of its own",
+    )
+    management_rbac_prefix: str = option(
+        "mops", "management-rbac-prefix", "begins the addresses of those permissions"
+    )
+    view_permission_pattern: str = option(
+        "^(get|is|count|list|browse|query).*$",
+        "view-permission-method-match-pattern",
+        "methods that need view; all others need edit",
+    )
     internal_naming_prefix: str = option(
         "$.artemis.internal.",
         "internal-naming-prefix",

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.management_acceptor import (
+    ACCEPTOR_ATTRIBUTES,
+    ACCEPTOR_OPERATIONS,
+    ListedAcceptor,
+)
 from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
 from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
 from atalanta.kernel.management_call import (
@@ -29,6 +34,7 @@ from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIO
 from atalanta.kernel.management_jobs import Jobs
 from atalanta.kernel.management_json import encode_json, uuid_text
 from atalanta.kernel.management_metrics import metric_slices
+from atalanta.kernel.management_permission import ManagementPermission, getter_name
 from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
 from atalanta.kernel.pauses import Pauses
@@ -58,7 +64,8 @@ class Management:
         self.topology: Callable[[], list[dict[str, object]]] = no_topology
         self.disk_used: float = -1.0
         self.counters: dict[str, int] = {}
-        self.acceptors: list[dict[str, object]] = []
+        self.acceptors: dict[str, ListedAcceptor] = {}
+        self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.web_started: bool = False
         self.jobs: Jobs = Jobs(self)
         self.pauses: Pauses = Pauses(broker)
@@ -91,10 +98,9 @@ class Management:
     def handle(self, now: int, request: Message, session: Session | None = None) -> None:
         """Carry the request out and answer to its reply address if it has one.
 
-        The one place where permissions of management are checked: BrokerError SECURITY without `manage`.
+        BrokerError SECURITY, and no answer, for who may not ask at all.
         """
-        if session is not None:
-            session.check("manage", self.broker.config.management_address)
+        self.permission.check_request(session)
         call = Call(self, now, request, session)
         before = self.broker.journal.last
         try:
@@ -126,6 +132,7 @@ class Management:
         reader = attributes.get(attribute[0].upper() + attribute[1:])
         if reader is None:
             raise no_attribute(attribute)
+        self.permission.check_call(call.session, resource, getter_name(attribute))
         return reader(call)
 
     def _resource(self, call: Call, name: str) -> tuple[dict[str, Attribute], Operations]:
@@ -141,6 +148,9 @@ class Management:
             if queue is not None and (at < 0 or queue.spec.address == called[:at]):
                 call.given_queue = queue
                 return QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+        elif name.startswith("acceptor."):
+            if name[9:] in self.acceptors:
+                return ACCEPTOR_ATTRIBUTES, ACCEPTOR_OPERATIONS
         elif name.startswith("divert."):
             call.given_divert = broker.diverts.get(name[7:])
             if call.given_divert is not None:
@@ -189,13 +199,16 @@ def _operate(
 ) -> object:
     """An operation of the table; getters of attributes are operations as well, as in Java."""
     given = parameters(call.request)
+    permission = call.management.permission
     operation = find_operation(operations, name, given)
     if operation is not None:
+        permission.check_call(call.session, call.resource, name)
         return operation(call, given)
     if not given:
         getter = name[3:] if name.startswith("get") else name[2:] if name.startswith("is") else ""
         reader = attributes.get(getter)
         if reader is not None:
+            permission.check_call(call.session, call.resource, name)
             return reader(call)
     raise no_operation(name, given)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.account import UNLIMITED
 from atalanta.kernel.management_call import (
     Attribute,
     Call,
@@ -41,14 +42,26 @@ def message_count(address: Address) -> int:
     return sum(queue.message_count for queue in address.queues())
 
 
-def size_bytes(address: Address) -> int:
-    """What its queues hold; a message in two queues counts twice, as it does for the memory limit."""
-    return sum(queue.bytes for queue in address.queues())
+def limit_percent(address: Address) -> int:
+    """Used part of max-size-bytes."""
+    account = address.account
+    return (
+        0
+        if account.limit_bytes >= UNLIMITED
+        else account.bytes * 100 // max(1, account.limit_bytes)
+    )
 
 
-def limit_percent(call: Call) -> object:
-    limit = call.broker.settings_of(call.address.name).max_size_bytes
-    return 0 if limit <= 0 else size_bytes(call.address) * 100 // limit
+def shown_limit(limit: int) -> int:
+    return -1 if limit >= UNLIMITED else limit
+
+
+def is_paging(address: Address) -> bool:
+    return any(queue.paged is not None for queue in address.queues())
+
+
+def page_count(address: Address) -> int:
+    return sum(0 if queue.paged is None else len(queue.paged.pages) for queue in address.queues())
 
 
 def duplicate_ids(call: Call) -> object:
@@ -70,8 +83,13 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "NumberOfMessages": lambda call: message_count(call.address),
     "RoutedMessageCount": lambda call: call.address.routed,
     "UnRoutedMessageCount": lambda call: call.address.unrouted,
-    "AddressSize": lambda call: size_bytes(call.address),
-    "AddressLimitPercent": limit_percent,
+    "AddressSize": lambda call: call.address.account.bytes,
+    "AddressLimitPercent": lambda call: limit_percent(call.address),
+    "Paging": lambda call: is_paging(call.address),
+    "NumberOfPages": lambda call: page_count(call.address),
+    "NumberOfBytesPerPage": lambda call: call.address.account.page_size_bytes,
+    "MaxPageReadBytes": lambda call: shown_limit(call.address.account.max_read_bytes),
+    "MaxPageReadMessages": lambda call: shown_limit(call.address.account.max_read_messages),
     "Paused": lambda call: call.address.name in call.management.pauses.addresses,
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,

@@ -6,6 +6,7 @@ from typing import Final
 
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.management_acceptor import all_as_json
 from atalanta.kernel.management_call import (
     Attribute,
     Call,
@@ -125,7 +126,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "DivertNames": lambda call: list(call.broker.diverts),
     "BridgeNames": lambda call: [],
     "ConnectorServices": lambda call: [],
-    "AcceptorsAsJSON": lambda call: encode_json(call.management.acceptors),
+    "AcceptorsAsJSON": all_as_json,
     "EmbeddedWebServerStarted": lambda call: call.management.web_started,
 }
 

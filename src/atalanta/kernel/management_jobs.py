@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
 
 MANAGEMENT_TIMER: Final = "management.jobs"
-LOOKS_MAX: Final = 5_000
-ACTS_MAX: Final = 250
+LOOKS_MAX: Final = 2_000
+ACTS_MAX: Final = 100
 JOBS_MAX: Final = 1_000
 
 
@@ -60,7 +60,9 @@ class MessageJob:
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
         chosen: list[Reference] = []
-        finished = self._choose(chosen) if self.scheduled is None else self._choose_later(chosen)
+        finished = (
+            self._choose(now, chosen) if self.scheduled is None else self._choose_later(chosen)
+        )
         if finished and self.scheduled is None and self.with_scheduled and not self.found(chosen):
             finished = queue.scheduled_count == 0
             self.scheduled = [one for _, one in reversed(self.broker.scheduled.of_queue(queue))]
@@ -71,7 +73,7 @@ class MessageJob:
             self.act(now, chosen)
         return finished or self.left == 0
 
-    def _choose(self, chosen: list[Reference]) -> bool:
+    def _choose(self, now: int, chosen: list[Reference]) -> bool:
         """Fill `chosen` from where the last step ended; True when the last message has been looked at."""
         references = self.queue.references
         index = self.queue.index_of(self.cursor)
@@ -87,7 +89,30 @@ class MessageJob:
                 chosen.append(reference)
                 if self.message_id >= 0:
                     return True
-        return index >= len(references)
+        if index < len(references):
+            return False
+        return self.queue.paged is None or (not chosen and self._look_outside(now, chosen))
+
+    def _look_outside(self, now: int, chosen: list[Reference]) -> bool:
+        """What memory holds is done: the next block of what lies in page files. True at the end of that.
+
+        Who only looks is content with copies; what is to be acted on is brought into memory, in the queue's order.
+        """
+        found = self.broker.paging.reader.after(self.queue, self.cursor - 1)
+        if not found or found[0].sequence >= self.end:
+            return True
+        wanted = [one for one in found if one.sequence < self.end and self._wants(one)]
+        if wanted and self.changes:
+            if not self.broker.paging.refill(now, self.queue, True):
+                raise BrokerError(
+                    ILLEGAL_STATE,
+                    f"memory is full before the messages of queue {self.queue.name} that lie in page files: "
+                    f"{self.taken} messages are done",
+                )
+            return False
+        self.cursor = found[-1].sequence + 1
+        chosen.extend(wanted if self.left < 0 else wanted[: self.left])
+        return self.found(chosen)
 
     def found(self, chosen: list[Reference]) -> bool:
         """The one message that was asked for has been seen."""

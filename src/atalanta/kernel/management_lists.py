@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.management_address import address_id, message_count, size_bytes
+from atalanta.kernel.management_address import (
+    address_id,
+    is_paging,
+    limit_percent,
+    message_count,
+    page_count,
+    shown_limit,
+)
 from atalanta.kernel.management_call import (
     Call,
     Operations,
@@ -31,7 +38,6 @@ from atalanta.kernel.management_views import View
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
-    from atalanta.kernel.address_settings import AddressSettings
     from atalanta.kernel.client import Client
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.queue import Queue
@@ -50,13 +56,8 @@ class ListedAddress:
     def __init__(self, call: Call, address: Address) -> None:
         self.address = address
         self.paused: bool = address.name in call.management.pauses.addresses
-        self.settings: AddressSettings = call.broker.settings_of(address.name)
         cache = call.broker.caches.by_name.get(address.name)
         self.duplicate_ids: int = 0 if cache is None else len(cache.ids)
-
-    def limit_percent(self) -> int:
-        limit = self.settings.max_size_bytes
-        return 0 if limit <= 0 else size_bytes(self.address) * 100 // limit
 
 
 class ListedConsumer:
@@ -140,8 +141,13 @@ ADDRESSES: Final[View[ListedAddress]] = View(
         "unroutedMessageCount": lambda row: row.address.unrouted,
         "routedMessageCount": lambda row: row.address.routed,
         "messageCount": lambda row: message_count(row.address),
-        "addressLimitPercent": lambda row: row.limit_percent(),
-        "addressSize": lambda row: size_bytes(row.address),
+        "numberOfBytesPerPage": lambda row: row.address.account.page_size_bytes,
+        "addressLimitPercent": lambda row: limit_percent(row.address),
+        "paging": lambda row: is_paging(row.address),
+        "numberOfPages": lambda row: page_count(row.address),
+        "addressSize": lambda row: row.address.account.bytes,
+        "maxPageReadBytes": lambda row: shown_limit(row.address.account.max_read_bytes),
+        "maxPageReadMessages": lambda row: shown_limit(row.address.account.max_read_messages),
     },
     "id",
 )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.management_address import limit_percent, page_count
+
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
     from atalanta.kernel.management import Management
@@ -42,13 +44,9 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
     ("unrouted_message_count", "messages that no queue took since the start",
      lambda address: address.unrouted),
     ("address_size", "bytes of memory its messages take", lambda address: address.account.bytes),
-    ("limit_percent", "used part of max-size-bytes", lambda address: limit_percent(address)),
+    ("limit_percent", "used part of max-size-bytes", limit_percent),
+    ("number_of_pages", "page files that hold messages nobody has read", page_count),
 ]  # fmt: skip
-
-
-def limit_percent(address: Address) -> int:
-    account = address.account
-    return 0 if account.limit_bytes >= 1 << 62 else account.bytes * 100 // max(1, account.limit_bytes)
 
 
 def metric_slices(management: Management) -> Iterator[str]:

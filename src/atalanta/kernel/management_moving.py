@@ -18,7 +18,7 @@ from atalanta.kernel.management_call import (
     optional_text,
     text_of,
 )
-from atalanta.kernel.management_jobs import LOOKS_MAX, MessageJob
+from atalanta.kernel.management_jobs import MessageJob
 from atalanta.kernel.moves import dead_letter, expire, moved_copy
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Remove(MessageJob):
     """Gone for good, counted as killed."""
 
-    acts_max = LOOKS_MAX
+    acts_max = 1_000
     with_scheduled = True
     why = "removed by an operator"
 
@@ -63,7 +63,7 @@ def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: 
 class Copies(Remove):
     """Each message is replaced by what `plan_for` makes of it; None leaves it where it is."""
 
-    acts_max = 250
+    acts_max = 100
     keep_original = False
 
     def plan_for(self, now: int, reference: Reference) -> Plan | None:
@@ -165,7 +165,7 @@ class ChangePriority(Copies):
 class Expire(Remove):
     """To the expiry address, or away when none is set."""
 
-    acts_max = 250
+    acts_max = 100
     with_scheduled = False
 
     def act(self, now: int, chosen: list[Reference]) -> None:
@@ -175,7 +175,7 @@ class Expire(Remove):
 class DeadLetter(Remove):
     """To the dead-letter address, or away when none is set."""
 
-    acts_max = 250
+    acts_max = 100
 
     def act(self, now: int, chosen: list[Reference]) -> None:
         for reference in chosen:
