@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
-from atalanta.kernel import catalogue, housekeeping, logview, reload
+from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
@@ -88,6 +88,8 @@ class Node:
             else None,
         )
         self.journal.keeper = Keeper(self.broker)
+        self.journal.plain_kind = records.PLAIN_MESSAGE
+        self.journal.passing_kinds = records.PASSING
         self.notifications = Notifications(self.broker)
         self.management = Management(self.broker, self.notifications, VERSION)
         for acceptor in config.acceptors:

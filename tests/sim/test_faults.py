@@ -73,4 +73,4 @@ def test_faults_and_load_last_for_the_whole_of_a_long_run() -> None:
         # Only healing ended the load.
         assert LONG_SECONDS < producer.total < total
     assert outcome.confirmed > 3 * LONG_SECONDS
-    assert outcome.replays > 6
+    assert outcome.replays >= 6

@@ -25,13 +25,16 @@ def apply(table: dict[int, tuple[int, bytes]], lsn: int, kind: int, payload: byt
 class Table:
     """Writes the journal, remembers all it wrote, and is the keeper of what is alive."""
 
-    def __init__(self, settings: JournalConfig, seed: int = 1) -> None:
+    def __init__(self, settings: JournalConfig, seed: int = 1, counted: bool = True) -> None:
         self.rig = Rig(settings, seed)
         self.live: dict[int, tuple[int, bytes]] = {}
         self.live_size = 0
         # Every record ever appended, by lsn - 1, whether it became durable or not.
         self.written: list[tuple[int, bytes]] = []
         self.relocated = 0
+        self.looked_at = 0
+        # The journal counts what is alive, and leaves files unread where nothing is.
+        self.counted = counted
         self.guess_percentage = 100
 
     @property
@@ -47,6 +50,7 @@ class Table:
         self.write(COUNTER, b"\0" * 8)
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
+        self.looked_at += 1
         key = int.from_bytes(payload[:4], "big")
         if kind == PUT and self.live.get(key, (0, b""))[0] == lsn:
             self.relocated += 1
@@ -60,6 +64,8 @@ class Table:
         self.written.append((kind, payload))
         before = self.live.get(int.from_bytes(payload[:4], "big"))
         if kind in (PUT, DELETE) and before is not None:
+            if self.counted:
+                self.journal.forget(before[0])
             self.live_size -= len(before[1]) + 17
         apply(self.live, lsn, kind, payload)
         if kind == PUT:
@@ -86,6 +92,9 @@ class Table:
         confirmed = self.rig.durable[-1] if self.rig.durable else 0
         replay = self.rig.start()
         self.journal.keeper = self
+        if self.counted:
+            self.journal.plain_kind = PUT
+            self.journal.passing_kinds = bytes([DELETE, COUNTER])
         last = self.journal.last
         assert confirmed <= last <= len(self.written), "a confirmed record is gone"
         del self.written[last:]

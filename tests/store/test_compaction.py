@@ -40,6 +40,38 @@ def test_steady_traffic_keeps_the_disk_bounded() -> None:
     assert table.live == {}
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_segment_without_anything_alive_goes_unread(counted: bool) -> None:
+    table = Table(config(SEGMENT), counted=counted)
+    table.start()
+    assert churn(table, 20_000) <= 5
+    assert (table.looked_at == 0) == counted
+    # One that stays alive makes its segment be read, once a pass.
+    table.put(7, 20)
+    churn(table, 20_000)
+    assert table.looked_at > 0 and 7 in table.live
+    table.crash()
+    table.start()
+    assert list(table.live) == [7]
+    churn(table, 20_000)
+    table.crash()
+    table.start()
+    assert list(table.live) == [7]
+
+
+def test_forgotten_before_its_commit() -> None:
+    table = Table(config(SEGMENT))
+    table.start()
+    for _ in range(2_000):
+        table.put(1, 200)
+        table.delete(1)
+        table.rig.flush()
+        table.rig.settle()
+        table.compact()
+        table.rig.settle()
+    assert table.looked_at == 0 and len(table.rig.disk.names()) <= 5
+
+
 def test_long_lived_records_move_along_and_survive() -> None:
     table = Table(config(SEGMENT))
     table.start()
@@ -92,7 +124,7 @@ def test_no_segment_goes_before_its_relocated_records_are_durable() -> None:
 
 
 def test_a_step_is_bounded() -> None:
-    table = Table(config(64 * 1024, compact_step_bytes=512))
+    table = Table(config(64 * 1024, compact_step_bytes=512), counted=False)
     table.start()
     for index in range(1500):
         table.put(index % 50, 60)

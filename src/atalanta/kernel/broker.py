@@ -22,7 +22,7 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
-from atalanta.kernel.message_record import encode_message_record, write_message_of_one
+from atalanta.kernel.message_record import encode_message_record, write_plain_message
 from atalanta.kernel.moves import dead_letter_unrouted, expire
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.origin import name_origin
@@ -176,7 +176,8 @@ class Broker:
             self.messages[message.id] = message
             self.stored_bytes += reference.size
             journal = self.journal
-            write_message_of_one(journal.begin(records.MESSAGE), message, reference)
+            write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, reference)
+            message.plain = True
             lsn = journal.end()
             message.lsn = lsn
             queue.pending += 1
@@ -539,6 +540,9 @@ class Broker:
         if not message.references and message.id in self.messages:
             del self.messages[message.id]
             self.stored_bytes -= reference.size
+            if message.plain:
+                message.plain = False
+                self.journal.forget(message.lsn)
 
     def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
         """So that a poison message is not new again after a restart, nor too early; nothing waits for it."""

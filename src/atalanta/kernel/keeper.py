@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from librt.strings import read_i64_be
+
 from atalanta.kernel import records, xa_records
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
-from atalanta.kernel.message_record import decode_message_record, encode_message_record
+from atalanta.kernel.message_record import (
+    decode_message_record,
+    encode_message_record,
+    write_plain_message,
+)
 from atalanta.kernel.reference import SCHEDULED
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.message import Message
 
 
 class Keeper:
@@ -39,6 +46,10 @@ class Keeper:
         if kind == records.BATCH:
             for member_kind, member in records.decode_batch(payload):
                 self.relocate(lsn, member_kind, member)
+        elif kind == records.PLAIN_MESSAGE:
+            message = broker.messages.get(read_i64_be(payload, 0))
+            if message is not None and message.lsn == lsn:
+                self._store_again(message, [])
         elif kind == records.MESSAGE:
             self._message(lsn, payload)
         elif kind == records.DUPLICATES:
@@ -94,15 +105,26 @@ class Keeper:
                 else:
                     self._duplicate(lsn, cache_name, stored.message.id, duplicate_id)
         if alive and message is not None:
-            record = encode_message_record(message, message.references, duplicates)
-            message.lsn = broker.journal.append(records.MESSAGE, record)
-            for reference in message.references:
-                if reference.state == SCHEDULED and reference.sequence > 0:
-                    broker.store_delivery_count(reference, broker.scheduled.times[reference])
-            for cache_name, duplicate_id in duplicates:
-                broker.duplicate_cache(cache_name).ids[duplicate_id] = message.lsn
-            if broker.trace.on:
-                tell(broker.trace, "story_relocated", message, places(message.references))
+            self._store_again(message, duplicates)
+
+    def _store_again(self, message: Message, duplicates: list[tuple[str, bytes]]) -> None:
+        broker = self.broker
+        journal = broker.journal
+        references = message.references
+        message.plain = len(references) == 1 and not duplicates and not references[0].route_to
+        if message.plain:
+            write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, references[0])
+            message.lsn = journal.end()
+        else:
+            record = encode_message_record(message, references, duplicates)
+            message.lsn = journal.append(records.MESSAGE, record)
+        for reference in references:
+            if reference.state == SCHEDULED and reference.sequence > 0:
+                broker.store_delivery_count(reference, broker.scheduled.times[reference])
+        for cache_name, duplicate_id in duplicates:
+            broker.duplicate_cache(cache_name).ids[duplicate_id] = message.lsn
+        if broker.trace.on:
+            tell(broker.trace, "story_relocated", message, places(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker

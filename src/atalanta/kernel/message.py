@@ -88,6 +88,7 @@ class Message:
         self._group_read: bool = False
         self._group_id: str | None = None
         self.lsn: int = -1
+        self.plain: bool = False  # record `lsn` is a PLAIN_MESSAGE, which the journal counts
         self.references: list[Reference] = NOWHERE
         # Clients' queues that hold it, and which address is charged for it (kernel/memory.py).
         self.holders: int = 0

@@ -53,15 +53,23 @@ def encode_message_record(
     return writer.getvalue()
 
 
-def write_message_of_one(out: BytesWriter, message: Message, reference: Reference) -> None:
-    """As encode_message_record, for a message in one queue and without duplicate ids: the usual one."""
-    write_i32_be(out, 1)
+def write_plain_message(out: BytesWriter, message: Message, reference: Reference) -> None:
+    """PLAIN_MESSAGE, for a message in one queue and without duplicate ids: i64 id, i64 queue id, i64 sequence,
+    i32 delivery count, CORE message. Most messages are such, and it is told from one look whether they are alive."""
+    write_i64_be(out, message.id)
     write_i64_be(out, reference.queue.id)
     write_i64_be(out, reference.sequence)
     write_i32_be(out, reference.delivery_count)
-    write_i32_be(out, 0)
-    write_i32_be(out, 0)
     write_message(out, message, message.id)
+
+
+def decode_plain_message(payload: bytes) -> StoredMessage:
+    reader = Reader(payload)
+    reader.int64("message.id")
+    queue_id = reader.int64("message.queue_id")
+    sequence = reader.int64("message.sequence")
+    route = StoredRoute(queue_id, sequence, reader.int32("message.delivery_count"), b"")
+    return StoredMessage(decode_message(reader), [route], [])
 
 
 def decode_message_record(payload: bytes) -> StoredMessage:

@@ -160,6 +160,13 @@ class Journal:
         """The record that was begun is complete: its lsn. ValueError if it is larger than a record may be."""
         raise _missing(self, "Journal.end")
 
+    def forget(self, lsn: int) -> None:
+        """The record, of the kind the journal knows as plain, is of no use any more: said once for each.
+
+        A file with nothing else in it can go without another look.
+        """
+        return None
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Pages:

@@ -14,7 +14,11 @@ from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
 from atalanta.kernel.displacing import discard
 from atalanta.kernel.leases import Lease
-from atalanta.kernel.message_record import StoredMessage, decode_message_record
+from atalanta.kernel.message_record import (
+    StoredMessage,
+    decode_message_record,
+    decode_plain_message,
+)
 from atalanta.kernel.paging_recovery import PagingRecovery
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import decode_queue_spec
@@ -53,7 +57,9 @@ class Recovery:
             for member_kind, member in records.decode_batch(payload):
                 self._apply(lsn, member_kind, member)
         elif kind == records.MESSAGE:
-            self._message(lsn, payload)
+            self._message(lsn, decode_message_record(payload))
+        elif kind == records.PLAIN_MESSAGE:
+            self._message(lsn, decode_plain_message(payload))
         elif kind == records.ACKS:
             self._acks(Reader(payload))
         elif kind == records.ACK_THROUGH:
@@ -89,8 +95,7 @@ class Recovery:
         else:
             self._small(lsn, kind, Reader(payload))
 
-    def _message(self, lsn: int, payload: bytes) -> None:
-        stored = decode_message_record(payload)
+    def _message(self, lsn: int, stored: StoredMessage) -> None:
         message_id = stored.message.id
         self.messages[message_id] = (stored, lsn)
         self.message_id_max = max(self.message_id_max, message_id)

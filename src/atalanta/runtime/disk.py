@@ -7,6 +7,7 @@ that all is well when it is not, so nothing is tried again.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import threading
@@ -17,6 +18,9 @@ from queue import SimpleQueue
 from atalanta.kernel.ports import Disk
 
 logger = logging.getLogger("atalanta.runtime")
+
+# pwritev(2): the write is as durable as after fdatasync. 0 where there is no such thing.
+WRITE_SYNCED: int = getattr(os, "RWF_DSYNC", 0)
 
 # Zeros are written in pieces of this size.
 ZEROS = bytes(1 << 20)
@@ -216,8 +220,7 @@ class FileDisk(Disk):
             self._close_write_file()
             self._write_file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
             self._write_name = name
-        write_all(self._write_file, offset, data)
-        sync_data(self._write_file)
+        write_synced(self._write_file, offset, data)
         self._tell(self._answer, token)
 
     def _do_delete(self, name: str) -> None:
@@ -232,6 +235,22 @@ class FileDisk(Disk):
             os.close(self._write_file)
         self._write_name = ""
         self._write_file = -1
+
+
+def write_synced(file: int, offset: int, data: bytes) -> None:
+    """Write and sync, where the system can by one call: the interpreter's lock is fetched once less. OSError."""
+    written = 0
+    if WRITE_SYNCED:
+        try:
+            written = os.pwritev(file, [data], offset, WRITE_SYNCED)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
+            # A file system without it: nothing is written, and the two steps do the same.
+        if written == len(data):
+            return
+    write_all(file, offset + written, data[written:])
+    sync_data(file)
 
 
 def sync_data(file: int) -> None:

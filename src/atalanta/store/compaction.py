@@ -122,8 +122,15 @@ class Compaction:
             return False
         cursor = self._cursor
         if cursor is None:
-            cursor = self._begin()
+            self._begin_pass()
             keeper.before_compaction(now)
+            oldest = journal.segments[0]
+            if oldest.others == 0 and oldest.plain == 0:
+                # Nothing in it is of use: no need to read it. Usual where messages are soon consumed.
+                self._barrier = journal.last
+                self.on_durable()
+                return self.wanted()
+            cursor = self._begin()
         waiting = journal.waiting()
         for record in cursor.take(self._step_bytes()):
             keeper.relocate(record.lsn, record.kind, record.payload)
@@ -145,13 +152,16 @@ class Compaction:
             if journal.segments[0].number >= self._pass_end:
                 self._end_of_pass()
 
-    def _begin(self) -> SegmentCursor:
+    def _begin_pass(self) -> None:
         journal = self._journal
         if self._pass_end == 0:
             self._pass_end = journal.segments[len(journal.segments) - 1].number
             self._cleaned_bytes = 0
             self._relocated_bytes = 0
             self._seen_bytes = journal.written_bytes
+
+    def _begin(self) -> SegmentCursor:
+        journal = self._journal
         cursor = SegmentCursor(
             journal.disk,
             journal.segments[0],

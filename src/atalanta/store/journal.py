@@ -61,6 +61,12 @@ class Journal(ports.Journal):
         # The records that wait for a commit, one behind the other, and where each of them ends.
         self._waiting: BytesWriter = BytesWriter()
         self._ends: list[int] = []
+        self._kinds: bytearray = bytearray()
+        # Set by the owner: the kind of records that `forget` is called for, and those that never need be kept.
+        self.plain_kind: int = -1
+        self.passing_kinds: bytes = b""
+        # Plain records that were of no use any more before they were committed.
+        self._early: list[int] = []
         # Last lsn of the block in flight, which is also its token; 0 = none.
         self._in_flight = 0
         # Last lsn handed to the disk.
@@ -89,6 +95,7 @@ class Journal(ports.Journal):
         self.last = self.durable = self._started = state.report.last
         for segment in self.segments:
             self.total_bytes += segment.size
+            segment.others = 1
         if not self.segments:
             if not self.spares:
                 self._create(self.config.segment_size_bytes, 1)
@@ -132,8 +139,40 @@ class Journal(ports.Journal):
         waiting[start + 2] = u8((length >> 8) & 0xFF)
         waiting[start + 3] = u8(length & 0xFF)
         self._ends.append(len(waiting))
+        self._kinds.append(waiting[start + 4])
         self.last += 1
         return self.last
+
+    def forget(self, lsn: int) -> None:
+        """See kernel.ports.Journal.forget."""
+        if lsn > self._started:
+            self._early.append(lsn)
+            return
+        segments = self.segments
+        # The newest or the oldest, nearly always.
+        segment = segments[len(segments) - 1]
+        if lsn < segment.first:
+            segment = segments[0]
+            if lsn > segment.last:
+                segment = segments[bisect_right(segments, lsn, key=_first_of) - 1]
+        if segment.first <= lsn <= segment.last:
+            segment.plain -= 1
+
+    def _count(self, segment: Segment, kinds: bytearray) -> None:
+        """These records go into the segment now; `_started` is the last of them."""
+        if segment.first == 0:
+            segment.first = self._started - len(kinds) + 1
+        segment.last = self._started
+        plain = kinds.count(self.plain_kind) if self.plain_kind >= 0 else 0
+        passing = 0
+        for kind in self.passing_kinds:
+            passing += kinds.count(kind)
+        segment.plain += plain
+        segment.others += len(kinds) - plain - passing
+        if self._early:
+            early = self._early
+            self._early = [lsn for lsn in early if lsn > self._started]
+            segment.plain -= len(early) - len(self._early)
 
     def _waiting_size(self) -> i64:
         ends = self._ends
@@ -153,11 +192,14 @@ class Journal(ports.Journal):
             self._next_segment(ends[0])
         count = self._fitting(min(self._room(), self._block_size_bytes_max))
         size = ends[count - 1]
+        kinds = self._kinds[:count]
+        del self._kinds[:count]
         records = self._take(count, size)
         segment = self.segments[len(self.segments) - 1]
         block = encode_block(self._journal_id, self._started + 1, count, records)
         self._started += count
         self._in_flight = self._started
+        self._count(segment, kinds)
         position = self._position
         self._position += len(block)
         self.written_bytes += size
@@ -262,6 +304,7 @@ class Journal(ports.Journal):
         self.failed = why
         self._waiting = BytesWriter()
         self._ends = []
+        self._kinds = bytearray()
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
 
@@ -284,3 +327,7 @@ class Journal(ports.Journal):
         except (JournalDamaged, OSError) as error:
             self.on_failed(now, f"compaction: {error}")
             return False
+
+
+def _first_of(segment: Segment) -> int:
+    return segment.first

@@ -30,12 +30,20 @@ NAME_DIGITS: Final = 20
 
 
 class Segment:
-    """One file of the journal: `number` orders them, `size` is the file's length in bytes."""
+    """One file of the journal: `number` orders them, `size` is the file's length in bytes.
+
+    Of its records, from lsn `first` to `last`: `plain` are those of the plain kind that are still of use, `others`
+    those that must be read to tell (1, though nobody counted, in a segment that was there before this life).
+    """
 
     def __init__(self, number: int, size: int) -> None:
         self.number = number
         self.size = size
         self.name = segment_name(number)
+        self.first: int = 0
+        self.last: int = 0
+        self.plain: int = 0
+        self.others: int = 0
 
 
 def segment_name(number: int) -> str:
