@@ -9,7 +9,9 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -46,7 +48,7 @@ def extensions() -> list[Extension]:
         from mypyc.build import mypycify
 
         options = ["--config-file", str(ROOT / "pyproject.toml")]
-        made = list(mypycify([*options, *modules], opt_level="2", debug_level="0"))
+        made = list(mypycify([*options, *modules], opt_level="2", debug_level="0", multi_file=True))
     except (ImportError, SystemExit) as error:
         return fall_back(f"mypyc did not accept the sources ({error})")
     for extension in made:
@@ -77,6 +79,18 @@ class BuildAllOrNone(build_ext):
             for output in self.get_outputs():
                 Path(output).unlink(missing_ok=True)
             self.extensions = fall_back(f"the C compiler failed ({error})")
+
+    def build_extensions(self) -> None:
+        """One file of C for each module, and all cores at work on them."""
+        compile_serially = self.compiler.compile
+
+        def compile_files(sources: list[str], **options: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                objects = list(pool.map(lambda one: compile_serially([one], **options), sources))
+            return [name for names in objects for name in names]
+
+        self.compiler.compile = compile_files
+        super().build_extensions()
 
     def _remove_stale(self) -> None:
         built = Path(self.build_lib)

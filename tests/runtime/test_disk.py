@@ -162,4 +162,4 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
         [sys.executable, journal_writer.__file__, str(tmp_path)], capture_output=True, timeout=60
     )
     assert done.returncode != 0
-    assert f"JournalDamaged: journal file {name}, offset 88".encode() in done.stderr
+    assert f"JournalDamaged: journal file {name}, offset 92".encode() in done.stderr

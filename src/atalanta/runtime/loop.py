@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
+import sys
 from collections.abc import Coroutine
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -16,6 +18,11 @@ else:
     UVLOOP_VERSION = version("uvloop")
 
 Result = TypeVar("Result")
+
+# mallopt(3): parameters of glibc's allocator.
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
+KEPT_BYTES = 32 << 20
 
 
 def loop_name() -> str:
@@ -34,6 +41,18 @@ def run(main: Coroutine[Any, Any, Result], plain: bool = False) -> Result:
     """Runs `main` to its end on a loop of its own, and cancels what it left behind."""
     with asyncio.Runner(loop_factory=lambda: new_loop(plain)) as runner:
         return runner.run(main)
+
+
+def settle_allocator() -> None:
+    """Lets glibc keep freed memory up to 32 MiB, instead of giving every large buffer back to the system at once.
+
+    Each turn reads and writes pieces of some 100 KiB: page faults for them took a tenth of the time. Other C
+    libraries are left alone.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, KEPT_BYTES)
+        mallopt(M_TRIM_THRESHOLD, KEPT_BYTES)
 
 
 def settle_collector() -> None:

@@ -21,7 +21,7 @@ from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
-from atalanta.runtime.loop import settle_collector
+from atalanta.runtime.loop import settle_allocator, settle_collector
 from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.reloading import Reloaded, Reloader
 from atalanta.runtime.signals import StopSignals
@@ -99,6 +99,7 @@ class Shell:
         self._disk = disk
         self.driver.attach(node)
         try:
+            settle_allocator()
             self.driver.recover()
             settle_collector()
             with StopSignals(self.loop, self.request_stop, self.request_reload):
