@@ -31,6 +31,7 @@ from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.limits import limits_of_this_process
+from atalanta.runtime.logs import log_event
 from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
 from atalanta.runtime.reloading import Reloaded, Reloader, ReloadRefused
@@ -90,9 +91,10 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
     """
     configuration, security = read_files(broker_xml)
     for warning in configuration.warnings:
-        log.warning("%s", warning)
-    for unsupported in configuration.unsupported:
-        log.warning("not supported, without effect: %s", unsupported)
+        log_event(log, "configuration_warning", {"why": warning})
+    for each in configuration.unsupported:
+        place = f"{each.file}:{each.line}"
+        log_event(log, "option_without_effect", {"at": place, "option": each.name, "why": each.why})
     storage = open_storage(configuration)
     try:
         return run(serve(configuration, security, storage, ready, web))
@@ -152,7 +154,12 @@ async def serve(
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
     node = Node(node_config(configuration, security, storage), ports(shell, disk))
     shell.reloader = reloader(shell, configuration, storage)
-    log.info("node_id=%s name=%s", storage.node_id, configuration.broker.name)
+    name = configuration.broker.name
+    log_event(
+        log,
+        "node_starting",
+        {"node_id": storage.node_id, "name": name, "configuration": configuration.path},
+    )
     node.management.counters = shell.trace.counters
     server = await start_web(node, web) if web is not None else None
     more = [] if server is None else [f"web={server.address}"]
@@ -216,7 +223,7 @@ def read_again(started: Configuration, storage: Storage) -> Reloaded:
         raise ReloadRefused([str(error)]) from error
     for warning in configuration.warnings:
         if warning not in started.warnings:
-            log.warning("%s", warning)
+            log_event(log, "configuration_warning", {"why": warning})
     return Reloaded(
         node_config(configuration, security, storage),
         watched_files(configuration),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import urllib.request
@@ -54,6 +55,23 @@ def test_metrics_and_health_over_http(broker_xml: Path, port: int) -> None:
         assert 'artemis_connection_count{broker="test"} 0' in text
         assert "artemis_disk_store_usage" in text
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+
+
+def test_the_log_is_one_event_a_line_as_text_or_as_json(broker_xml: Path, port: int) -> None:
+    for arguments in ((), ("--log-json",)):
+        with BrokerProcess(broker_xml, *arguments) as broker:
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as bad:
+                bad.sendall(b"\xff" * 64)
+                while bad.recv(4096):
+                    pass
+            assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+            lines = broker.log().splitlines()
+        broker.log_path.unlink()
+        names = [json.loads(line)["event"] if arguments else line.split()[3] for line in lines]
+        assert names[0] == "process_started" and names[-1] == "node_stopped"
+        for name in ("node_starting", "journal_recovered", "node_ready", "protocol_error"):
+            assert name in names
+        assert all(line.startswith("{" if arguments else "20") for line in lines)
 
 
 def test_garbage_ends_its_connection_and_nothing_else(broker_xml: Path, port: int) -> None:

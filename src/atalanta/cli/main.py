@@ -45,6 +45,9 @@ def run(
     log_level: Annotated[
         str, typer.Option(help="debug, info, warning or error", metavar="LEVEL")
     ] = "info",
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="the log as one JSON object a line")
+    ] = False,
     web: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +62,7 @@ def run(
 
     if broker_xml.is_dir():
         broker_xml = broker_xml / "etc" / "broker.xml"
-    raise typer.Exit(run_in_foreground(broker_xml, log_level, web))
+    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json))
 
 
 @application.command()

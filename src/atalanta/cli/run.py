@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from atalanta import __version__
 from atalanta.app import StartupError, run_broker
 from atalanta.build import build_name
 from atalanta.runtime import exit_codes
+from atalanta.runtime.logs import configure_logging, log_event
 from atalanta.runtime.loop import loop_name
 
-LEVELS = {
+LOG_LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
     "warning": logging.WARNING,
@@ -20,27 +22,30 @@ LEVELS = {
 }
 
 
-def run_in_foreground(broker_xml: Path, log_level: str, web: str | None = None) -> int:
+def run_in_foreground(
+    broker_xml: Path, log_level: str, web: str | None = None, log_json: bool = False
+) -> int:
     """Runs until a signal; the exit status (runtime/exit_codes.py). The log goes to stderr."""
-    level = LEVELS.get(log_level.lower())
+    level = LOG_LEVELS.get(log_level.lower())
     if level is None:
-        print(f"--log-level {log_level}: none of {', '.join(LEVELS)}", file=sys.stderr)
+        print(f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}", file=sys.stderr)
         return exit_codes.BAD_CONFIGURATION
-    logging.basicConfig(
-        level=level,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)-8s %(name)s %(message)s",
-    )
+    configure_logging(level, log_json)
     log = logging.getLogger("atalanta")
-    log.info("atalanta %s, %s, on %s", __version__, build_name(), loop_name())
+    build = build_name()
+    log_event(
+        log,
+        "process_started",
+        {"version": __version__, "build": build, "loop": loop_name(), "pid": os.getpid()},
+    )
     try:
         return run_broker(broker_xml, say_ready, web)
     except StartupError as error:
         for line in error.lines:
             print(line, file=sys.stderr)
         return error.status
-    except Exception:
-        log.critical("an error of atalanta itself: the node stops", exc_info=True)
+    except Exception as error:
+        log_event(log, "node_bug", {"input": "start"}, error)
         return exit_codes.BUG
 
 

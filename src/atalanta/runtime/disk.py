@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from atalanta.kernel.ports import Disk
+from atalanta.runtime.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
 
@@ -189,7 +190,7 @@ class FileDisk(Disk):
                 # Whatever it is, no later job may be done as if this one had been.
                 broken = True
                 why = f"{self.folder}: {error}"
-                logger.error("journal_failed why=%s", why, exc_info=error)
+                log_event(logger, "disk_error", {"why": why}, error)
                 self._tell(self._answer_failed, why)
         self._close_write_file()
 
@@ -198,7 +199,7 @@ class FileDisk(Disk):
             self._call_soon(call, argument)
         except RuntimeError as error:
             # The loop is closed already: nobody is there to be told, and nothing is confirmed.
-            logger.warning("journal_answer_lost why=%s", error)
+            log_event(logger, "journal_answer_lost", {"why": error})
 
     def _do_create(self, name: str, size: int, head: bytes) -> None:
         self._close_write_file()

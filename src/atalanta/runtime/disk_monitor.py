@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from atalanta.runtime.driver import Driver
+from atalanta.runtime.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
 
@@ -30,7 +31,7 @@ class DiskMonitor:
         try:
             found = os.statvfs(self._folder)
         except OSError as error:
-            logger.warning("disk_usage_unknown folder=%s why=%s", self._folder, error)
+            log_event(logger, "disk_usage_unknown", {"folder": self._folder, "why": error})
             return
         total = found.f_blocks * found.f_frsize
         free = found.f_bavail * found.f_frsize

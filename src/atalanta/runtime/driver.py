@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.inputs import NodeInputs
+from atalanta.runtime.logs import log_event
 
 if TYPE_CHECKING:
     from atalanta.node import NodeConfig
@@ -80,7 +81,7 @@ class Driver:
 
     def _bug(self, where: str, error: Exception) -> None:
         self._node = None
-        logger.critical("node_bug input=%s: the node stops", where, exc_info=error)
+        log_event(logger, "node_bug", {"input": where}, error)
         self._on_bug(f"{where}: {type(error).__name__}: {error}")
 
     # --- inputs; `data` is the hot one, the others share `_call` ----------------------------------

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from atalanta.runtime.logs import log_event
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
 
@@ -96,9 +97,9 @@ class Reloader:
         except ReloadRefused as error:
             for line in error.lines:
                 self._trace.event("reload_refused", {"why": line})
-        except Exception:
+        except Exception as error:
             # The node goes on as it was; the traceback is for us.
-            logger.exception("reload_bug: the running configuration is kept")
+            log_event(logger, "reload_bug", {}, error)
         else:
             self.files = found.files
             self._apply(found)

@@ -7,7 +7,6 @@ node say goodbye, let the disk finish, close the connections after what was writ
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -28,8 +27,6 @@ from atalanta.runtime.signals import StopSignals
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
-
-logger = logging.getLogger("atalanta.runtime")
 
 # How often a stopping shell looks whether disk and connections are done.
 STOP_LOOK_S = 0.01
@@ -109,6 +106,7 @@ class Shell:
             self._close_everything()
             # Closed transports say so in the loop's next turn.
             await asyncio.sleep(0)
+        self.trace.event("node_stopped", {"status": self._status})
         return self._status
 
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
@@ -119,7 +117,9 @@ class Shell:
         if not self._stop.is_set():
             for acceptor in self.acceptors:
                 await acceptor.accept()
-            ready([f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses])
+            places = [f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses]
+            self.trace.event("node_ready", {"acceptors": " ".join(places)})
+            ready(places)
             if self.reloader is not None:
                 self.reloader.start()
         await self._stop.wait()
@@ -175,7 +175,7 @@ class Shell:
         self._stop.set()
 
     def _on_failed(self, why: str) -> None:
-        logger.critical("node_failed: %s", why)
+        self.trace.event("node_failed", {"why": why})
         self._status = exit_codes.DISK_FAILED
         self.connections.abort_all()
         self._stop.set()

@@ -50,7 +50,10 @@ class WebServer:
         await web.TCPSite(self._runner, self._host, self._port).start()
         host, port = self._runner.addresses[0][:2]
         self._management.web_started = True
-        log.info("web_started address=%s:%s", host, port)
+        place = f"{host}:{port}"
+        log.info(
+            "web_started address=%s", place, extra={"event": "web_started", "fields": {"address": place}}
+        )
         self.address = f"{host}:{port}"
         return self.address
 

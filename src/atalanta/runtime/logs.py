@@ -1,0 +1,144 @@
+"""Log lines: one an event, `name key=value …`, or one JSON object; never more lines than can be read.
+
+Every line of a node is an event with a stable name (docs/events.md lists them); a traceback, where an
+error of ours needs one, follows its event in text, and is a field of it in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import Final
+
+# The last word of an event's name says how serious it is; every other event is information.
+WARNING_WORDS: Final = {
+    "failed", "refused", "lost", "stepped", "unsupported", "overflow", "slow", "error", "blocked",
+    "full", "missing", "cut", "unreadable", "incomplete", "unknown", "warning",
+}  # fmt: skip
+ERROR_WORDS: Final = {"bug", "corrupt", "damaged", "fatal"}
+# Names that do not say it.
+LEVELS: Final = {
+    "journal_failed": logging.CRITICAL,
+    "node_failed": logging.CRITICAL,
+    "node_bug": logging.CRITICAL,
+    "disk_error": logging.CRITICAL,
+    "duplicate_node_id": logging.ERROR,
+    "address_drops_messages": logging.WARNING,
+    "binding_known_elsewhere": logging.WARNING,
+    "cluster_default_password": logging.WARNING,
+    "cluster_gave_up": logging.WARNING,
+    "discovered_node_changed": logging.WARNING,
+    "option_without_effect": logging.WARNING,
+    "resource_not_created": logging.WARNING,
+    "route_to_unknown_binding": logging.WARNING,
+    "slow_consumer": logging.WARNING,
+    "transaction_timed_out": logging.WARNING,
+}
+STORY: Final = "story_"
+# Lines of one name within one second; who logs in wrongly a thousand times gets fifty lines.
+LINES_PER_SECOND_MAX: Final = 50
+NAMES_MAX: Final = 1_000
+TEXT_FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)-8s %(name)s %(message)s"
+TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
+
+
+def level_of(name: str) -> int:
+    """The logging level of the event `name`: "dial_failed" is a warning, "node_bug" an error."""
+    known = LEVELS.get(name)
+    if known is not None:
+        return known
+    if name.startswith(STORY):
+        return logging.DEBUG
+    word = name.rsplit("_", 1)[-1]
+    if word in ERROR_WORDS:
+        return logging.ERROR
+    return logging.WARNING if word in WARNING_WORDS else logging.INFO
+
+
+def render(value: object) -> str:
+    """A field's value on one line: as it is where that is unambiguous, quoted otherwise."""
+    text = value.hex() if isinstance(value, bytes) else str(value)
+    if text and all(character.isprintable() and character not in ' "=' for character in text):
+        return text
+    return '"' + text.encode("unicode_escape").decode("ascii").replace('"', '\\"') + '"'
+
+
+def log_event(
+    logger: logging.Logger,
+    name: str,
+    fields: dict[str, object],
+    error: BaseException | None = None,
+) -> None:
+    """One line. Event names are stable: people search for them and alert on them."""
+    level = level_of(name)
+    if logger.isEnabledFor(level):
+        words = [f"{key}={render(value)}" for key, value in fields.items()]
+        text = " ".join([name, *words])
+        logger.log(level, "%s", text, exc_info=error, extra={"event": name, "fields": fields})
+
+
+class LineLimit:
+    """Which events still get a line; the first line after some that got none counts them."""
+
+    def __init__(self, lines_max: int = LINES_PER_SECOND_MAX) -> None:
+        self.lines_max = lines_max
+        self._second = 0
+        self._lines: dict[str, int] = {}
+        self._hidden: dict[str, int] = {}
+
+    def take(self, name: str, now_s: float) -> int:
+        """-1: no line; else how many got none since the last line of this name."""
+        second = int(now_s)
+        if second != self._second:
+            self._second = second
+            self._lines.clear()
+        lines = self._lines.get(name, 0)
+        if lines >= self.lines_max:
+            if name in self._hidden or len(self._hidden) < NAMES_MAX:
+                self._hidden[name] = self._hidden.get(name, 0) + 1
+            return -1
+        self._lines[name] = lines + 1
+        return self._hidden.pop(name, 0)
+
+
+class JsonFormatter(logging.Formatter):
+    """`{"time": …, "level": …, "logger": …, "event": …, fields…}`; foreign lines are the event "message"."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, whatever is in the record."""
+        stamp = time.strftime(TIME_FORMAT, time.gmtime(record.created))
+        line: dict[str, object] = {
+            "time": f"{stamp}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": getattr(record, "event", "message"),
+        }
+        fields = getattr(record, "fields", None)
+        if isinstance(fields, dict):
+            for key, value in fields.items():
+                line[f"field_{key}" if key in line else key] = _json_value(value)
+        else:
+            line["text"] = record.getMessage()
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def _json_value(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def configure_logging(level: int, as_json: bool) -> None:
+    """The process' log goes to stderr, times in UTC."""
+    formatter: logging.Formatter
+    if as_json:
+        formatter = JsonFormatter()
+    else:
+        formatter = logging.Formatter(TEXT_FORMAT, TIME_FORMAT)
+        formatter.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
