@@ -6,7 +6,7 @@ import re
 
 from tools.events import PAGE, events, meanings, page
 
-UPDATE = "PYTHONPATH=src python tools/events.py > new.md; mv new.md docs/events.md; and write what it means"
+UPDATE = "run PYTHONPATH=src python tools/events.py, and write into docs/events.md what it means"
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -1,6 +1,6 @@
 """Writes docs/events.md: every event that the source logs, with its level and fields.
 
-    python tools/events.py > docs/events.md.new && mv docs/events.md.new docs/events.md
+    PYTHONPATH=src python tools/events.py
 
 What an event means is kept from the page as it is; a new event gets an empty meaning, which
 tests/test_events.py does not let pass.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,4 +119,4 @@ def page(known: dict[str, str]) -> str:
 
 if __name__ == "__main__":
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-    sys.stdout.write(page(meanings(text)))
+    PAGE.write_text(page(meanings(text)), encoding="utf-8")
