@@ -14,9 +14,11 @@ from atalanta.client import (
     Fenced,
     IncarnationChanged,
     Message,
+    QueueKind,
     RangeLost,
     connect,
 )
+from atalanta.client.blocking import Consumer
 from atalanta.client.blocking import connect as connect_blocking
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 
@@ -106,6 +108,45 @@ def test_log_view(tmp_path: Path) -> None:
         with pytest.raises(IncarnationChanged):
             connection.logview("log", "another").plan(start)
         assert view.lost_ranges(start, position.last) == []
+
+
+def test_kinds_of_queues(tmp_path: Path) -> None:
+    """What is asked for is answered, works, and survives a kill."""
+    port = free_port()
+    table = QueueKind(last_value_key="symbol", non_destructive=True)
+    with (
+        BrokerProcess(write_broker_xml(tmp_path, port)) as broker,
+        connect_blocking(f"tcp://127.0.0.1:{port}?reconnectAttempts=-1&retryInterval=50") as connection,
+    ):
+        connection.create_queue("prices", routing="anycast", kind=table)
+        connection.create_queue("ring", routing="anycast", kind=QueueKind(ring_size=2))
+        producer = connection.producer("prices", routing="anycast")
+        for symbol, price in (("IBM", "1"), ("SAP", "2"), ("IBM", "3")):
+            producer.send(Message(text=price, properties={"symbol": symbol}))
+        for number in range(5):
+            connection.producer("ring", routing="anycast").send(Message(text=str(number)))
+        broker.end(signal.SIGKILL)
+        broker.start()
+        broker.wait_ready()
+        found = connection.query_queue("prices")
+        assert (found.last_value_key, found.non_destructive, found.message_count) == ("symbol", True, 2)
+        for _ in range(2):
+            with connection.consumer("prices") as consumer:
+                assert sorted(_texts(consumer, 2)) == ["2", "3"]
+        assert connection.query_queue("ring").ring_size == 2
+        with connection.consumer("ring") as consumer:
+            assert _texts(consumer, 2) == ["3", "4"]
+
+
+def _texts(consumer: Consumer, count: int) -> list[str]:
+    texts: list[str] = []
+    for _ in range(count):
+        message = consumer.receive(5)
+        assert message is not None
+        texts.append(str(message.text))
+        message.acknowledge()
+    assert consumer.receive(0.1) is None
+    return texts
 
 
 def test_a_sink_commits_once(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from atalanta.client.management import Management, ManagementFailed
 from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server
 from atalanta.client.producer import Producer
+from atalanta.client.queue_kind import QueueKind
 from atalanta.client.transaction import Transaction
 from atalanta.kernel.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.core.client_errors import (
@@ -97,6 +98,7 @@ __all__ = [
     "Property",
     "QueueDoesNotExist",
     "QueueExists",
+    "QueueKind",
     "RangeLost",
     "ReceivedMessage",
     "SendFailed",

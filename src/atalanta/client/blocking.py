@@ -28,6 +28,7 @@ from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import Server, parse_url
 from atalanta.client.producer import Producer as AsyncProducer
+from atalanta.client.queue_kind import QueueKind
 from atalanta.client.ready import READY
 from atalanta.client.secure import use_tls
 from atalanta.client.transaction import Sink
@@ -313,6 +314,7 @@ class Connection:
         purge_on_no_consumers: bool = False,
         auto_created: bool = False,
         ignore_existing: bool = False,
+        kind: QueueKind | None = None,
     ) -> None:
         made = self._connection.create_queue(
             name,
@@ -325,6 +327,7 @@ class Connection:
             purge_on_no_consumers,
             auto_created,
             ignore_existing,
+            kind,
         )
         self._shell.call(made)
 
@@ -335,8 +338,11 @@ class Connection:
         routing: str | None = MULTICAST,
         durable: bool = True,
         filter: str | None = None,
+        kind: QueueKind | None = None,
     ) -> None:
-        self._shell.call(self._connection.create_shared_queue(name, address, routing, durable, filter))
+        self._shell.call(
+            self._connection.create_shared_queue(name, address, routing, durable, filter, kind)
+        )
 
     def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
         self._shell.call(self._connection.create_address(address, *routing, auto_created=auto_created))

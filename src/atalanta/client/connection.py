@@ -39,6 +39,7 @@ from atalanta.wire.core.packets_session import UniqueAddMetadata
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
+    from atalanta.client.queue_kind import QueueKind
     from atalanta.client.shell import Shell
     from atalanta.wire.core.client_session import ClientSession
 
@@ -213,6 +214,7 @@ class Connection:
         purge_on_no_consumers: bool = False,
         auto_created: bool = False,
         ignore_existing: bool = False,
+        kind: QueueKind | None = None,
     ) -> None:
         """A queue of `address` (default: of its own name). A temporary one ends with the connection,
         and is made again when that comes back. QueueExists if it exists, unless `ignore_existing`.
@@ -230,6 +232,8 @@ class Connection:
             max_consumers,
             purge_on_no_consumers,
         )
+        if kind is not None:
+            kind.put(packet)
         try:
             await self.shell.answer(session.request(packet, REPEAT, QUEUE_EXISTS))
         except QueueExists:
@@ -245,11 +249,14 @@ class Connection:
         routing: str | None = MULTICAST,
         durable: bool = True,
         filter: str | None = None,
+        kind: QueueKind | None = None,
     ) -> None:
         """A queue that may exist already if it is alike (shared subscriptions of JMS 2)."""
         packet = CreateSharedQueueV2(
             address, name, filter, durable, _routing_number(routing), True
         )
+        if kind is not None:
+            kind.put(packet)
         await self.shell.answer(self.session.request(packet))
 
     async def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
