@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli import address, queue, user
+from atalanta.cli import address, data, queue, user
 from atalanta.cli.bench import bench
 from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
@@ -29,6 +29,7 @@ application.command(epilog=STATUSES)(browse)
 application.command(epilog=STATUSES)(bench)
 application.add_typer(queue.application, name="queue")
 application.add_typer(address.application, name="address")
+application.add_typer(data.application, name="data")
 application.add_typer(user.application, name="user")
 application.command()(create)
 application.command()(check)

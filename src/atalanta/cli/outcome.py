@@ -25,6 +25,7 @@ from atalanta.client import (
     UriError,
 )
 from atalanta.kernel.buffer import DecodeError
+from atalanta.kernel.ports import PageError
 from atalanta.runtime.datafolder import DataFolderError
 from atalanta.runtime.exit_codes import BAD_DATA, DISK_FAILED, FOLDER_TAKEN, UNAVAILABLE
 from atalanta.store.errors import JournalDamaged, JournalForeign
@@ -32,6 +33,7 @@ from atalanta.store.errors import JournalDamaged, JournalForeign
 FAILED: Final = 1  # the broker refused, or fewer messages came than were asked for
 USAGE: Final = 2  # as click has it: arguments that cannot be understood
 NOT_THERE: Final = 66  # no such queue, address or file
+CANNOT_WRITE: Final = 73  # a file that exists is not overwritten, or the system forbids it
 TIMED_OUT: Final = 75
 NOT_ALLOWED: Final = 77
 INTERRUPTED: Final = 130  # Ctrl-C
@@ -59,7 +61,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(READER_GONE) from None
     except (UriError, Refused, DataFolderError, OSError) as error:
         raise ended(line_of(error), status_of(error)) from error
-    except (ClientError, JournalDamaged, JournalForeign, DecodeError) as error:
+    except (ClientError, JournalDamaged, JournalForeign, DecodeError, PageError) as error:
         raise ended(line_of(error), status_of(error)) from error
 
 
@@ -84,7 +86,8 @@ def status_of(error: Exception) -> int:
         ((CallTimedOut,), TIMED_OUT),
         ((ConnectionLost,), UNAVAILABLE),
         ((DataFolderError,), FOLDER_TAKEN),
-        ((JournalDamaged, JournalForeign, DecodeError), BAD_DATA),
+        ((JournalDamaged, JournalForeign, DecodeError, PageError), BAD_DATA),
+        ((FileExistsError, PermissionError), CANNOT_WRITE),
         ((OSError,), DISK_FAILED),
     ):
         if isinstance(error, kinds):

@@ -86,6 +86,10 @@ class JournalRecovery:
             raise JournalDamaged(names[0], SEGMENT_HEAD_SIZE, why)
         report.segments = len(names)
         report.last = max(0, self._expected - 1)
+        leftovers = self._leftovers
+        if leftovers is not None:
+            report.torn_bytes = leftovers.end - leftovers.offset
+            report.torn_at = f"{leftovers.name}, offset {leftovers.offset}"
 
     def _segment_names(self) -> list[str]:
         names: list[str] = []
@@ -209,8 +213,6 @@ class JournalRecovery:
         """Make what was accepted durable, and the tail clean, before anything is appended."""
         leftovers = self._leftovers
         if leftovers is not None:
-            self._report.torn_bytes = leftovers.end - leftovers.offset
-            self._report.torn_at = f"{leftovers.name}, offset {leftovers.offset}"
             self._zero(leftovers)
         last = self._last_block
         if last is not None:
