@@ -8,8 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from librt.strings import BytesWriter
-
 from atalanta.cli.outcome import NOT_THERE, Refused
 from atalanta.client import ReceivedMessage
 from atalanta.config.broker_xml import read_broker_xml
@@ -85,20 +83,13 @@ class ReadOnlyDisk(Disk):
 
 
 class NoJournal(ports.Journal):
-    """Takes what a recovery would write down, and forgets it."""
+    """Takes what a recovery would write down, and forgets it. Messages are never published here: no `begin`."""
 
     def __init__(self, last: int) -> None:
         self.last = last
         self.durable = last
 
     def append(self, kind: int, payload: bytes) -> int:
-        self.last += 1
-        return self.last
-
-    def begin(self, kind: int) -> BytesWriter:
-        return BytesWriter()
-
-    def end(self) -> int:
         self.last += 1
         return self.last
 
