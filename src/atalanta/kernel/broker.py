@@ -532,12 +532,7 @@ class Broker:
     def unstore(self, reference: Reference) -> None:
         """The journal need not keep the message for this reference any more."""
         message = reference.message
-        kept = message.references
-        if len(kept) == 1 and kept[0] is reference:
-            message.references = []
-        elif reference in kept:
-            kept.remove(reference)
-        if not message.references and message.id in self.messages:
+        if message.unstore(reference) and message.id in self.messages:
             del self.messages[message.id]
             self.stored_bytes -= reference.size
             if message.plain:

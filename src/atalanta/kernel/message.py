@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
-from mypy_extensions import i32, i64
+from mypy_extensions import i16, i32, i64
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer, decode_utf16, encode_utf16
 from atalanta.kernel.properties import (
@@ -45,6 +45,7 @@ PACKET_HEADER_BYTES: Final = 13
 MESSAGE_OVERHEAD_BYTES: Final = 24
 # Type, durable, expiration, timestamp, priority.
 HEAD_FIXED_BYTES: Final = 19
+USER_ID_BYTES: Final = 16
 # Addresses are few and messages many: equal ones share one str (and its hash).
 ADDRESSES_MAX: Final = 4096
 
@@ -53,8 +54,8 @@ DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
 SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
 
-# Of messages that are in no queue yet, or not to be stored: the broker replaces it, and nobody adds to it.
-NOWHERE: Final[list[Reference]] = []
+# No further references: nobody adds to it.
+NOBODY: Final[list[Reference]] = []
 
 _addresses: dict[bytes, str] = {}
 _keys: dict[str, bytes] = {}
@@ -72,27 +73,30 @@ class Message:
         self.body: bytes = body
         # `address` is null on the wire where the session's default address is meant.
         self._address: str | None = None
-        self._kind: int = DEFAULT
-        self._durable: bool = False
         self._expiration: int = 0
         self._timestamp: int = 0
-        self._priority: int = 4
-        self._user_id: bytes | None = None
+        self._user_id: bytes | None = None  # unless it is in _head still: see _user_id_in_head
         self._head: bytes = b""  # empty: to be made anew
-        self._properties_offset: i64 = 0  # in _head
         self._properties: TypedProperties | None = None  # None: still only encoded, in _head
-        self._routing_type: int = ROUTING_TYPE_UNREAD
+        self._group_id: str | None = None
+        self.lsn: int = -1
+        # References that the journal keeps the message for: as a rule there is one.
+        self._reference: Reference | None = None
+        self._others: list[Reference] = NOBODY
+        self.account: Account | None = None  # which is charged for it (kernel/memory.py)
+        # Small ones stand side by side: compiled they share words, and messages are many.
+        self.holders: i32 = 0  # clients' queues that hold it
+        self._properties_offset: i32 = 0  # in _head
+        self._kind: i16 = DEFAULT
+        self._priority: i16 = 4
+        self._routing_type: i16 = ROUTING_TYPE_UNREAD
+        self._durable: bool = False
+        self._user_id_in_head: bool = False
         # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
         # need look for a duplicate id, a group, a delivery time and so on.
         self.special: bool = True
         self._group_read: bool = False
-        self._group_id: str | None = None
-        self.lsn: int = -1
         self.plain: bool = False  # record `lsn` is a PLAIN_MESSAGE, which the journal counts
-        self.references: list[Reference] = NOWHERE
-        # Clients' queues that hold it, and which address is charged for it (kernel/memory.py).
-        self.holders: int = 0
-        self.account: Account | None = None
 
     @staticmethod
     def create(
@@ -112,6 +116,29 @@ class Message:
         message._priority = priority
         message._properties = TypedProperties()
         return message
+
+    # -- the journal's ------------------------------------------------------------------------------
+    @property
+    def references(self) -> list[Reference]:
+        """Those that the journal keeps the message for (a new list)."""
+        if self._reference is None:
+            return []
+        return [self._reference, *self._others]
+
+    @references.setter
+    def references(self, references: list[Reference]) -> None:
+        self._reference = references[0] if references else None
+        self._others = references[1:] if len(references) > 1 else NOBODY
+
+    def unstore(self, reference: Reference) -> bool:
+        """The journal need not keep it for this one any more; True if not for any."""
+        if reference is self._reference:
+            others = self._others
+            self._reference = others[0] if others else None
+            self._others = others[1:] if len(others) > 1 else NOBODY
+        elif reference in self._others:
+            self._others = [kept for kept in self._others if kept is not reference]
+        return self._reference is None
 
     # -- headers --------------------------------------------------------------------------------
     @property
@@ -173,6 +200,9 @@ class Message:
     @property
     def user_id(self) -> bytes | None:
         """16 bytes of a UUID (JMSMessageID)."""
+        if self._user_id_in_head:
+            end = int(self._properties_offset) - HEAD_FIXED_BYTES
+            return self._head[end - USER_ID_BYTES : end]
         return self._user_id
 
     @user_id.setter
@@ -212,7 +242,7 @@ class Message:
         """Exact, and cheap when it is not there."""
         if self._properties is not None:
             return name in self._properties
-        return find_value(self._head, self._properties_offset, key_of(name)) >= 0
+        return find_value(self._head, i64(self._properties_offset), key_of(name)) >= 0
 
     def property_value(self, name: str) -> PropertyValue:
         """One value, read without decoding the others where they are not decoded yet."""
@@ -311,9 +341,10 @@ class Message:
         twin._expiration = self._expiration
         twin._timestamp = self._timestamp
         twin._priority = self._priority
-        twin._user_id = self._user_id
         # `head` brings what is encoded up to date, so that nothing need be copied decoded.
         twin._head = self.head
+        twin._user_id = self._user_id
+        twin._user_id_in_head = self._user_id_in_head
         twin._properties_offset = self._properties_offset
         twin._routing_type = self._routing_type
         twin.special = self.special
@@ -326,7 +357,7 @@ class Message:
         return self._properties is not None or key in self._head
 
     def _raw_value(self, key: bytes) -> PropertyValue:
-        position = find_value(self._head, self._properties_offset, key)
+        position = find_value(self._head, i64(self._properties_offset), key)
         if position < 0:
             return None
         reader = Reader(self._head, int(position) + 1)
@@ -335,23 +366,27 @@ class Message:
     def _forget_head(self) -> None:
         """Before a header changes: keep the properties, which may have been in the head alone."""
         if self._head:
+            if self._user_id_in_head:
+                self._user_id = self.user_id
+                self._user_id_in_head = False
             self.properties.changed = True
             self._head = b""
 
     def _make_head(self) -> None:
         writer = Writer()
         writer.nullable_simple_string(self._address)
-        if self._user_id is None:
+        user_id = self.user_id
+        if user_id is None:
             writer.uint8(0)
         else:
             writer.uint8(1)
-            writer.raw(self._user_id)
-        writer.int8(self._kind)
+            writer.raw(user_id)
+        writer.int8(i64(self._kind))
         # CoreMessage writes through netty's own buffer: true is 1 here, not 0xFF.
         writer.uint8(1 if self._durable else 0)
         writer.int64(self._expiration)
         writer.int64(self._timestamp)
-        writer.int8(self._priority)
+        writer.int8(i64(self._priority))
         self._properties_offset = len(writer)
         properties = self.properties
         properties.encode(writer)
@@ -381,7 +416,8 @@ def decode_header(reader: Reader) -> Message:
     if data[begin] != 0:
         message._address = _address(reader.blob("address"), int(reader.position))
     if reader.boolean("user id"):
-        message._user_id = reader.take(16, "user id")
+        reader.advance(USER_ID_BYTES, "user id")
+        message._user_id_in_head = True
     fixed = reader.advance(HEAD_FIXED_BYTES, "message headers")
     kind = data[fixed]
     message._kind = kind - 256 if kind > 127 else kind
@@ -396,7 +432,7 @@ def decode_header(reader: Reader) -> Message:
     routing_type = (scanned >> SCAN_ROUTING_SHIFT) - 1
     if routing_type >= 0 or not message.special:
         message._routing_type = int(routing_type)
-    message._properties_offset = reader.position - begin
+    message._properties_offset = i32(reader.position - begin)
     message._head = data[begin:end]
     reader.position = end
     return message

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import i16, i32
+
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.message import Message
@@ -31,13 +33,13 @@ class Reference:
         self.queue = queue
         self.sequence = sequence
         self.route_to = route_to
+        self.consumer: Consumer | None = None
         # As it was when the message came: what is counted in is counted out.
         self.size: int = message.size
-        self.state: int = READY
-        self.delivery_count: int = 0
+        self.delivery_count: i32 = 0
+        self.state: i16 = READY
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
-        self.consumer: Consumer | None = None
 
 
 class PagedReference(Reference):
