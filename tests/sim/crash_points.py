@@ -10,9 +10,10 @@ from atalanta.sim.scenario import Scenario, story_of
 
 SECONDS = 4.0
 SMALLEST_BLOCK_BYTES = 64
+LITTLE_MEMORY_BYTES = 2_000  # where nearly every message goes through a page file
 
 
-def small_world(nodes: int, telling: bool = False) -> Scenario:
+def small_world(nodes: int, pages: bool, telling: bool = False) -> Scenario:
     """Without faults of its own; every record is a commit, and orders are moved in transactions."""
     for seed in range(1, 1_000):
         scenario = Scenario(seed, nodes, SECONDS, faults=False, telling=telling)
@@ -21,36 +22,38 @@ def small_world(nodes: int, telling: bool = False) -> Scenario:
             scenario.shape.block_bytes == SMALLEST_BLOCK_BYTES
             and scenario.shape.segment_bytes == 4_096
         )
+        if pages != (scenario.shape.memory_bytes < LITTLE_MEMORY_BYTES):
+            continue
         if small and moves and not scenario.late:
             return scenario
     raise AssertionError("no seed has that shape")
 
 
-def commits_of(nodes: int) -> int:
+def commits_of(nodes: int, pages: bool) -> int:
     """Commits of the first node in a run without a crash."""
-    scenario = small_world(nodes)
+    scenario = small_world(nodes, pages)
     scenario.run()
     return scenario.hosts[0].disk.commits
 
 
-def crash_at(nodes: int, commit: int, telling: bool = False) -> Scenario:
-    scenario = small_world(nodes, telling)
+def crash_at(nodes: int, pages: bool, commit: int, telling: bool = False) -> Scenario:
+    scenario = small_world(nodes, pages, telling)
     host = scenario.hosts[0]
     host.disk.strike_at_commit(commit, lambda: scenario.faults.crash(host))
     return scenario
 
 
-def violations(nodes: int, step: int) -> Iterator[str]:
+def violations(nodes: int, pages: bool, step: int) -> Iterator[str]:
     """Reports of the crash points (every `step`-th) that break a promise, one after the other."""
-    for commit in range(1, commits_of(nodes) + 1, step):
+    for commit in range(1, commits_of(nodes, pages) + 1, step):
         try:
-            crash_at(nodes, commit).run()
+            crash_at(nodes, pages, commit).run()
         except AssertionError as violation:
-            yield f"crash at commit {commit}: {violation}\n{_story(nodes, commit)}"
+            yield f"crash at commit {commit}: {violation}\n{_story(nodes, pages, commit)}"
 
 
-def _story(nodes: int, commit: int) -> str:
-    scenario = crash_at(nodes, commit, telling=True)
+def _story(nodes: int, pages: bool, commit: int) -> str:
+    scenario = crash_at(nodes, pages, commit, telling=True)
     try:
         scenario.run()
     except AssertionError as violation:

@@ -15,15 +15,18 @@ from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.redistribution import Redistribution
-from atalanta.kernel import catalogue, keeper, logview, records
+from atalanta.kernel import catalogue, keeper, logview, paging, records
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.leases import Lease
+from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.plan import Plan
+from atalanta.kernel.ports import Disk
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
 from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.store.pages import PageFiles
 
 Patch = pytest.MonkeyPatch
 Mutant = Callable[[Patch], None]
@@ -54,6 +57,44 @@ def bridge_forgets_before_the_answer(patch: Patch) -> None:
         return cost
 
     patch.setattr(Bridge, "take", forgetful)
+
+
+class LateDisk(Disk):
+    """Keeps what should be created."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, int, bytes]] = []
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        self.kept.append((name, size, head))
+
+
+def page_named_before_its_file(patch: Patch) -> None:
+    """The record says that messages lie in a file that is written after it."""
+    write = PageFiles.write
+    late: dict[int, LateDisk] = {}
+
+    def hasty(self: PageFiles, number: int, blocks: list[bytes]) -> int:
+        disk = self.disk
+        late[number] = LateDisk()
+        self.disk = late[number]
+        size = write(self, number, blocks)
+        self.disk = disk
+        return size
+
+    def at_last(self: PageFiles, number: int) -> None:
+        for name, size, head in late.pop(number).kept:
+            self.disk.create(name, size, head)
+
+    patch.setattr(PageFiles, "write", hasty)
+    patch.setattr(PageFiles, "settled", at_last)
+
+
+def page_forgets_which_messages_it_replaces(patch: Patch) -> None:
+    def forgetful(page: Page, message_ids: list[int]) -> bytes:
+        return encode_page(page, [])
+
+    patch.setattr(paging, "encode_page", forgetful)
 
 
 def bridge_sends_no_duplicate_id(patch: Patch) -> None:

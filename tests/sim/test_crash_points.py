@@ -8,8 +8,8 @@ from tests.sim.crash_points import commits_of, violations
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("nodes", "step"), [(1, 1), (2, 2)])
-def test_no_crash_point_breaks_a_promise(nodes: int, step: int) -> None:
-    assert commits_of(nodes) > 50
-    reports = list(violations(nodes, step))
+@pytest.mark.parametrize(("nodes", "pages", "step"), [(1, False, 1), (2, False, 2), (1, True, 2)])
+def test_no_crash_point_breaks_a_promise(nodes: int, pages: bool, step: int) -> None:
+    assert commits_of(nodes, pages) > 50
+    reports = list(violations(nodes, pages, step))
     assert not reports, "\n\n".join(reports)
