@@ -61,8 +61,9 @@ def run_consume(job: Job, quiet: bool) -> None:
 def summarize(job: Job, quiet: bool) -> None:
     """On stderr, what came and how fast."""
     if not quiet and job.form != "raw":
-        rate = job.received / job.seconds if job.seconds else 0.0
-        line = f"received {job.received:,} messages in {job.seconds:.2f} s ({rate:,.0f}/s)"
+        line = f"received {job.received:,} messages"
+        if job.received > 1 and job.seconds > 0:
+            line += f" in {job.seconds:.2f} s ({job.received / job.seconds:,.0f}/s)"
         typer.echo(line, err=True)
 
 
