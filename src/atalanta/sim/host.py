@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
+from atalanta.kernel.password import StoredPassword
+from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.node import Node, Ports
 from atalanta.sim.disk import SimDisk
 from atalanta.sim.network import Machine, Network
@@ -50,6 +51,12 @@ class SimLinks(Links):
     def dial(self, key: str, host: str, port: int) -> None:
         self.host.network.dial(self.host, f"{self.host.life}/{key}", host, port)
 
+    def dial_secure(
+        self, key: str, host: str, port: int, connector: str, timeout_ms: int = -1
+    ) -> None:
+        """TLS changes nothing of what is simulated."""
+        self.dial(key, host, port)
+
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         self.host.network.join(self.host, f"{address}:{port}")
         self.host.groups.setdefault(f"{address}:{port}", {})[group] = True
@@ -61,6 +68,18 @@ class SimLinks(Links):
     def leave(self, group: str) -> None:
         address = self.host.group_addresses.pop(group, "")
         self.host.groups.get(address, {}).pop(group, None)
+
+
+class SimPasswords(Passwords):
+    """In no time, but never from within the call."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def verify(self, token: int, stored: StoredPassword, password: str) -> None:
+        ok = stored.verify(password)
+        life = self.host.life
+        self.host.world.at(0, lambda: self.host.verified(life, token, ok))
 
 
 class SimIds(Ids):
@@ -136,7 +155,13 @@ class Host(Machine):
         self.groups = {}
         self.group_addresses = {}
         ports = Ports(
-            SimWire(self), self.disk, SimTimers(self), SimLinks(self), SimIds(self), self.trace
+            SimWire(self),
+            self.disk,
+            SimTimers(self),
+            SimLinks(self),
+            SimIds(self),
+            self.trace,
+            SimPasswords(self),
         )
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed)
@@ -205,6 +230,11 @@ class Host(Machine):
     def timer(self, key: str) -> None:
         if self.node is not None:
             self.node.on_timer(self.world.now, key)
+            self._flush()
+
+    def verified(self, life: int, token: int, ok: bool) -> None:
+        if self.node is not None and self.life == life:
+            self.node.on_verified(self.world.now, token, ok)
             self._flush()
 
     def _flush(self) -> None:
