@@ -99,6 +99,8 @@ class Node:
         self.broker.clients.close = self._close_after_turn
         self.cluster: Cluster | None = None
         if config.cluster is not None:
+            connections = config.cluster.cluster_connections
+            self.management.cluster_connections = [one.name for one in connections]
             self.cluster = Cluster(
                 config.cluster,
                 self.broker,

@@ -151,6 +151,10 @@ def test_a_new_priority_counts_for_delivery() -> None:
     desk.queue("work")
     desk.fill("work", 3)
     assert desk.ask("queue.work", "changeMessagesPriority", "number = 2", 9) == 1
+    shown = desk.json("queue.work", "listMessagesAsJSON", None)
+    assert isinstance(shown, list) and [one["number"] for one in shown] == [2, 0, 1]
+    first = desk.json("queue.work", "peekFirstMessageAsJSON")
+    assert isinstance(first, dict) and first["number"] == 2
     session = desk.session()
     consume(session, desk, "work")
     desk.settle()

@@ -65,6 +65,7 @@ class Management:
         self.disk_used: float = -1.0
         self.counters: dict[str, int] = {}
         self.acceptors: dict[str, ListedAcceptor] = {}
+        self.cluster_connections: list[str] = []
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.web_started: bool = False
         self.jobs: Jobs = Jobs(self)

@@ -144,10 +144,12 @@ def list_producers_info(call: Call, given: Parameters) -> object:
         {
             "connectionID": connection_id(session.client),
             "sessionID": session.name,
+            "id": str(number),
+            "creationTime": str(since // 1_000_000),
             "destination": address,
         }
         for session in call.broker.clients.sessions()
-        for address, _ in session.producers.values()
+        for number, (address, since) in session.producers.items()
     ]
     return encode_json(found)
 

@@ -129,8 +129,6 @@ def spec_of(call: Call, definition: Definition) -> QueueSpec:
     spec.take_defaults(settings)
     spec.durable = boolean(definition, "durable") is not False
     spec.temporary = boolean(definition, "temporary") is True
-    if call.session is not None:
-        spec.user = call.session.identity.user
     changes.create(spec)
     return spec
 
@@ -172,7 +170,9 @@ def definition_of(queue: Queue) -> Definition:
     found["temporary"] = spec.temporary
     found["internal"] = spec.internal
     found["transient"] = spec.transient
+    found["auto-create-address"] = True
     found["auto-created"] = spec.auto_created
+    found["fqqn"] = False
     return found
 
 

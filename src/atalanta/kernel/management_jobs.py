@@ -133,8 +133,14 @@ class MessageJob:
             return False
         return self._takes(reference)
 
+    def wants_more(self, reference: Reference) -> bool:
+        """What a subclass asks of a message beside the selector."""
+        return True
+
     def _takes(self, reference: Reference) -> bool:
         if self.message_id >= 0 and reference.message.id != self.message_id:
+            return False
+        if not self.wants_more(reference):
             return False
         return self.selector is None or self.selector.matches(reference.message)
 

@@ -65,6 +65,7 @@ class Copies(Remove):
 
     acts_max = 100
     keep_original = False
+    counts = True
 
     def plan_for(self, now: int, reference: Reference) -> Plan | None:
         raise NotImplementedError
@@ -85,7 +86,8 @@ class Copies(Remove):
                 references.extend(self.broker.add_to_batch(plan, batch))
         if not self.keep_original:
             finish(self, gone, batch, self.why)
-            self.queue.acknowledged += len(gone)
+            if self.counts:
+                self.queue.acknowledged += len(gone)
         self.broker.append_batch(batch, plans, references, None, 0)
 
 
@@ -142,6 +144,7 @@ class Retry(Copies):
             copy.put_property("_AMQ_ROUTING_TYPE", Byte(ANYCAST if original_type == ANYCAST else 0))
         plan = Plan(copy)
         plan.routes = [Route(target, b"")]
+        self.broker.addresses[target.spec.address].routed += 1
         return plan
 
 
@@ -149,6 +152,7 @@ class ChangePriority(Copies):
     """At the end of the same queue, with the new priority (Artemis re-adds at the tail, too) and a new id."""
 
     why = "priority changed by an operator"
+    counts = False
 
     def __init__(self, call: Call, selector: Filter | None, priority: int) -> None:
         super().__init__(call, call.queue, selector)

@@ -14,6 +14,7 @@ from atalanta.kernel.management_call import (
 )
 from atalanta.kernel.management_jobs import LOOKS_MAX, MessageJob
 from atalanta.kernel.management_json import browsed_map, encode_json, message_map
+from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.reference import DELIVERING, READY, Reference
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ class CountGroups(Count):
 
 
 class Show(MessageJob):
-    """Messages number `start` to `start + left` of those that match, as maps."""
+    """Messages number `start` to `start + left` of those that match, as maps, in the order of their delivery.
+
+    With several priorities in the queue it is gone through once for each, the highest first.
+    """
 
     acts_max = 200
 
@@ -92,6 +96,23 @@ class Show(MessageJob):
             call.queue.spec.address
         ).management_message_attribute_size_limit
         self.maps: list[dict[str, object]] = []
+        self.level = -1
+        self.levels: list[int] = []
+        priorities = call.queue.priorities
+        if priorities.mixed():
+            self.levels = [level for level in range(LEVELS) if priorities.live[level] > 0]
+            self.level = self.levels.pop()
+
+    def step(self, now: int) -> bool:
+        finished = super().step(now)
+        if finished and self.levels and self.left != 0:
+            self.level = self.levels.pop()
+            self.cursor = 0
+            return False
+        return finished
+
+    def wants_more(self, reference: Reference) -> bool:
+        return self.level < 0 or level_of(reference.message.priority) == self.level
 
     def act(self, now: int, chosen: list[Reference]) -> None:
         for reference in chosen:

@@ -1,0 +1,155 @@
+"""Management by message: a real Artemis (`--target artemis`) and our node answer the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+
+import pytest
+
+from atalanta.client import Connection, Message, connect
+from atalanta.client.management import Management, ManagementFailed
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.node import BrokerProcess
+
+USUAL_TARGET = "atalanta"
+Script = Callable[[Connection, Management], Awaitable[None]]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def managed(target: str, brokers: Lineup) -> Iterator[BrokerProcess]:
+    node = brokers.single(target)
+    node.start()
+    yield node
+    node.stop()
+
+
+def run(node: BrokerProcess, script: Script) -> None:
+    async def body() -> None:
+        url = f"tcp://127.0.0.1:{node.port}"
+        async with connect(url, user="admin", password="admin") as connection:
+            await script(connection, Management(connection))
+
+    asyncio.run(body())
+
+
+async def refused(management: Management, *call: str) -> str:
+    """The reason, without Artemis' number of the message."""
+    with pytest.raises(ManagementFailed) as failure:
+        await management.call(call[0], call[1], *call[2:])
+    return failure.value.reason
+
+
+async def read(management: Management, *call: object) -> object:
+    """An answer that is JSON."""
+    answer = await management.call(str(call[0]), str(call[1]), *call[2:])
+    assert isinstance(answer, str)
+    return json.loads(answer)
+
+
+async def fill(connection: Connection, queue: str, count: int) -> None:
+    producer = await connection.producer(queue, routing="anycast")
+    for number in range(count):
+        colour = "red" if number % 2 else "blue"
+        await producer.send(Message(text=f"{number}", properties={"n": number, "colour": colour}))
+
+
+async def made_and_changed(connection: Connection, management: Management) -> None:
+    call = management.call
+    made = await call("broker", "createAddress", "made", "ANYCAST")
+    assert made == "Address [name=made, routingTypes={ANYCAST}, autoCreated=false]"
+    assert "AMQ229204: Address already exists: made" == await refused(
+        management, "broker", "createAddress", "made", "ANYCAST"
+    )
+    text = await call("broker", "createQueue", "made", "ANYCAST", "q", None, True, -1, False, False)
+    assert text == (
+        "Queue [name=q, address=made, routingType=ANYCAST, durable=true, purgeOnNoConsumers=false, "
+        "autoCreateAddress=false, exclusive=false, lastValue=false, lastValueKey=null, "
+        "nonDestructive=false, consumersBeforeDispatch=0, delayBeforeDispatch=-1, autoCreateAddress=false]"
+    )
+    assert "maxConsumers=7" in str(await call("broker", "updateQueue", "q", "ANYCAST", 7, False))
+    wanted = {"name": "ring", "address": "made", "routing-type": "ANYCAST", "ring-size": 5}
+    ring = await read(management, "broker", "createQueue", json.dumps(wanted))
+    assert isinstance(ring, dict)
+    ring.pop("id")
+    ring.pop("enabled", None)  # Artemis says it only of queues it has read again
+    assert ring == {
+        "name": "ring", "address": "made", "routing-type": "ANYCAST", "durable": True,
+        "max-consumers": -1, "exclusive": False, "group-rebalance": False,
+        "group-rebalance-pause-dispatch": False, "group-buckets": -1, "last-value": False,
+        "non-destructive": False, "purge-on-no-consumers": False, "consumers-before-dispatch": 0,
+        "delay-before-dispatch": -1, "auto-delete": False, "auto-delete-delay": 0,
+        "auto-delete-message-count": 0, "ring-size": 5, "configuration-managed": False,
+        "temporary": False, "auto-create-address": True, "internal": False, "transient": False,
+        "auto-created": False, "fqqn": False,
+    }  # fmt: skip
+    reason = await refused(management, "broker", "updateAddress", "made", "MULTICAST")
+    assert reason.startswith("AMQ229209: Can't remove routing type ANYCAST")
+    assert "has bindings" in await refused(management, "broker", "deleteAddress", "made")
+    await call("broker", "deleteAddress", "made", True)
+    assert "Cannot find resource with name queue.q" in await refused(
+        management, "queue.q", "pause"
+    )
+
+
+async def messages(connection: Connection, management: Management) -> None:
+    call = management.call
+    for name in ("from", "to"):
+        await call("broker", "createQueue", name, "ANYCAST", name, None, True, -1, False, True)
+    await fill(connection, "from", 10)
+    assert await call("queue.from", "countMessages", "colour = 'red'") == 5
+    groups = await read(management, "queue.from", "countMessages", None, "colour")
+    assert groups == {"red": 5, "blue": 5}
+    listed = await read(management, "queue.from", "listMessagesAsJSON", "n = 3")
+    assert isinstance(listed, list) and len(listed) == 1
+    shown = listed[0]
+    for key in ("messageID", "timestamp", "userID"):
+        shown.pop(key, None)
+    assert shown == {
+        "_AMQ_ROUTING_TYPE": 1, "n": 3, "colour": "red", "address": "from", "type": 3,
+        "durable": True, "expiration": 0, "priority": 4,
+    }  # fmt: skip
+    assert await call("queue.from", "moveMessages", "n = 1", "to") == 1
+    assert await call("queue.to", "retryMessages") == 1
+    assert await call("queue.from", "sendMessagesToDeadLetterAddress", "n = 2") == 1
+    assert await call("queue.from", "expireMessages", "n = 4") == 1
+    assert await call("queue.from", "changeMessagesPriority", "n = 5", 9) == 1
+    assert await call("queue.from", "removeMessages", "n = 6") == 1
+    assert await call("queue.from", "removeMessage", 1) is False
+    assert await call("queue.DLQ", "retryMessages") == 1
+    listed = await read(management, "queue.from", "listMessagesAsJSON", "")
+    assert isinstance(listed, list) and [one["n"] for one in listed] == [5, 0, 3, 7, 8, 9, 1, 2]
+    names = ("MessageCount", "MessagesAdded", "MessagesAcknowledged", "MessagesKilled")
+    counts = [await management.get("queue.from", name) for name in (*names, "MessagesExpired")]
+    assert counts == [8, 13, 1, 2, 1]
+    assert await management.get("address.from", "RoutedMessageCount") == 12
+    await call("queue.from", "pause")
+    assert await management.get("queue.from", "Paused") is True
+    assert await call("queue.from", "removeAllMessages") == 8
+
+
+async def lists(connection: Connection, management: Management) -> None:
+    await management.call("broker", "createQueue", "l", "ANYCAST", "l", None, True, -1, False, True)
+    await fill(connection, "l", 4)
+    consumer = await connection.consumer("l", selector="n > 0")
+    row: dict[str, object] = {}
+    while row.get("messagesInTransit") != "3":
+        (row,) = await management.rows("listConsumers", "queue", "EQUALS", "l")
+    expected = {"user": "admin", "filter": "n > 0", "address": "l", "queueType": "anycast"}
+    assert {key: row[key] for key in expected} == expected
+    assert row["messagesDelivered"] == "3" and row["status"] == "OK" and row["protocol"] == "CORE"
+    (queue,) = await management.rows("listQueues", "name", "EQUALS", "l")
+    expected = {"messageCount": "4", "deliveringCount": "3", "consumerCount": "1", "durable": "true"}
+    assert {key: queue[key] for key in expected} == expected
+    (connected,) = await management.rows("listConnections")
+    assert connected["users"] == "admin" and connected["sessionCount"] == 2
+    assert await management.call("broker", "closeConsumerWithID", row["session"], row["id"]) is True
+    # Artemis leaves it to the client to close what was disconnected.
+    await consumer.close()
+
+
+@pytest.mark.parametrize("script", [made_and_changed, messages, lists])
+def test_same_answers(managed: BrokerProcess, script: Script) -> None:
+    run(managed, script)
