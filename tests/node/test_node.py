@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import pytest
+
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.ports import Links
 from atalanta.kernel.security import PERMISSIONS, Security
@@ -18,6 +20,7 @@ from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import NullResponse
 from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_session import CreateSessionV2
 from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND, START, CountingIds, RecordingTimers, RecordingTrace
@@ -129,3 +132,24 @@ def test_the_acceptor_a_client_came_by_decides_how_long_it_may_take_to_log_in() 
     machine.now += 6 * SECOND
     machine.node.on_timer(machine.now, TTL_TIMER)
     assert 1 in machine.wire.closed
+
+
+@pytest.mark.parametrize(
+    ("usage", "free", "found", "left"),
+    [(90, -1, (0.91, 10), (0.89, 10)), (90, 1_000, (0.1, 999), (0.99, 1_000))],
+)
+def test_a_full_disk_withholds_credits_until_there_is_room(
+    usage: int, free: int, found: tuple[float, int], left: tuple[float, int]
+) -> None:
+    machine = Machine()
+    machine.node.config.broker.max_disk_usage = usage
+    machine.node.config.broker.min_disk_free_bytes = free
+    machine.login(1)
+    machine.node.on_disk_usage(machine.now, *found)
+    machine.send(1, RequestProducerCredits(500, "orders"))
+    assert machine.received(1) == []
+    machine.node.on_disk_usage(machine.now, *left)
+    answers = machine.received(1)
+    assert [packet.credits for packet in answers if isinstance(packet, ProducerCredits)] == [500]
+    told = [name for name, _ in machine.trace.events if name.startswith("disk_")]
+    assert told == ["disk_full", "disk_has_room"]
