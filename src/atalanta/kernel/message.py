@@ -54,9 +54,6 @@ DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
 SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
 
-# No further references: nobody adds to it.
-NOBODY: Final[list[Reference]] = []
-
 _addresses: dict[bytes, str] = {}
 _keys: dict[str, bytes] = {}
 
@@ -80,9 +77,8 @@ class Message:
         self._properties: TypedProperties | None = None  # None: still only encoded, in _head
         self._group_id: str | None = None
         self.lsn: int = -1
-        # References that the journal keeps the message for: as a rule there is one.
-        self._reference: Reference | None = None
-        self._others: list[Reference] = NOBODY
+        # References that the journal keeps the message for: as a rule there is one, and no list.
+        self._stored: Reference | list[Reference] | None = None
         self.account: Account | None = None  # which is charged for it (kernel/memory.py)
         # Small ones stand side by side: compiled they share words, and messages are many.
         self.holders: i32 = 0  # clients' queues that hold it
@@ -121,24 +117,28 @@ class Message:
     @property
     def references(self) -> list[Reference]:
         """Those that the journal keeps the message for (a new list)."""
-        if self._reference is None:
+        stored = self._stored
+        if stored is None:
             return []
-        return [self._reference, *self._others]
+        return list(stored) if isinstance(stored, list) else [stored]
 
     @references.setter
     def references(self, references: list[Reference]) -> None:
-        self._reference = references[0] if references else None
-        self._others = references[1:] if len(references) > 1 else NOBODY
+        if len(references) > 1:
+            self._stored = list(references)
+        else:
+            self._stored = references[0] if references else None
 
     def unstore(self, reference: Reference) -> bool:
         """The journal need not keep it for this one any more; True if not for any."""
-        if reference is self._reference:
-            others = self._others
-            self._reference = others[0] if others else None
-            self._others = others[1:] if len(others) > 1 else NOBODY
-        elif reference in self._others:
-            self._others = [kept for kept in self._others if kept is not reference]
-        return self._reference is None
+        stored = self._stored
+        if stored is reference:
+            self._stored = None
+        elif isinstance(stored, list) and reference in stored:
+            stored.remove(reference)
+            if len(stored) == 1:
+                self._stored = stored[0]
+        return self._stored is None
 
     # -- headers --------------------------------------------------------------------------------
     @property
