@@ -22,7 +22,7 @@ from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
 from atalanta.config.users import read_security
 from atalanta.kernel.buffer import DecodeError
-from atalanta.kernel.ports import Disk
+from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security import Security
 from atalanta.node import Node, NodeConfig, Ports
 from atalanta.runtime import exit_codes
@@ -30,10 +30,12 @@ from atalanta.runtime.acceptor import Listen
 from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
+from atalanta.runtime.large_files import FolderLargeFiles
 from atalanta.runtime.limits import limits_of_this_process
 from atalanta.runtime.logs import log_event
 from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
+from atalanta.runtime.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.reloading import Reloaded, Reloader, ReloadRefused
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
@@ -66,6 +68,7 @@ class Storage:
     node_id: uuid.UUID
     folder: DataFolder | None
     pages: Path | None = None
+    large: Path | None = None
 
     def disk(self, shell: Shell) -> FileDisk | MemoryDisk:
         """The Disk port for `shell`'s node."""
@@ -76,6 +79,30 @@ class Storage:
         elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
         return FileDisk(
             self.folder.journal, soon, driver.committed, driver.disk_failed, elsewhere
+        )
+
+    def large_files(
+        self, shell: Shell, configuration: Configuration
+    ) -> FolderLargeFiles | MemoryLargeFiles:
+        """The LargeFiles port for `shell`'s node."""
+        driver = shell.driver
+        if self.large is None:
+            return MemoryLargeFiles(
+                configuration.broker.global_max_size_bytes,
+                shell.loop.call_soon,
+                driver.large_written,
+                driver.large_synced,
+                driver.large_failed,
+                driver.large_read,
+            )
+        return FolderLargeFiles(
+            self.large,
+            shell.loop.call_soon_threadsafe,
+            driver.large_written,
+            driver.large_synced,
+            driver.large_failed,
+            driver.large_read,
+            configuration.journal.large_message_sync,
         )
 
     def close(self) -> None:
@@ -125,12 +152,14 @@ def open_storage(configuration: Configuration) -> Storage:
         folder = open_data_folder(path, new_id, path)
         pages = configuration.paging_folder / str(folder.node_id)
         make_folder(pages)
+        large = configuration.large_messages_folder / str(folder.node_id)
+        make_folder(large)
     except DataFolderError as error:
         raise StartupError(exit_codes.FOLDER_TAKEN, [str(error)]) from error
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    return Storage(folder.node_id, folder, pages)
+    return Storage(folder.node_id, folder, pages, large)
 
 
 async def serve(
@@ -150,9 +179,10 @@ async def serve(
     except OSError as error:
         raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
     disk = storage.disk(shell)
+    large = storage.large_files(shell, configuration)
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
-    node = Node(node_config(configuration, security, storage), ports(shell, disk))
+    node = Node(node_config(configuration, security, storage), ports(shell, disk, large))
     shell.reloader = reloader(shell, configuration, storage)
     name = configuration.broker.name
     log_event(
@@ -170,6 +200,7 @@ async def serve(
         line = f"the journal in {place} cannot be read: {error}"
         raise StartupError(exit_codes.BAD_DATA, [line]) from error
     finally:
+        large.close()
         if server is not None:
             await server.stop()
 
@@ -259,7 +290,7 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
     )
 
 
-def ports(shell: Shell, disk: Disk) -> Ports:
+def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
     """The shell's side of every port."""
     return Ports(
         wire=shell.connections,
@@ -269,6 +300,7 @@ def ports(shell: Shell, disk: Disk) -> Ports:
         ids=shell.ids,
         trace=shell.trace,
         passwords=shell.passwords,
+        large=large,
     )
 
 

@@ -20,7 +20,7 @@ from atalanta.kernel.management import Management
 from atalanta.kernel.management_acceptor import ListedAcceptor
 from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
 from atalanta.kernel.notifications import Notifications
-from atalanta.kernel.ports import Disk, Ids, Links, Passwords, Timers, Trace, Wire
+from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.recovery import Recovery
 from atalanta.kernel.security import Security
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -61,6 +61,7 @@ class Ports:
     ids: Ids
     trace: Trace
     passwords: Passwords = field(default_factory=Passwords)
+    large: LargeFiles | None = None
 
 
 class Node:
@@ -87,6 +88,7 @@ class Node:
             if config.broker.persistence_enabled
             else None,
         )
+        self.broker.large.files = ports.large
         self.journal.keeper = Keeper(self.broker)
         self.journal.plain_kind = records.PLAIN_MESSAGE
         self.journal.passing_kinds = records.PASSING
@@ -245,6 +247,45 @@ class Node:
             },
         )
 
+    # -- files of large messages ----------------------------------------------------------------
+    def on_large_written(self, now: int, file: int, size: int) -> None:
+        """So many more bytes of the file are written."""
+        if self.failed is None:
+            self.broker.large.on_written(now, file, size)
+            self._resume(now)
+
+    def on_large_synced(self, now: int, file: int) -> None:
+        """All that was appended to the file survives a crash."""
+        if self.failed is None:
+            self.broker.now = now
+            self.broker.large.on_synced(now, file)
+            self._resume(now)
+
+    def on_large_failed(self, now: int, file: int, why: str) -> None:
+        """The file cannot be written: its message is refused."""
+        if self.failed is None:
+            self.broker.now = now
+            self.broker.large.on_failed(now, file, why)
+            self._resume(now)
+
+    def on_large_read(self, now: int, token: int, data: bytes) -> None:
+        """What was asked for under that token."""
+        if self.failed is None:
+            self.broker.large.on_read(now, token, data)
+
+    def _resume(self, now: int) -> None:
+        """Connections that waited for the disk take up what came meanwhile."""
+        while self.host.resumed:
+            for conn in self.host.take_resumed():
+                connection = self.connections.get(conn)
+                if connection is None:
+                    continue
+                try:
+                    connection.resume(now)
+                except (ProtocolError, DecodeError) as error:
+                    self.ports.trace.event("protocol_error", {"connection": conn, "why": str(error)})
+                    self._close(now, conn, str(error))
+
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         if self.failed is not None:
@@ -320,6 +361,8 @@ class Node:
         """Deliver, write to the wire, start the next commit. A node that failed does nothing more."""
         if self.failed is not None:
             return
+        if self.host.resumed:
+            self._resume(now)
         self.broker.flush(now)
         if self.broker.paging.reader.failed is not None:
             self.on_journal_failed(now, self.broker.paging.reader.failed)

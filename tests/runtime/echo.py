@@ -126,6 +126,22 @@ class EchoNode:
         """Noted."""
         self._note(now, "reload", config)
 
+    def on_large_written(self, now: int, file: int, size: int) -> None:
+        """Noted."""
+        self._note(now, "large_written", file, size)
+
+    def on_large_synced(self, now: int, file: int) -> None:
+        """Noted."""
+        self._note(now, "large_synced", file)
+
+    def on_large_failed(self, now: int, file: int, why: str) -> None:
+        """Noted."""
+        self._note(now, "large_failed", file, why)
+
+    def on_large_read(self, now: int, token: int, data: bytes) -> None:
+        """Noted."""
+        self._note(now, "large_read", token, len(data))
+
     def flush(self, now: int) -> None:
         """Counted."""
         self.flushes += 1

@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
+from atalanta.cluster.large_forwarding import LargeForwarding
 from atalanta.cluster.link import ClusterLink
 from atalanta.kernel.bridge_endpoint import BridgeEndpoint
 from atalanta.kernel.message import Message, text_body
@@ -41,6 +42,7 @@ from atalanta.wire.core.types import NEWEST_VERSION
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
     from atalanta.cluster.record import PeerRecord
+    from atalanta.kernel.large import LargeBody
 
 SEND_CHANNEL: Final = 10
 NOTIFICATION_CHANNEL: Final = 11
@@ -93,6 +95,8 @@ class Bridge(ClusterLink):
         self.node_bytes = node_id_bytes(cluster.node_id)
         self.acknowledged: list[Reference] = []
         self.queue_name: str = ""
+        self.blocked: bool = False  # by the shell: the peer does not take what was written
+        self.large: LargeForwarding | None = None  # on its way: nothing else is sent meanwhile
 
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
@@ -195,7 +199,7 @@ class Bridge(ClusterLink):
         return reference.message.size
 
     def _pump(self) -> None:
-        while self.outgoing:
+        while self.outgoing and self.large is None:
             reference = self.outgoing[0]
             message = reference.message
             address = message.address
@@ -211,12 +215,33 @@ class Bridge(ClusterLink):
             copy = forwarded(
                 reference, self.node_bytes, self.cluster.config.use_duplicate_detection
             )
-            self.write(send_frames(copy, SEND_CHANNEL, correlation))
+            if copy.large is not None:
+                self.large = LargeForwarding(self, copy, copy.large, SEND_CHANNEL, correlation)
+            else:
+                self.write(send_frames(copy, SEND_CHANNEL, correlation))
             self.record.forwarded += 1
             if self.cluster.broker.trace.on:
                 tell(self.cluster.broker.trace, "story_forwarded", message, self.record.node_id)
             if self.credits[address] < CREDIT_STEP_MIN:
                 self._ask(address, 4 * CREDIT_STEP_MIN)
+            if self.large is not None:
+                self.large.pump()
+
+    def large_sent(self) -> None:
+        """The large message is with the peer, or on its way: the next one."""
+        self.large = None
+        self._pump()
+
+    def cannot_read(self, body: LargeBody) -> None:
+        """The peer has its beginning, and learns by the end of the connection that there is no more."""
+        broker = self.cluster.broker
+        broker.large.damaged(body.file, body.size, -1, self.record.forward.name)
+        self.cluster.host.closing.append((self.conn, "a large message cannot be read"))
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        self.blocked = blocked
+        if not blocked and self.large is not None:
+            self.large.pump()
 
     def _ask(self, address: str, amount: int) -> None:
         """Credits are asked for once at a time; the peer withholds them while its memory is full."""
@@ -252,6 +277,9 @@ class Bridge(ClusterLink):
     def on_lost(self, now: int, why: str) -> None:
         self.settle(now)
         self.endpoint.detach(self.cluster.broker, self.consumer)
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
         self.outgoing.clear()
         self.unanswered.clear()
         self.cluster.bridge_lost(now, self, why)

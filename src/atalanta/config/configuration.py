@@ -60,6 +60,11 @@ class Configuration:
         return self.instance / self.journal.paging_directory
 
     @property
+    def large_messages_folder(self) -> Path:
+        """Absolute, as journal_folder; nodes have folders of their own below it."""
+        return self.instance / self.journal.large_messages_directory
+
+    @property
     def users_folder(self) -> Path:
         """Where artemis-users.properties and artemis-roles.properties are looked for."""
         return self.path.resolve().parent

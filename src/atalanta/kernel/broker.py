@@ -20,6 +20,7 @@ from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateC
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
+from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_record import encode_message_record, write_plain_message
@@ -96,6 +97,7 @@ class Broker:
         self.branches = Branches()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.large = LargeBodies(trace)
         self.scheduled = ScheduledMessages(timers)
         self.paging = Paging(self, pages)
         self.memory.paging = pages is not None
@@ -300,6 +302,8 @@ class Broker:
                 stored.append(reference)
             if self.memory.charge(reference):
                 self._over_limit(queue)
+        if message.large is not None:
+            self.large.hold(message.large, len(references))
         if stored:
             message.references = stored
             self.messages[message.id] = message
@@ -432,6 +436,8 @@ class Broker:
             self._enqueue(waiting.references)
             if waiting.endpoint is not None:
                 waiting.endpoint.done(waiting.token)
+        if self.large.leaving:
+            self.large.on_durable(lsn)
 
     # -- acknowledging ------------------------------------------------------------------------------
     def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
@@ -526,7 +532,11 @@ class Broker:
             self.paging.touch(reference.queue)
         if isinstance(reference, PagedReference):
             self.paging.finished(reference)
-        elif reference.durable:
+            return
+        large = reference.message.large
+        if large is not None:
+            self.large.release(large)
+        if reference.durable:
             self.unstore(reference)
 
     def unstore(self, reference: Reference) -> None:
@@ -589,9 +599,16 @@ class Broker:
         self.append_acknowledged()  # of consumers that acknowledge by receiving
         if self.paging.ending:
             self.paging.end_pages()
+        if self.large.released:
+            self._settle_large(now)
         if (self.dirty or self.paging.touched) and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
+
+    def _settle_large(self, now: int) -> None:
+        """Every record of what ended in this turn is in the journal."""
+        if self.large.settle(self.journal.last, self.journal.durable):
+            self.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
 
     def _tell_unattended(self, now: int) -> None:
         found = self.unattended

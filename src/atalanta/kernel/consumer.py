@@ -9,6 +9,7 @@ from atalanta.kernel.held import Held
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.filter import Filter
+    from atalanta.kernel.large import LargeStream
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.session import Session
@@ -53,6 +54,7 @@ class Consumer:
         self.pre_acknowledge: bool = False
         self.shares: bool = True
         self.marked: Message | None = None
+        self.stream: LargeStream | None = None  # a large message on its way: nothing else goes out meanwhile
         self.created_at: int = 0
 
     def ready(self) -> bool:

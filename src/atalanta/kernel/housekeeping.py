@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import catalogue, diverts, scheduled, slow_consumers, xa
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
+from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.paging_view import validate_paged
@@ -16,6 +17,7 @@ from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED, PagedReferenc
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.message import Message
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -93,6 +95,8 @@ def arm(broker: Broker, now: int) -> None:
     config = broker.config
     broker.scheduled.start()
     slow_consumers.arm(broker, now)
+    if broker.large.open:
+        broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
     if config.message_expiry_scan_period_ms > 0:
         broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
     if config.address_queue_scan_period_ms > 0:
@@ -114,11 +118,34 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         left = scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
         broker.timers.set(key, now + pause_ns)
+    elif key == OPEN_TIMER:
+        _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
         catalogue.sweep(broker, now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
         broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
+
+
+def _look_for_open_bodies(broker: Broker, now: int) -> None:
+    """Bodies of large messages whose transactions are gone go too."""
+    large = broker.large
+    used: dict[int, bool] = {}
+    for session in broker.clients.sessions():
+        _use(used, session.transaction.messages)
+    for branch in broker.branches.by_xid.values():
+        _use(used, branch.transaction.messages)
+        _use(used, [plan.message for plan in branch.plans])
+    large.forget_unused(used, broker.journal.last)
+    large.on_durable(broker.journal.durable)
+    if large.open:
+        broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
+
+
+def _use(used: dict[int, bool], messages: list[Message]) -> None:
+    for message in messages:
+        if message.large is not None:
+            used[message.large.file] = True
 
 
 def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:

@@ -111,7 +111,12 @@ class Keeper:
         broker = self.broker
         journal = broker.journal
         references = message.references
-        message.plain = len(references) == 1 and not duplicates and not references[0].route_to
+        message.plain = (
+            len(references) == 1
+            and not duplicates
+            and not references[0].route_to
+            and message.large is None
+        )
         if message.plain:
             write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, references[0])
             message.lsn = journal.end()

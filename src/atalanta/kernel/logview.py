@@ -140,7 +140,7 @@ def plan(
         for reference in found:
             if not reference.durable:
                 continue
-            cost = reference.size
+            cost = cost_of(reference)
             full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
             if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
                 limited = True
@@ -210,13 +210,26 @@ def _fill(
                 if not selector.matches(reference.message):
                     chunk.next = reference.sequence
                     continue
-            if chunk.references and size + reference.size > limit:
+            cost = cost_of(reference)
+            if chunk.references and size + cost > limit:
                 chunk.last = False
                 return
-            size += reference.size
+            if reference.message.large is not None and cost > READ_BYTES_MAX:
+                raise BrokerError(
+                    ILLEGAL_STATE,
+                    f"queue {queue.name}: message {reference.sequence} has {cost} bytes, a log view shows up to"
+                    f" {READ_BYTES_MAX}: another consumer must take it",
+                )
+            size += cost
             chunk.references.append(reference)
             chunk.next = reference.sequence
         found = _after(broker, queue, found[len(found) - 1].sequence)
+
+
+def cost_of(reference: Reference) -> int:
+    """Bytes of a message, the file of a large one included."""
+    large = reference.message.large
+    return reference.size if large is None else reference.size + large.size
 
 
 def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:

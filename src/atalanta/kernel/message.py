@@ -25,6 +25,7 @@ from atalanta.kernel.properties import (
 
 if TYPE_CHECKING:
     from atalanta.kernel.account import Account
+    from atalanta.kernel.large import LargeBody
     from atalanta.kernel.reference import Reference
 
 DEFAULT: Final = 0
@@ -61,13 +62,15 @@ _keys: dict[str, bytes] = {}
 class Message:
     """One message. Sizes in bytes, times in milliseconds since the epoch, expiration 0 is never.
 
-    `body` is raw, without any length; `kind` is CORE's message type. `references` and `lsn` belong
+    `body` is raw, without any length; that of a large message is in a file, and counts nowhere in sizes. `kind` is
+    CORE's message type. `references` and `lsn` belong
     to the broker. Changing `properties` (or any header) is noticed: the next encoding is made anew.
     """
 
     def __init__(self, message_id: i64, body: bytes) -> None:
         self.id: i64 = message_id
         self.body: bytes = body
+        self.large: LargeBody | None = None  # the body is in a file, and `body` is empty
         # `address` is null on the wire where the session's default address is meant.
         self._address: str | None = None
         self._expiration: int = 0
@@ -335,6 +338,7 @@ class Message:
     def copy(self, message_id: i64) -> Message:
         """The same message under another id; the broker's own fields begin anew."""
         twin = Message(message_id, self.body)
+        twin.large = self.large
         twin._address = self._address
         twin._kind = self._kind
         twin._durable = self._durable

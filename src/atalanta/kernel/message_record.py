@@ -29,13 +29,15 @@ class StoredMessage:
         self.message = message
         self.routes = routes
         self.duplicates = duplicates
+        self.file: int = -1  # of a large message's body, which has:
+        self.file_bytes: int = 0
 
 
 def encode_message_record(
     message: Message, references: list[Reference], duplicates: list[tuple[str, bytes]]
 ) -> bytes:
     """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids,
-    each (ss cache, i32 length, id), CORE message with its broker id."""
+    each (ss cache, i32 length, id), CORE message with its broker id; of a large one, i64 file and i64 its bytes."""
     writer = Writer()
     writer.int32(len(references))
     for reference in references:
@@ -50,6 +52,10 @@ def encode_message_record(
         writer.int32(len(duplicate_id))
         writer.raw(duplicate_id)
     writer.raw(encode_message(message, message.id))
+    large = message.large
+    if large is not None:
+        writer.int64(large.file)
+        writer.int64(large.size)
     return writer.getvalue()
 
 
@@ -86,4 +92,8 @@ def decode_message_record(payload: bytes) -> StoredMessage:
     for _ in range(reader.int32("message.duplicates")):
         cache = reader.simple_string("message.cache")
         duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
-    return StoredMessage(decode_message(reader), routes, duplicates)
+    stored = StoredMessage(decode_message(reader), routes, duplicates)
+    if reader.left() > 0:
+        stored.file = reader.int64("message.file")
+        stored.file_bytes = reader.int64("message.file_bytes")
+    return stored

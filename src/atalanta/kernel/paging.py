@@ -160,10 +160,16 @@ class Paging:
         page.unread_bytes = paged.tail_bytes
         page.id_min = tail[0].message.id
         ids: list[int] = []
-        for reference in tail:
+        for index, reference in enumerate(tail):
             message_id = reference.message.id
             page.id_min = min(page.id_min, message_id)
             page.id_max = max(page.id_max, message_id)
+            body = reference.message.large
+            if body is not None:
+                broker.large.hold(body, 1)
+                page.bodies[index] = body
+                if not reference.durable:
+                    page.passing[index] = True
             if reference.durable:
                 ids.append(message_id)
                 page.durable_count += 1
@@ -320,16 +326,27 @@ class Paging:
         page = reference.page
         if page.gone or page.is_finished(reference.index):
             return
-        page.finish(reference.index)
+        self._finish(page, reference.index)
         page.live -= 1
         if page.live <= 0:
             self.done(page)
+
+    def _finish(self, page: Page, index: int) -> None:
+        """The entry's bit is set, and it holds its body no longer; who calls counts."""
+        page.finish(index)
+        if page.bodies:
+            body = page.bodies.pop(index, None)
+            if body is not None:
+                self.broker.large.release(body)
 
     def done(self, page: Page) -> None:
         """Nothing of the page is alive: the file goes when that is durable (`end_pages`)."""
         page.gone = True
         del self.pages[page.number]
         self.ending.append(page)
+        for body in page.bodies.values():
+            self.broker.large.release(body)
+        page.bodies = {}
 
     def end_pages(self) -> None:
         """Say that pages are done with, behind the records that made them so."""
@@ -372,7 +389,7 @@ class Paging:
         for page in paged.pages:
             for index in range(page.read, page.entries):
                 if not page.is_finished(index):
-                    page.finish(index)
+                    self._finish(page, index)
             page.live -= page.unread
             page.unread = 0
             page.read = page.entries
@@ -424,7 +441,7 @@ class Paging:
                 read = reference.index + 1
         for index in range(page.read, read):
             if not page.is_finished(index):
-                page.finish(index)
+                self._finish(page, index)
         page.read = read
         page.live -= count
         page.unread -= count

@@ -15,6 +15,7 @@ from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message import decode_message, write_message
 
 if TYPE_CHECKING:
+    from atalanta.kernel.large import LargeBody
     from atalanta.kernel.message import Message
     from atalanta.kernel.reference import Reference
 
@@ -61,6 +62,9 @@ class Page:
         self.unread_bytes: int = 0
         self.finished: bytearray = bytearray()
         self.deliveries: dict[int, tuple[int, int]] = {}
+        self.bodies: dict[int, LargeBody] = {}  # of large messages that are not finished, by index
+        self.passing: dict[int, bool] = {}  # those of them that a restart ends
+        self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, its bytes
         self.old: bool = False
         self.gone: bool = False
 
@@ -151,6 +155,12 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
         writer.int32(index)
         writer.int32(count)
         writer.int64(at_ms)
+    lasting = [(index, body) for index, body in page.bodies.items() if index not in page.passing]
+    writer.int32(len(lasting))
+    for index, body in lasting:
+        writer.int32(index)
+        writer.int64(body.file)
+        writer.int64(body.size)
     return writer.getvalue()
 
 
@@ -178,5 +188,9 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
         index = reader.int32("page.index")
         count = reader.int32("page.delivery_count")
         page.deliveries[index] = (count, reader.int64("page.not_before"))
+    for _ in range(reader.count("page.large", 20)):
+        index = reader.int32("page.large_index")
+        file = reader.int64("page.file")
+        page.large.append((index, file, reader.int64("page.file_bytes")))
     page.old = True
     return page, message_ids

@@ -38,6 +38,8 @@ class PageReader:
         return entries
 
     def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
+        if page.bodies:
+            entry.message.large = page.bodies.get(index)
         reference = PagedReference(
             entry.message, queue, entry.sequence, entry.route_to, page, index
         )

@@ -130,6 +130,7 @@ class PagingRecovery:
         paging.pages[page.number] = page
         page.live = page.durable_count
         page.unread_bytes = page.durable_bytes
+        _restore_bodies(paging.broker, queue, page)
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
         if acked or delivered or page.finished or page.first <= queue.acked_through:
@@ -171,11 +172,29 @@ def _count(
                 if not page.is_finished(index):
                     page.finish(index)
             if page.is_finished(index):
+                ended = page.bodies.pop(index, None)
+                if ended is not None:
+                    paging.broker.large.release(ended)
                 continue
             if message_id in delivered:
                 page.deliveries[index] = delivered[message_id]
             page.live += 1
             page.unread_bytes += entry.message.size
+
+
+def _restore_bodies(broker: Broker, queue: Queue, page: Page) -> None:
+    """Large messages get their files back; one whose file is damaged counts as finished."""
+    for index, file, size in page.large:
+        if page.is_finished(index):
+            continue
+        body = broker.large.restored(file, size)
+        if body is None:
+            broker.large.damaged(file, size, -1, queue.name)
+            page.finish(index)
+        else:
+            broker.large.hold(body, 1)
+            page.bodies[index] = body
+    page.large = []
 
 
 def pull(broker: Broker, now: int, queue: Queue, message_id: int) -> Reference | None:

@@ -34,6 +34,12 @@ class Wire:
         """
         raise _missing(self, "Wire.write")
 
+    def pause(self, conn: int) -> None:
+        """Read no more of the peer until `resume`; a shell may leave that out, and deliver what comes."""
+
+    def resume(self, conn: int) -> None:
+        """Read on."""
+
     def close(self, conn: int, why: str) -> None:
         """Close after all that was written before; `node.on_closed` follows, once a connection."""
         raise _missing(self, "Wire.close")
@@ -234,3 +240,38 @@ class Disk:
     def delete(self, name: str) -> None:
         """Job: remove the file and sync the folder, so that files vanish in the order asked for."""
         raise _missing(self, "Disk.delete")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LargeFiles:
+    """The bodies of large messages, one file each, by a number that is never used twice.
+
+    `files` works at once. All others are jobs: they return at once and are done in order, one after the other.
+    Nothing of a file is safe before its `sync` was answered; a crash may leave any part of what was appended
+    since, also nothing, and may leave a deleted file there. When writing or syncing a file fails,
+    `node.on_large_failed(now, file, why)` follows, once a file, and nothing more is written to it: the node goes on.
+    """
+
+    def files(self) -> dict[int, int]:
+        """Number -> bytes of every file, as the finished jobs left them; for recovery, may block shortly."""
+        raise _missing(self, "LargeFiles.files")
+
+    def create(self, file: int, will_sync: bool) -> None:
+        """Job: a new, empty file. `will_sync`: `sync` is going to follow, so that it may be prepared."""
+        raise _missing(self, "LargeFiles.create")
+
+    def append(self, file: int, data: bytes) -> None:
+        """Job: write behind what is there; then `node.on_large_written(now, file, len(data))`."""
+        raise _missing(self, "LargeFiles.append")
+
+    def sync(self, file: int) -> None:
+        """Job: the file, and its name, survive a crash; then `node.on_large_synced(now, file)`."""
+        raise _missing(self, "LargeFiles.sync")
+
+    def read(self, file: int, offset: int, size: int, token: int) -> None:
+        """Job: `node.on_large_read(now, token, data)`; fewer than `size` bytes: more cannot be read."""
+        raise _missing(self, "LargeFiles.read")
+
+    def delete(self, file: int) -> None:
+        """Job: remove the file, if it is there."""
+        raise _missing(self, "LargeFiles.delete")

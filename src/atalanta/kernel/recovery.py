@@ -35,6 +35,7 @@ class Recovery:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         broker.scheduled.running = False  # until the node starts
+        broker.large.begin_recovery()
         self.messages: dict[int, tuple[StoredMessage, int]] = {}
         self.sequences: dict[int, int] = {}
         # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
@@ -42,6 +43,7 @@ class Recovery:
         # Branches in doubt: xid -> (XA_PREPARED, its lsn).
         self.prepared: dict[bytes, tuple[bytes, int]] = {}
         self.paging = PagingRecovery()
+        self.damaged: dict[int, list[int]] = {}  # queue -> large messages without their file
         self.message_id_max: int = 0
         self.binding_id_max: int = 0
 
@@ -304,6 +306,9 @@ class Recovery:
                 discard(broker, queue.special, queue.special.restore(queue))
                 discard(broker, queue.special, queue.special.beyond_ring(queue))
         broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
+        broker.large.end_recovery()
+        if self.damaged:
+            self._forget_damaged()
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)
 
@@ -317,6 +322,8 @@ class Recovery:
         broker = self.broker
         message = stored.message
         references: list[Reference] = []
+        if stored.file >= 0 and not self._restore_body(stored):
+            return
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
             if queue is None or 0 < found.sequence <= queue.acked_through:
@@ -334,12 +341,38 @@ class Recovery:
             references.append(reference)
             broker.memory.charge(reference)
         if references:
+            if message.large is not None:
+                broker.large.hold(message.large, len(references))
             message.lsn = lsn
             message.references = references
             broker.messages[message.id] = message
             broker.stored_bytes += message.size
             if broker.trace.on:
                 tell(broker.trace, "story_recovered", message, places(references))
+
+    def _restore_body(self, stored: StoredMessage) -> bool:
+        """A message whose file is not wholly there is told about and left out: it cannot be delivered."""
+        broker = self.broker
+        stored.message.large = broker.large.restored(stored.file, stored.file_bytes)
+        if stored.message.large is not None:
+            return True
+        names: list[str] = []
+        for found in stored.routes:
+            queue = broker.queues_by_id.get(found.queue_id)
+            if queue is not None and (found.sequence == 0 or found.sequence > queue.acked_through):
+                names.append(queue.name)
+                self.damaged.setdefault(queue.id, []).append(stored.message.id)
+        if names:
+            broker.large.damaged(
+                stored.file, stored.file_bytes, stored.message.id, ", ".join(names)
+            )
+        return False
+
+    def _forget_damaged(self) -> None:
+        batch = records.Batch()
+        for queue_id, message_ids in self.damaged.items():
+            batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+        self.broker.append_batch(batch, [], [], None, 0)
 
 
 def _by_sequence(reference: Reference) -> int:

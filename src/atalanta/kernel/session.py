@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.client import Client
     from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.large import LargeStream
     from atalanta.kernel.message import Message
     from atalanta.kernel.plan import Plan
     from atalanta.kernel.queue import Queue
@@ -187,7 +188,9 @@ class Session:
     def add_credits(self, consumer_id: int, amount: int) -> None:
         consumer = self.consumer(consumer_id)
         consumer.add_credits(amount)
-        if consumer.ready():
+        if consumer.stream is not None:
+            consumer.stream.pump()
+        elif consumer.ready():
             self.broker.mark_dirty(consumer.queue)
 
     def force_delivery(self, now: int, consumer_id: int, sequence: int) -> None:
@@ -217,10 +220,28 @@ class Session:
     def _show_started(self) -> None:
         started = self.started and not self.blocked
         for consumer in self.consumers.values():
+            stream = consumer.stream
+            if stream is not None:
+                if not self.blocked:
+                    stream.pump()
+                continue
             consumer.started = started
             consumer.blocked = self.blocked
             if started:
                 self.broker.mark_dirty(consumer.queue)
+
+    def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
+        """The consumer gets a large message, and until `end_stream` nothing else."""
+        consumer.stream = stream
+        consumer.started = False
+        consumer.blocked = True
+
+    def end_stream(self, consumer: Consumer) -> None:
+        consumer.stream = None
+        consumer.started = self.started and not self.blocked
+        consumer.blocked = self.blocked
+        if consumer.started and not consumer.closed:
+            self.broker.mark_dirty(consumer.queue)
 
     def close_consumer(self, now: int, consumer_id: int) -> None:
         """What it held unacknowledged goes back to its place, as if not delivered."""
@@ -243,6 +264,8 @@ class Session:
     def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
         queue = consumer.queue
         consumer.closed = True
+        if consumer.stream is not None:
+            consumer.stream.abort()
         held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         if queue.deleted:
@@ -427,6 +450,8 @@ class Session:
         back: list[Reference] = list(acknowledged)
         for consumer in self.consumers.values():
             first = last_as_delivered
+            if consumer.stream is not None:
+                consumer.stream.abort()  # it comes again from its beginning
             if consumer.queue.keeps_messages:
                 self._show_again(consumer)
             for reference in consumer.unacknowledged.values():

@@ -25,6 +25,15 @@ def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
     branch.stored_bytes = len(payload)
     for _ in range(reader.count("xa.messages", 4)):
         stored = decode_message_record(reader.blob("xa.message"))
+        if stored.file >= 0:
+            body = broker.large.restored(stored.file, stored.file_bytes)
+            if body is None:
+                broker.large.damaged(
+                    stored.file, stored.file_bytes, stored.message.id, "a transaction in doubt"
+                )
+                continue
+            broker.large.keep_open(body)
+            stored.message.large = body
         plan = Plan(stored.message)
         plan.duplicates = stored.duplicates
         for found in stored.routes:

@@ -171,3 +171,19 @@ class Driver:
     def reload(self, config: NodeConfig) -> None:
         """on_reload"""
         self._call("on_reload", config)
+
+    def large_written(self, file: int, size: int) -> None:
+        """on_large_written"""
+        self._call("on_large_written", file, size)
+
+    def large_synced(self, file: int) -> None:
+        """on_large_synced"""
+        self._call("on_large_synced", file)
+
+    def large_failed(self, file: int, why: str) -> None:
+        """on_large_failed"""
+        self._call("on_large_failed", file, why)
+
+    def large_read(self, token: int, data: bytes) -> None:
+        """on_large_read"""
+        self._call("on_large_read", token, data)

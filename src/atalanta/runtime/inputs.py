@@ -55,6 +55,18 @@ class NodeInputs(Protocol):
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """`Passwords.verify` of that token has its result."""
 
+    def on_large_written(self, now: int, file: int, size: int) -> None:
+        """`LargeFiles.append` of so many bytes is done."""
+
+    def on_large_synced(self, now: int, file: int) -> None:
+        """`LargeFiles.sync` is done."""
+
+    def on_large_failed(self, now: int, file: int, why: str) -> None:
+        """The file takes nothing more; once a file."""
+
+    def on_large_read(self, now: int, token: int, data: bytes) -> None:
+        """`LargeFiles.read` of that token has its result; fewer bytes than asked for: there are no more."""
+
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """How full the disk is: 0.0 to 1.0 used, and bytes that may still be written."""
 

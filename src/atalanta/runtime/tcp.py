@@ -50,6 +50,20 @@ class Connections(Wire):
             self._dirty.append(connection)
         connection.unsent.append(data)
 
+    def pause(self, conn: int) -> None:
+        """Wire.pause"""
+        connection = self._open.get(conn)
+        if connection is not None:
+            connection.paused = True
+            connection.listen()
+
+    def resume(self, conn: int) -> None:
+        """Wire.resume"""
+        connection = self._open.get(conn)
+        if connection is not None:
+            connection.paused = False
+            connection.listen()
+
     def close(self, conn: int, why: str) -> None:
         """Wire.close: after what was written before; no more data is taken from the peer."""
         connection = self._open.get(conn)
@@ -98,6 +112,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport
         self._linger: asyncio.TimerHandle | None = None
         self._reading = True
+        self._choked = False  # the peer takes too little
+        self.paused = False  # by the node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The number is given here, so that a refused one never had one."""
@@ -128,9 +144,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         """What had piled up is gone."""
-        if not self._reading and not self._transport.is_closing():
-            self._reading = True
-            self._transport.resume_reading()
+        if self._choked:
+            self._choked = False
+            self.listen()
         if not self.closing:
             self._driver.unblocked(self.number)
 
@@ -166,8 +182,19 @@ class Connection(asyncio.BufferedProtocol):
         if unsent_bytes > limits.write_max_bytes:
             self.closing = self.closing or "the peer does not read: write limit reached"
             self.abort()
-        elif self._reading and not self._transport.is_closing():
-            self._reading = False
+        elif not self._choked:
+            self._choked = True
+            self.listen()
+
+    def listen(self) -> None:
+        """Read from the peer, or do not, as things are now."""
+        wanted = not self._choked and not self.paused
+        if wanted == self._reading or self._transport.is_closing():
+            return
+        self._reading = wanted
+        if wanted:
+            self._transport.resume_reading()
+        else:
             self._transport.pause_reading()
 
     def abort(self) -> None:

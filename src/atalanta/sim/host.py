@@ -8,6 +8,7 @@ from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.node import Node, Ports
 from atalanta.sim.disk import SimDisk
+from atalanta.sim.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.network import Machine, Network
 from atalanta.sim.world import World
 
@@ -119,6 +120,33 @@ class SimTrace(Trace):
         self.host.world.tell(key, text)
 
 
+class HostLarge(LargeInputs):
+    """What the files of large messages answer, to the node that lives then."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def large_written(self, file: int, size: int) -> None:
+        if self.host.node is not None:
+            self.host.node.on_large_written(self.host.world.now, file, size)
+            self.host.flush_later()
+
+    def large_synced(self, file: int) -> None:
+        if self.host.node is not None:
+            self.host.node.on_large_synced(self.host.world.now, file)
+            self.host.flush_later()
+
+    def large_failed(self, file: int, why: str) -> None:
+        if self.host.node is not None:
+            self.host.node.on_large_failed(self.host.world.now, file, why)
+            self.host.flush_later()
+
+    def large_read(self, token: int, data: bytes) -> None:
+        if self.host.node is not None:
+            self.host.node.on_large_read(self.host.world.now, token, data)
+            self.host.flush_later()
+
+
 class Host(Machine):
     """`life` counts starts: what belongs to an earlier life is void. The disk outlives crashes."""
 
@@ -142,6 +170,8 @@ class Host(Machine):
         self.groups: dict[str, dict[str, bool]] = {}
         self.group_addresses: dict[str, str] = {}
         self.disk = SimDisk(self._disk_later, world.random(f"disk/{name}"))
+        self.large = SimLargeFiles(self._disk_later, world.random(f"large/{name}"))
+        self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
         self.node: Node | None = None
         # Told why, just before a node that cannot go on ends itself.
@@ -163,6 +193,7 @@ class Host(Machine):
             self.trace,
             SimPasswords(self),
         )
+        ports.large = self.large
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed)
         self.node.recover(self.world.now)
@@ -178,6 +209,7 @@ class Host(Machine):
         self.node = None
         self.network.drop_machine(self)
         self.disk.crash()
+        self.large.crash()
 
     def stop(self) -> None:
         """A graceful stop: good-byes go out, the disk keeps what was committed."""
@@ -190,18 +222,19 @@ class Host(Machine):
         self.node = None
         self.network.leave(self)
         self.disk.crash()
+        self.large.crash()
 
     # -- inputs ---------------------------------------------------------------------------------
     def on_accepted(self, conn: int, port: int) -> None:
         if self.node is not None:
             self.node.on_accept(self.world.now, conn, "netty-acceptor", f"sim:{conn}")
-            self._flush()
+            self.flush_later()
 
     def on_dialed(self, conn: int, key: str) -> None:
         life, _, name = key.partition("/")
         if self.node is not None and life == str(self.life):
             self.node.on_dialed(self.world.now, conn, name)
-            self._flush()
+            self.flush_later()
         else:
             self.network.close(conn, "dialled in an earlier life")
 
@@ -209,35 +242,35 @@ class Host(Machine):
         life, _, name = key.partition("/")
         if self.node is not None and life == str(self.life):
             self.node.on_dial_failed(self.world.now, name, why)
-            self._flush()
+            self.flush_later()
 
     def on_bytes(self, conn: int, data: bytes) -> None:
         if self.node is not None:
             self.node.on_data(self.world.now, conn, data)
-            self._flush()
+            self.flush_later()
 
     def on_closed(self, conn: int, why: str) -> None:
         if self.node is not None:
             self.node.on_closed(self.world.now, conn, why)
-            self._flush()
+            self.flush_later()
 
     def on_datagram(self, group: str, data: bytes) -> None:
         for name in list(self.groups.get(group, {})):
             if self.node is not None:
                 self.node.on_datagram(self.world.now, name, data)
-                self._flush()
+                self.flush_later()
 
     def timer(self, key: str) -> None:
         if self.node is not None:
             self.node.on_timer(self.world.now, key)
-            self._flush()
+            self.flush_later()
 
     def verified(self, life: int, token: int, ok: bool) -> None:
         if self.node is not None and self.life == life:
             self.node.on_verified(self.world.now, token, ok)
-            self._flush()
+            self.flush_later()
 
-    def _flush(self) -> None:
+    def flush_later(self) -> None:
         """Once per instant, after all inputs of it: as a loop turn would."""
         if not self._flush_due:
             self._flush_due = True
@@ -264,9 +297,9 @@ class Host(Machine):
     def _committed(self, token: int) -> None:
         if self.node is not None:
             self.node.on_committed(self.world.now, token)
-            self._flush()
+            self.flush_later()
 
     def _disk_failed(self, why: str) -> None:
         if self.node is not None:
             self.node.on_disk_failed(self.world.now, why)
-            self._flush()
+            self.flush_later()

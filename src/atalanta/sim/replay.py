@@ -16,6 +16,7 @@ from atalanta.kernel.queue import Queue
 from atalanta.node import Ports
 from atalanta.sim.disk import SimDisk
 from atalanta.sim.host import Host
+from atalanta.sim.large_files import SimLargeFiles
 from atalanta.sim.ledger import Violation
 
 
@@ -40,7 +41,10 @@ def check_replay(host: Host) -> bool:
         return False
     disk = SimDisk(never, random.Random(0))
     disk.files = {name: bytearray(data) for name, data in host.disk.files.items()}
-    shadow = host.make_node(Ports(Wire(), disk, Timers(), Links(), Ids(), SilentTrace()))
+    ports = Ports(Wire(), disk, Timers(), Links(), Ids(), SilentTrace())
+    ports.large = SimLargeFiles(never, random.Random(0))
+    ports.large.contents = {file: bytearray(data) for file, data in host.large.contents.items()}
+    shadow = host.make_node(ports)
     shadow.recover(host.world.now)
     _compare(host.name, node.broker, shadow.broker)
     return True

@@ -12,7 +12,6 @@ from atalanta.store.config import COMPACT_PERCENTAGE_MAX, JournalConfig
 
 COMPACT_SEGMENTS_MIN: Final = 2
 _PAGING: Final = "pages are read and written in another way"
-_LARGE: Final = "large messages are kept in the journal"
 _ONE_LOG: Final = "the journal is of another make and has no such part"
 _ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
 _GROUPED: Final = "commits are grouped per turn of the loop"
@@ -82,9 +81,13 @@ class JournalOptions:
         "data/paging", "paging-directory", "holds a folder of page files for each node id"
     )
     large_messages_directory: str = option(
-        "data/largemessages", "large-messages-directory", _LARGE, supported=False
+        "data/largemessages",
+        "large-messages-directory",
+        "files of large messages, in a folder of the node's id; deleted at start when no message has them",
     )
-    large_message_sync: bool = option(True, "large-message-sync", _LARGE, supported=False)
+    large_message_sync: bool = option(
+        True, "large-message-sync", "durable large messages are on disk before they are confirmed"
+    )
     node_manager_lock_directory: str | None = option(
         None,
         "node-manager-lock-directory",

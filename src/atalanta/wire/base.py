@@ -19,6 +19,10 @@ class Connection(LoginWaiter):
         """Bytes in order, in any pieces. ProtocolError: the node closes the connection."""
         raise NotImplementedError
 
+    def resume(self, now: int) -> None:
+        """What kept it from taking up more is over. ProtocolError as of `feed`."""
+        return None
+
     def flush(self, now: int) -> None:
         """Give to the Wire port what this turn produced."""
         raise NotImplementedError

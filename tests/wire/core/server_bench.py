@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import TypeVar
 
 from atalanta.kernel.broker import Broker
@@ -15,6 +17,7 @@ from atalanta.kernel.ports import Passwords, Wire
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.security import PERMISSIONS, Security
 from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.sim.large_files import LargeInputs, SimLargeFiles
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec
 from atalanta.wire.core.config import AcceptorConfig
@@ -60,6 +63,28 @@ class PatientPasswords(Passwords):
         self.waiting.append((token, stored, password))
 
 
+class ServerLarge(LargeInputs):
+    """What the folder of large messages answers, as node.py takes it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    def large_written(self, file: int, size: int) -> None:
+        self.server.broker.large.on_written(self.server.now, file, size)
+        self.server.resume()
+
+    def large_synced(self, file: int) -> None:
+        self.server.broker.large.on_synced(self.server.now, file)
+        self.server.resume()
+
+    def large_failed(self, file: int, why: str) -> None:
+        self.server.broker.large.on_failed(self.server.now, file, why)
+        self.server.resume()
+
+    def large_read(self, token: int, data: bytes) -> None:
+        self.server.broker.large.on_read(self.server.now, token, data)
+
+
 class Server(Bench):
     """One broker with CORE connections, driven as node.py does it.
 
@@ -78,6 +103,9 @@ class Server(Bench):
         self.security.add_user("guest", "guest", ["guest"])
         self.security.add_rule("#", {permission: ["admin"] for permission in PERMISSIONS})
         self.acceptor = acceptor
+        self.file_jobs: list[Callable[[], None]] = []
+        self.large = SimLargeFiles(lambda _, call: self.file_jobs.append(call), random.Random(1))
+        self.large.attach(ServerLarge(self))
         super().__init__(config, settings)
         self.wire = RecordingWire()
         self.connections: dict[int, CoreConnection] = {}
@@ -92,10 +120,12 @@ class Server(Bench):
         self.host = CoreHost(self.broker, management, self.wire, self.passwords)
 
     def _broker(self) -> Broker:
-        return Broker(
+        broker = Broker(
             self.config, self.settings, self.security, self.journal, self.timers, self.ids,
             self.trace, "node-a",
         )  # fmt: skip
+        broker.large.files = self.large
+        return broker
 
     def connect(self) -> Client:
         """A connection that has said nothing yet."""
@@ -160,6 +190,7 @@ class Server(Bench):
 
     def turn(self) -> None:
         """The end of a loop turn: deliveries and writes, but nothing becomes durable."""
+        self.resume()
         self.broker.flush(self.now)
         for conn in self.host.take_dirty():
             connection = self.connections.get(conn)
@@ -171,6 +202,27 @@ class Server(Bench):
     def settle(self) -> None:
         super().settle()
         self.turn()
+        while self.file_jobs:
+            self.work_files(1)
+            super().settle()
+            self.turn()
+
+    def work_files(self, count: int) -> None:
+        """The next jobs of the folder of large messages; each ends a turn, and nothing becomes durable."""
+        for _ in range(count):
+            if self.file_jobs:
+                self.file_jobs.pop(0)()
+                self.turn()
+
+    def resume(self) -> None:
+        while self.host.resumed:
+            for conn in self.host.take_resumed():
+                connection = self.connections.get(conn)
+                if connection is not None:
+                    try:
+                        connection.resume(self.now)
+                    except (ProtocolError, DecodeError) as error:
+                        self.close(conn, str(error))
 
     def check_alive(self) -> None:
         self.host.resumable.check(self.now)

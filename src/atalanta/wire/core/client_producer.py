@@ -10,15 +10,17 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from librt.strings import BytesWriter
+
 from atalanta.kernel.message import Message
 from atalanta.wire.core import types
 from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.large import cut, write_sent_piece
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client_session import ClientSession
 
-CHUNK_BYTES: Final = 100 * 1024  # of a large message, one continuation
 ERRORS_KEPT: Final = 16
 CREDITS_MAX: Final = (1 << 31) - 1
 
@@ -26,8 +28,6 @@ _frame_start = struct.Struct(">ibqi").pack
 _frame_header = struct.Struct(">ibq").pack
 _message_id = struct.Struct(">q").pack
 _tail = struct.Struct(">Bqi").pack
-_last_chunk = struct.Struct(">BqBqi").pack
-_size = struct.Struct(">i").pack
 
 NO_CONFIRMATION: Final = -1
 
@@ -191,27 +191,16 @@ class ClientProducer:
     def _large_frames(self, body: bytes, head: bytes, correlation: int, message_id: int) -> bytes:
         """SESS_SEND_LARGE and its continuations; only the last one asks for an answer."""
         channel = self.session.channel
-        parts = [
-            _frame_header(17 + len(head), types.SESS_SEND_LARGE, channel),
-            _message_id(message_id),
-            head,
-        ]
-        wanted = 0 if correlation == NO_CONFIRMATION else 0xFF
-        total = len(body)
-        start = 0
-        while True:
-            chunk = body[start : start + CHUNK_BYTES]
-            start += len(chunk)
-            last = start >= total
-            length = len(chunk) + (35 if last else 27)
-            parts.append(_frame_header(length, types.SESS_SEND_CONTINUATION, channel))
-            parts.append(_size(len(chunk)))
-            parts.append(chunk)
-            if last:
-                parts.append(_last_chunk(0, total, wanted, correlation, self.id))
-                return b"".join(parts)
-            parts.append(b"\xff")
-            parts.append(_tail(0, NO_CONFIRMATION, self.id))
+        out = BytesWriter()
+        out.write(_frame_header(17 + len(head), types.SESS_SEND_LARGE, channel))
+        out.write(_message_id(message_id))
+        out.write(head)
+        left = len(body)
+        for piece in cut(body):
+            left -= len(piece)
+            total = len(body) if left == 0 else -1
+            write_sent_piece(out, channel, piece, total, correlation, self.id)
+        return out.getvalue()
 
     def accepted(self, sending: Sending) -> None:
         """The broker confirmed it."""

@@ -46,7 +46,7 @@ from atalanta.wire.core.packets_topology import (
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.reattach import end_session, reattach, remember
-from atalanta.wire.core.session import CoreSession
+from atalanta.wire.core.session import DELIVERED_BYTES_MAX, CoreSession
 from atalanta.wire.detect import CORE, NEED_MORE, detect
 
 if TYPE_CHECKING:
@@ -107,19 +107,28 @@ class CoreConnection(Connection):
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login_failures: int = 0
         self.logins: list[CreateSession] = []  # the first one's password is being checked
+        self.holds: int = 0  # how many of its sessions wait for the disk: nothing more is taken up
+        self.held: list[bytes] = []
         self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
         self.gone: bool = False
 
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
+        if self.holds > 0:
+            self.held.append(data)
+            return
         if not self.greeted:
             data = self._greet(data)
             if not data:
                 return
+        self.framer.begin(data)
+        self._take_up(now)
+
+    def _take_up(self, now: int) -> None:
+        """What the framer has, until a session must wait for the disk."""
         framer = self.framer
-        framer.begin(data)
-        while framer.step():
+        while self.holds == 0 and framer.step():
             if self.gone:
                 return
             channel = framer.channel
@@ -132,6 +141,28 @@ class CoreConnection(Connection):
                 self._unknown_channel(framer.type, channel)
             else:
                 session.receive(now, framer.type, framer.data, framer.start, framer.end)
+
+    def hold_input(self) -> None:
+        """A session waits for the disk: what comes is not looked at, and the shell should read no more."""
+        self.holds += 1
+        if self.holds == 1:
+            self.host.wire.pause(self.conn)
+
+    def release_input(self) -> None:
+        """Goes on in `resume`, which the node calls."""
+        self.holds -= 1
+        if self.holds == 0:
+            self.host.resumed.append(self.conn)
+
+    def resume(self, now: int) -> None:
+        self.last_seen = now
+        while self.holds == 0 and not self.gone:
+            self._take_up(now)
+            if self.holds > 0 or not self.held:
+                break
+            self.framer.begin(self.held.pop(0))
+        if self.holds == 0:
+            self.host.wire.resume(self.conn)
 
     def _greet(self, data: bytes) -> bytes:
         """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
@@ -330,6 +361,17 @@ class CoreConnection(Connection):
         write_frame_header(out, packet_type, channel, body_bytes)
         return out
 
+    def start_writing(self) -> None:
+        """Before something is written into `out` by another's own means."""
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+
+    def sent_large(self) -> None:
+        """A piece of a large message was written: enough for this turn?"""
+        if len(self.out) > DELIVERED_BYTES_MAX:
+            self.delivered_enough()
+
     def send_frame(self, packet_type: int, channel: i64, body: bytes) -> None:
         self.start_frame(packet_type, channel, len(body)).write(body)
 
@@ -400,6 +442,8 @@ class CoreConnection(Connection):
         """Silent for longer than its time to live, or slow with its login: the connection goes."""
         for session in self.sessions.values():
             session.confirm()
+        if self.holds > 0:
+            return True  # it is not listened to
         acceptor = self.acceptor
         timeout_s = (
             DEFAULT_HANDSHAKE_TIMEOUT_S if acceptor is None else acceptor.handshake_timeout_s

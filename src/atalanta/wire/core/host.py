@@ -65,6 +65,7 @@ class CoreHost:
         self.resumable = Resumable()
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
+        self.resumed: list[int] = []  # connections that go on taking up what they got
         # (key, value) of metadata -> sessions that carry it, as (connection, channel): for unique ones.
         self.metadata: dict[tuple[str, str], dict[tuple[int, int], bool]] = {}
 
@@ -82,6 +83,11 @@ class CoreHost:
         dirty = self.dirty
         self.dirty = []
         return dirty
+
+    def take_resumed(self) -> list[int]:
+        resumed = self.resumed
+        self.resumed = []
+        return resumed
 
     def take_closing(self) -> list[tuple[int, str]]:
         closing = self.closing

@@ -1,74 +1,64 @@
-"""Large messages: put together on arrival, cut into chunks for delivery.
+"""Large messages as they travel: a header, and continuations with pieces of the body.
 
-They are kept whole in memory here (streaming them through files is not there yet), so their size is limited.
+One walk (`cut`) and one writer a direction serve the server, the cluster's links and our own client.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
 
-from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import Message, decode_header, encode_header
-from atalanta.wire.base import ProtocolError
-from atalanta.wire.core import types
+from atalanta.wire.core.frames import write_frame_header
+from atalanta.wire.core.types import SESS_RECEIVE_CONTINUATION, SESS_SEND_CONTINUATION
 
-LARGE_BYTES_MAX: Final = 64 << 20
 CHUNK_BYTES: Final = 102_400
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+NO_ANSWER: Final = -1
 
 
-class LargeReceiver:
-    """SESS_SEND_LARGE brings the header, continuations the body."""
-
-    def __init__(self, reader: Reader) -> None:
-        self.header = decode_header(reader)
-        self.chunks: list[bytes] = []
-        self.size: int = 0
-
-    def add(self, reader: Reader) -> bool:
-        """One continuation up to its `continues` flag (and the total size of the last); True if more follow."""
-        chunk = reader.take(reader.int32("body_length"), "body")
-        self.size += len(chunk)
-        if self.size > LARGE_BYTES_MAX:
-            raise ProtocolError(
-                f"large message is longer than {LARGE_BYTES_MAX} bytes: not supported yet"
-            )
-        self.chunks.append(chunk)
-        continues = reader.boolean("continues")
-        if not continues:
-            reader.int64("total_body_size")
-        return continues
-
-    def message(self) -> Message:
-        message = self.header
-        message.body = b"".join(self.chunks)
-        message.properties.put(LARGE_SIZE, len(message.body))
-        return message
+def cut(data: bytes) -> Iterator[bytes]:
+    """Pieces of at most CHUNK_BYTES; one empty piece of nothing."""
+    if len(data) <= CHUNK_BYTES:
+        yield data
+        return
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]
 
 
-def large_frames(
-    message: Message, consumer_id: int, delivery_count: int
-) -> list[tuple[int, bytes]]:
-    """SESS_RECEIVE_LARGE_MSG and its continuations, as (packet type, body)."""
-    out = BytesWriter()
+def write_received_piece(
+    out: BytesWriter, channel: i64, piece: bytes, more: bool, consumer_id: i64
+) -> int:
+    """SESS_RECEIVE_CONTINUATION; returns the frame's bytes."""
+    size: i32 = len(piece)
+    write_frame_header(out, SESS_RECEIVE_CONTINUATION, channel, i64(size) + 13)
+    write_i32_be(out, size)
+    out.write(piece)
+    out.append(0xFF if more else 0)
     write_i64_be(out, consumer_id)
-    write_i32_be(out, delivery_count)
-    write_i64_be(out, len(message.body))
-    out.write(encode_header(message))
-    frames = [(types.SESS_RECEIVE_LARGE_MSG, out.getvalue())]
-    body = message.body
-    start = 0
-    while True:
-        chunk = body[start : start + CHUNK_BYTES]
-        start += len(chunk)
-        more = start < len(body)
-        piece = BytesWriter()
-        write_i32_be(piece, len(chunk))
-        piece.write(chunk)
-        piece.append(0xFF if more else 0)
-        write_i64_be(piece, consumer_id)
-        frames.append((types.SESS_RECEIVE_CONTINUATION, piece.getvalue()))
-        if not more:
-            return frames
+    return int(size) + 26
+
+
+def write_sent_piece(
+    out: BytesWriter,
+    channel: i64,
+    piece: bytes,
+    total: i64,
+    correlation: i64,
+    sender_id: i32,
+) -> None:
+    """SESS_SEND_CONTINUATION of the newest version. `total` < 0: more follow; else the size of the whole body, with the
+    last piece, which alone asks for an answer (unless `correlation` is NO_ANSWER)."""
+    size: i32 = len(piece)
+    last = total >= 0
+    write_frame_header(out, SESS_SEND_CONTINUATION, channel, i64(size) + (26 if last else 18))
+    write_i32_be(out, size)
+    out.write(piece)
+    out.append(0 if last else 0xFF)
+    if last:
+        write_i64_be(out, total)
+    out.append(0xFF if last and correlation != NO_ANSWER else 0)
+    write_i64_be(out, correlation if last else NO_ANSWER)
+    write_i32_be(out, sender_id)

@@ -9,6 +9,7 @@ from atalanta.kernel.catalogue import find_queue, parse_filter
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.log_large import LargeChunk
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_chunk import ChunkWriter, LogReadResponse
 from atalanta.wire.core.packets_logview import (
@@ -132,6 +133,10 @@ def _read(session: CoreSession, packet: LogRead) -> None:
         session.broker, packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
         parse_filter(packet.selector),
     )  # fmt: skip
+    for reference in chunk.references:
+        if reference.message.large is not None:
+            LargeChunk(session, packet.correlation, chunk).go_on()
+            return
     writer = ChunkWriter()
     for reference in chunk.references:
         writer.add(reference.sequence, reference.delivery_count, reference.message)

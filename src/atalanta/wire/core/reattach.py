@@ -179,7 +179,11 @@ def _move(host: CoreHost, session: CoreSession, old: CoreConnection, new: CoreCo
     old.sessions.pop(channel, None)
     old.client.hand_over(new.client, kernel)
     host.broker.clients.moved(old.client, new.client)
+    if session.large is not None and session.large.holding:
+        old.release_input()
     session.connection = new
+    if session.large is not None:
+        session.large.moved()
     new.sessions[channel] = session
     new.replaying = True
     if new.version == 0:

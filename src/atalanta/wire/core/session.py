@@ -19,7 +19,8 @@ from atalanta.kernel.session import Session
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
 from atalanta.wire.core.confirmations import Confirmations
-from atalanta.wire.core.large import LargeReceiver, large_frames
+from atalanta.wire.core.large_delivery import LargeDelivery
+from atalanta.wire.core.large_receiver import LargeReceiver
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.replay import Replay
 from atalanta.wire.core.requests import answer
@@ -27,6 +28,7 @@ from atalanta.wire.core.requests import answer
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.large import LargeBody
     from atalanta.kernel.reference import Reference
     from atalanta.wire.core.connection import CoreConnection
 
@@ -36,7 +38,6 @@ ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires respon
 # Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
 DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
-LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 
 
@@ -91,7 +92,7 @@ class CoreSession(Endpoint):
                 self.replay.confirmed(Reader(data, start, end).int32("command_id"))
             return
         elif packet_type == types.SESS_SEND_LARGE:
-            self.large = LargeReceiver(Reader(data, start, end))
+            self._send_large(Reader(data, start, end))
         elif packet_type == types.SESS_SEND_CONTINUATION:
             self._send_continuation(now, Reader(data, start, end))
         else:
@@ -111,6 +112,8 @@ class CoreSession(Endpoint):
 
     def confirm(self) -> None:
         """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""
+        if self.large is not None and self.large.complete:
+            return  # it is taken up when its file is synced
         if self.confirmations.pending():
             broker = self.connection.host.broker
             broker.reply_when_durable(
@@ -131,19 +134,34 @@ class CoreSession(Endpoint):
             return reader.int64("correlation_id")
         return NO_CORRELATION
 
+    def _send_large(self, reader: Reader) -> None:
+        if self.large is not None:
+            self.large.abort()  # its producer gave it up
+        self.large = LargeReceiver(self, reader)
+
     def _send_continuation(self, now: int, reader: Reader) -> None:
         large = self.large
         if large is None:
             raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
-        more = large.add(reader)
+        piece = reader.take(reader.int32("body_length"), "body")
+        more = reader.boolean("continues")
+        if not more:
+            reader.int64("total_body_size")
         requires_response = reader.boolean("requires_response")
         correlation = self._correlation(reader)
+        large.add(piece)
         if more:
             if requires_response:
                 self.done(correlation)
             return
-        self.large = None
-        self.publish(now, large.message(), requires_response, correlation)
+        large.finish(now, requires_response, correlation)
+
+    def refuse(self, error: BrokerError, token: int) -> None:
+        """A message that could not be taken up; a transaction it was for cannot be committed."""
+        session = self.session
+        if not session.auto_commit_sends:
+            session.transaction.rollback_only = error
+        self.failed(token, error)
 
     def publish(
         self, now: int, message: Message, requires_response: bool, correlation: int
@@ -186,8 +204,8 @@ class CoreSession(Endpoint):
         message = reference.message
         if consumer.marked is not None:
             message = consumer.marked
-        if message.special and message.has_property(LARGE_SIZE):
-            return self._deliver_large(consumer, reference, message)
+        if message.large is not None:
+            return self._deliver_large(consumer, reference, message, message.large)
         connection = self.connection
         body_bytes = len(message.body) + len(message.head) + 24
         out = connection.start_frame(types.SESS_RECEIVE_MSG, self.channel, body_bytes)
@@ -201,13 +219,10 @@ class CoreSession(Endpoint):
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_HEADER_BYTES
 
-    def _deliver_large(self, consumer: Consumer, reference: Reference, message: Message) -> int:
-        cost = 0
-        for packet_type, body in large_frames(message, consumer.id, reference.delivery_count):
-            self.connection.send_frame(packet_type, self.channel, body)
-            cost += len(body) + FRAME_HEADER_BYTES
-        if len(self.connection.out) > DELIVERED_BYTES_MAX:
-            self.connection.delivered_enough()
+    def _deliver_large(
+        self, consumer: Consumer, reference: Reference, message: Message, body: LargeBody
+    ) -> int:
+        cost = LargeDelivery(self, consumer, reference, message, body).begin()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return cost
@@ -248,6 +263,8 @@ class CoreSession(Endpoint):
         self.connection.send_exception(self.channel, error, token, self.version)
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        if consumer.stream is not None:
+            consumer.stream.abort()
         self.session.consumers.pop(consumer.id, None)
         out = self.connection.start_frame(types.DISCONNECT_CONSUMER, self.channel, 8)
         consumer_id: i64 = consumer.id
@@ -287,6 +304,9 @@ class CoreSession(Endpoint):
 
     def closed(self, now: int, failed: bool) -> None:
         kernel = self.kernel
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
         if kernel is not None:
             if self.replay is not None:
                 self.connection.host.resumable.forget(self)

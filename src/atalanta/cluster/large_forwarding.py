@@ -1,0 +1,77 @@
+"""A large message on its way to a peer: read from its file piece by piece, as fast as the connection takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from atalanta.cluster.forwarding import PRODUCER_ID
+from atalanta.kernel.large import LargeBody, LargeStream
+from atalanta.wire.core.large import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
+from atalanta.wire.core.packets_message_codec import write_send_large
+
+if TYPE_CHECKING:
+    from atalanta.cluster.bridge import Bridge
+    from atalanta.kernel.message import Message
+
+READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
+
+
+class LargeForwarding(LargeStream):
+    """SESS_SEND_LARGE and its continuations; the last one asks for an answer under `correlation`.
+
+    The body is held until its end: whatever becomes of the message, the peer gets all of it or loses the connection.
+    """
+
+    def __init__(
+        self, bridge: Bridge, message: Message, body: LargeBody, channel: int, correlation: int
+    ) -> None:
+        self.bridge = bridge
+        self.body = body
+        self.channel = channel
+        self.correlation = correlation
+        self.offset: int = 0
+        self.token: int = -1
+        out = BytesWriter()
+        write_send_large(out, channel, message)
+        bridge.write(out.getvalue())
+        self.large = bridge.cluster.broker.large
+        self.large.hold(body, 1)
+
+    def pump(self) -> None:
+        if self.token >= 0 or self.bridge.blocked:
+            return
+        if self.body.size == 0:
+            self._write(b"")
+            return
+        size = min(READ_BYTES, self.body.size - self.offset)
+        self.token = self.large.read(self.body, self.offset, size, self)
+
+    def read(self, now: int, data: bytes) -> None:
+        self.token = -1
+        if len(data) < min(READ_BYTES, self.body.size - self.offset):
+            self.bridge.cannot_read(self.body)
+            return
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        out = BytesWriter()
+        for piece in cut(data):
+            self.offset += len(piece)
+            last = self.offset >= self.body.size
+            total = self.body.size if last else -1
+            correlation = self.correlation if last else NO_ANSWER
+            write_sent_piece(out, self.channel, piece, total, correlation, PRODUCER_ID)
+        self.bridge.write(out.getvalue())
+        if self.offset >= self.body.size:
+            self.abort()
+            self.bridge.large_sent()
+        else:
+            self.pump()
+
+    def abort(self) -> None:
+        if self.token >= 0:
+            self.large.cancel(self.token)
+            self.token = -1
+        self.large.release(self.body)

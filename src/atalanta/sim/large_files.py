@@ -1,0 +1,182 @@
+"""Virtual files of large messages: jobs take time; a crash keeps of what was not synced whatever the draw says.
+
+What a crash may leave (kernel.ports.LargeFiles): of a file any prefix of what was appended since its sync, with or
+without its pages' content; of one that was never synced nothing at all; a deleted file, again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.kernel.ports import LargeFiles
+
+CREATE: Final = 0
+APPEND: Final = 1
+SYNC: Final = 2
+READ: Final = 3
+DELETE: Final = 4
+
+
+class _Job:
+    def __init__(self, kind: int, file: int, data: bytes, offset: int, size: int) -> None:
+        self.kind = kind
+        self.file = file
+        self.data = data
+        self.offset = offset
+        self.size = size
+        self.token = 0
+
+
+class LargeInputs:
+    """The node of this life, as far as files of large messages concern it."""
+
+    def large_written(self, file: int, size: int) -> None:
+        raise NotImplementedError
+
+    def large_synced(self, file: int) -> None:
+        raise NotImplementedError
+
+    def large_failed(self, file: int, why: str) -> None:
+        raise NotImplementedError
+
+    def large_read(self, token: int, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class SimLargeFiles(LargeFiles):
+    """`at(delay_ns, call)` schedules; `contents` outlive `crash`. `full_at`: no file grows beyond so many bytes."""
+
+    def __init__(
+        self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
+    ) -> None:
+        self.contents: dict[int, bytearray] = {}
+        self.full_at: int = -1
+        self.job_min_ns: int = 20_000
+        self.job_max_ns: int = 500_000
+        self.bytes_per_ms: int = 500_000
+        self._synced: dict[int, int] = {}  # bytes that a crash leaves; not named: nothing is safe
+        self._deleted: dict[int, bytes] = {}  # since the last sync of anything: a crash may bring them back
+        self._given_up: dict[int, bool] = {}
+        self._at = at
+        self._random = generator
+        self._jobs: deque[_Job] = deque()
+        self._working = False
+        self._life = 0
+        self._node: LargeInputs | None = None
+
+    def attach(self, node: LargeInputs) -> None:
+        """Who hears of what was done: the node of this life."""
+        self._node = node
+
+    def busy(self) -> bool:
+        return bool(self._jobs)
+
+    def crash(self) -> None:
+        """Power is lost: jobs that wait never happen, and what was not synced is left to chance."""
+        draw = self._random
+        self._life += 1
+        self._jobs.clear()
+        self._working = False
+        self._given_up.clear()
+        for file in list(self.contents):
+            data = self.contents[file]
+            safe = self._synced.get(file, -1)
+            if safe < 0 and draw.random() < 0.5:
+                del self.contents[file]
+                continue
+            safe = max(safe, 0)
+            kept = draw.randint(safe, len(data))
+            del data[kept:]
+            if kept > safe and draw.random() < 0.5:
+                data[safe:kept] = bytes(kept - safe)
+        for file, content in self._deleted.items():
+            if draw.random() < 0.5:
+                self.contents[file] = bytearray(content)
+        self._deleted.clear()
+        self._synced = {file: len(data) for file, data in self.contents.items()}
+
+    def damage(self, file: int, size: int) -> None:
+        """The file is shorter than it was said to be; gone if `size` < 0."""
+        self._synced[file] = size
+        if size < 0:
+            del self.contents[file]
+        else:
+            del self.contents[file][size:]
+
+    # --- the port ---------------------------------------------------------------------------------
+
+    def files(self) -> dict[int, int]:
+        return {file: len(data) for file, data in self.contents.items()}
+
+    def create(self, file: int, will_sync: bool) -> None:
+        self._add(_Job(CREATE, file, b"", 0, 0))
+
+    def append(self, file: int, data: bytes) -> None:
+        self._add(_Job(APPEND, file, data, 0, len(data)))
+
+    def sync(self, file: int) -> None:
+        self._add(_Job(SYNC, file, b"", 0, 0))
+
+    def read(self, file: int, offset: int, size: int, token: int) -> None:
+        job = _Job(READ, file, b"", offset, size)
+        job.token = token
+        self._add(job)
+
+    def delete(self, file: int) -> None:
+        self._add(_Job(DELETE, file, b"", 0, 0))
+
+    # --- work -------------------------------------------------------------------------------------
+
+    def _add(self, job: _Job) -> None:
+        self._jobs.append(job)
+        if not self._working:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._working = True
+        job = self._jobs[0]
+        delay_ns = self._random.randint(self.job_min_ns, self.job_max_ns)
+        delay_ns += job.size * 1_000_000 // self.bytes_per_ms
+        life = self._life
+        self._at(delay_ns, lambda: self._end(life))
+
+    def _end(self, life: int) -> None:
+        if life != self._life:
+            return
+        job = self._jobs.popleft()
+        self._working = False
+        answer = self._do(job)
+        if self._jobs:
+            self._begin()
+        if answer is not None:
+            answer()
+
+    def _do(self, job: _Job) -> Callable[[], None] | None:
+        node = self._node
+        file = job.file
+        if job.kind == READ:
+            data = bytes(self.contents.get(file, b"")[job.offset : job.offset + job.size])
+            return None if node is None else lambda: node.large_read(job.token, data)
+        if job.kind == DELETE:
+            self._given_up.pop(file, None)
+            content = self.contents.pop(file, None)
+            if content is not None and self._synced.pop(file, -1) >= 0:
+                self._deleted[file] = bytes(content)
+            return None
+        if file in self._given_up:
+            return None
+        if job.kind == CREATE:
+            self.contents[file] = bytearray()
+            return None
+        if job.kind == SYNC:
+            self._synced[file] = len(self.contents[file])
+            self._deleted.clear()
+            return None if node is None else lambda: node.large_synced(file)
+        if 0 <= self.full_at < len(self.contents[file]) + job.size:
+            self._given_up[file] = True
+            return None if node is None else lambda: node.large_failed(file, "no space left")
+        self.contents[file] += job.data
+        return None if node is None else lambda: node.large_written(file, job.size)

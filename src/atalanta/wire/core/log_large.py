@@ -1,0 +1,70 @@
+"""A chunk of a log view with large messages in it: answered when their files are read, one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.large import LargeBody, LargeReader
+from atalanta.wire.core.packets_chunk import ChunkWriter, LogReadResponse
+
+if TYPE_CHECKING:
+    from atalanta.kernel.logview import Chunk
+    from atalanta.wire.core.session import CoreSession
+
+
+class LargeChunk(LargeReader):
+    """The bodies are held until the answer, which bounds them (logview.READ_BYTES_MAX)."""
+
+    def __init__(self, session: CoreSession, correlation: int, chunk: Chunk) -> None:
+        self.session = session
+        self.correlation = correlation
+        self.chunk = chunk
+        self.writer = ChunkWriter()
+        self.place: int = 0
+        self.held: list[LargeBody] = []
+        for reference in chunk.references:
+            body = reference.message.large
+            if body is not None:
+                session.broker.large.hold(body, 1)
+                self.held.append(body)
+
+    def go_on(self) -> None:
+        """As far as no file must be read."""
+        references = self.chunk.references
+        while self.place < len(references):
+            reference = references[self.place]
+            body = reference.message.large
+            if body is not None:
+                self.session.broker.large.read(body, 0, body.size, self)
+                return
+            self.writer.add(reference.sequence, reference.delivery_count, reference.message)
+            self.place += 1
+        chunk = self.chunk
+        writer = self.writer
+        self._end()
+        self.session.reply(
+            LogReadResponse(
+                self.correlation, chunk.next, chunk.last, writer.count, writer.getvalue()
+            )
+        )
+
+    def read(self, now: int, data: bytes) -> None:
+        reference = self.chunk.references[self.place]
+        body = reference.message.large
+        if body is None or len(data) < body.size:
+            self._end()
+            text = f"large message at {reference.sequence} of {reference.queue.name} cannot be read"
+            self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))
+            return
+        whole = reference.message.copy(reference.message.id)
+        whole.large = None
+        whole.body = data
+        self.writer.add(reference.sequence, reference.delivery_count, whole)
+        self.place += 1
+        self.go_on()
+
+    def _end(self) -> None:
+        for body in self.held:
+            self.session.broker.large.release(body)
+        self.held = []
