@@ -72,6 +72,28 @@ def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path) -> None:
         asyncio.run(main(broker))
 
 
+def test_a_consumer_outlives_the_restart_that_takes_its_automatic_queue(tmp_path: Path) -> None:
+    port = free_port()
+    url = f"tcp://127.0.0.1:{port}?reconnectAttempts=-1&retryInterval=50"
+
+    async def main(broker: BrokerProcess) -> None:
+        async with asyncio.timeout(60), connect(url) as connection:
+            consumer = await connection.consumer("automatic", ack="auto")
+            back = asyncio.Event()
+            connection.on_reconnected(back.set)
+            broker.end(signal.SIGKILL)
+            broker.start()
+            await asyncio.get_running_loop().run_in_executor(None, broker.wait_ready)
+            await back.wait()
+            producer = await connection.producer("automatic", routing="anycast")
+            await producer.send(Message(text="x"))
+            message = await consumer.receive(30)
+            assert message is not None and message.text == "x"
+
+    with BrokerProcess(write_broker_xml(tmp_path, port)) as broker:
+        asyncio.run(main(broker))
+
+
 def test_log_view(tmp_path: Path) -> None:
     port = free_port()
     with (

@@ -18,6 +18,8 @@ from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.client_errors import ClientError, Closed
 from atalanta.wire.core.client_reply import Reply
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
+from atalanta.wire.core.packets_query import QueueQueryResponseV3
+from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.types import SESS_ACKNOWLEDGE, SESS_FLOWTOKEN, SESS_INDIVIDUAL_ACKNOWLEDGE
 
 if TYPE_CHECKING:
@@ -97,6 +99,8 @@ class ClientConsumer:
         self.failed: ClientError | None = None
         self.closed: bool = False
         self.made: bool = False  # by the broker, at least once
+        # Makes the queue again, should the broker have lost it when the next connection stands.
+        self.recreation: CreateQueueV2 | None = None
         self.delivered: int = 0
         self._taken_bytes: int = 0
         self._wanted: bool = False
@@ -120,6 +124,9 @@ class ClientConsumer:
             self.fail(reply.error)
             return
         self.made = True
+        answer = reply.value
+        if isinstance(answer, QueueQueryResponseV3):
+            self.recreation = recreation_of(answer)
         if self.window > 0 or self.window == UNLIMITED:
             self._credits(self.window)
         elif self._wanted:
@@ -346,6 +353,28 @@ class ClientConsumer:
         self.closed = True
         self.buffer.clear()
         self.fail(Closed(f"the consumer of {self.queue} is closed"))
+
+
+def recreation_of(queue: QueueQueryResponseV3) -> CreateQueueV2 | None:
+    """For a queue that a restart or the end of its consumers may take away: one that is not durable, or was created
+    automatically (ActiveMQSessionContext.recreateConsumerOnServer). Temporary ones belong to who made them.
+    """
+    if queue.name is None or queue.address is None or queue.temporary:
+        return None
+    if queue.durable and not queue.auto_created:
+        return None
+    return CreateQueueV2(
+        queue.address,
+        queue.name,
+        queue.filter,
+        queue.durable,
+        False,
+        True,
+        queue.auto_created,
+        queue.routing_type,
+        queue.max_consumers,
+        queue.purge_on_no_consumers,
+    )
 
 
 class Creation:

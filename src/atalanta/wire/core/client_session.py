@@ -296,6 +296,8 @@ class ClientSession:
             for consumer in self.consumers.values():
                 if not consumer.made:
                     continue  # its first request waits among the others
+                if consumer.recreation is not None:
+                    again.append(Request(self._encode(consumer.recreation), Reply(), FORGET))
                 request = Request(self._encode(consumer.creation()), Reply(), FORGET)
                 request.reply.on_done = consumer.created
                 again.append(request)
