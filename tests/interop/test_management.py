@@ -150,6 +150,38 @@ async def lists(connection: Connection, management: Management) -> None:
     await consumer.close()
 
 
-@pytest.mark.parametrize("script", [made_and_changed, messages, lists])
+async def notifications(connection: Connection, management: Management) -> None:
+    queue = "activemq.notifications::told"
+    await connection.create_queue(
+        "told", address="activemq.notifications", routing="multicast", durable=True
+    )
+    listener = await connection.consumer(queue, ack="auto")
+    await connection.create_queue("watched", address="watched", routing="anycast", durable=True)
+    watcher = await connection.consumer("watched", selector="a = 1")
+    await watcher.close()
+    await connection.delete_queue("watched")
+    told: dict[str, dict[str, object]] = {}
+    while "BINDING_REMOVED" not in told:
+        message = await asyncio.wait_for(listener.__anext__(), 20)
+        assert message.durable
+        if message.properties.get("_AMQ_Address") == "watched":
+            told[str(message.properties["_AMQ_NotifType"])] = dict(message.properties)
+    assert list(told) == [
+        "BINDING_ADDED", "CONSUMER_CREATED", "CONSUMER_CLOSED", "BINDING_REMOVED",
+    ]  # fmt: skip
+    expected = {"_AMQ_RoutingName": "watched", "_AMQ_Distance": 0, "_AMQ_Binding_Type": 0}
+    assert expected.items() <= told["BINDING_ADDED"].items()
+    expected = {
+        "_AMQ_User": "admin", "_AMQ_ValidatedUser": "admin", "_AMQ_FilterString": "a = 1",
+        "_AMQ_ConsumerCount": 1, "_AMQ_CertSubjectDN": "unavailable",
+    }  # fmt: skip
+    created = told["CONSUMER_CREATED"]
+    assert expected.items() <= created.items()
+    for name in ("_AMQ_SessionName", "_AMQ_RemoteAddress", "_AMQ_ConsumerName"):
+        assert told["CONSUMER_CLOSED"][name] == created[name]
+    await listener.close()
+
+
+@pytest.mark.parametrize("script", [made_and_changed, messages, lists, notifications])
 def test_same_answers(managed: BrokerProcess, script: Script) -> None:
     run(managed, script)

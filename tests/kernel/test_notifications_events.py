@@ -9,6 +9,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.moves import expire
 from atalanta.kernel.notification_options import NotificationOptions
+from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.security import Security
 from tests.kernel.bench import Bench, consume
 from tests.kernel.test_notifications import listening, told
@@ -84,3 +85,16 @@ def test_refusals_are_told() -> None:
         observer.on_login_refused(bench.now, "mallory", "10.0.0.9:1")
     (login,) = told(bench, "SECURITY_AUTHENTICATION_VIOLATION")
     assert login["_AMQ_User"] == "mallory" and login["_AMQ_RemoteAddress"] == "10.0.0.9:1"
+
+
+def test_a_durable_queue_keeps_notifications_over_a_restart() -> None:
+    bench = Bench()
+    bench.broker.observers.append(Notifications(bench.broker))
+    bench.queue("audit", "activemq.notifications", 0)
+    bench.session()
+    bench.settle()
+    before = len(bench.broker.queues["audit"].live())
+    bench.restart()
+    kept = bench.broker.queues["audit"].live()
+    assert len(kept) == before > 0
+    assert kept[-1].message.properties.get("_AMQ_NotifType") == "SESSION_CREATED"

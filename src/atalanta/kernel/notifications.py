@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
+NO_CERTIFICATE: Final = "unavailable"  # what Artemis says where it knows of no client certificate
 
 Properties = dict[str, PropertyValue]
 
@@ -81,6 +82,7 @@ class Notifications(Observer):
             properties["_AMQ_User"] = session.identity.user
             if kind == "CONSUMER_CREATED":
                 properties["_AMQ_ValidatedUser"] = session.identity.user
+                properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
             properties["_AMQ_RemoteAddress"] = session.client.remote
             properties["_AMQ_SessionName"] = session.name
             if session.client.client_id is not None:
@@ -119,6 +121,7 @@ class Notifications(Observer):
     def _connection(self, now: int, kind: str, client: Client) -> None:
         if self.options.connections:
             properties: Properties = {"_AMQ_ConnectionName": connection_name(client)}
+            properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
             properties["_AMQ_RemoteAddress"] = client.remote
             self.publish(now, kind, properties)
 
@@ -163,6 +166,7 @@ class Notifications(Observer):
 
     def on_login_refused(self, now: int, user: str, remote: str) -> None:
         properties: Properties = {"_AMQ_User": user, "_AMQ_RemoteAddress": remote}
+        properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
         self.publish(now, "SECURITY_AUTHENTICATION_VIOLATION", properties)
 
     # -- changes of remote bindings (chains) ----------------------------------------------------
@@ -185,6 +189,7 @@ class Notifications(Observer):
         if address is None or not address.groups:
             return
         message = self.message(now, kind, properties)
+        message.durable = True  # so that who wants them kept makes a durable queue
         plan = Plan(message)
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
