@@ -8,9 +8,6 @@ from typing import Annotated
 
 import typer
 
-from atalanta.config.instance import Instance, InstanceError, create_instance
-from atalanta.kernel.password import hash_password
-
 SECRET_BYTES = 18
 
 
@@ -69,6 +66,10 @@ def create(
     no_security: NoSecurity = False,
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
+    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    from atalanta.config.instance import Instance, InstanceError, create_instance
+    from atalanta.kernel.password import hash_password
+
     shown = []
     if not password:
         password = secrets.token_urlsafe(SECRET_BYTES)

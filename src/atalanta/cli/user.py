@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from atalanta.config.users import USERS_FILE
-from atalanta.config.users_file import UserFiles, UserLine, UsersError
-from atalanta.kernel.password import hash_password
+if TYPE_CHECKING:
+    from atalanta.config.users_file import UserFiles, UserLine
 
+# What does the work is imported where it is used: `atalanta version` must work without.
+USERS_FILE = "artemis-users.properties"
 application = typer.Typer(
     help="Users and roles beside a broker.xml; a running node takes changes up by itself.",
     no_args_is_help=True,
@@ -42,6 +45,9 @@ def folder_of(etc: Path | None) -> Path:
 
 def stored(password: str, plain: bool) -> str:
     """What is written; a plain password that looks like a hash would be read as one."""
+    from atalanta.config.users_file import UsersError
+    from atalanta.kernel.password import hash_password
+
     if not plain:
         return hash_password(password, secrets.token_bytes(SALT_BYTES))
     if password.startswith("ENC("):
@@ -51,6 +57,8 @@ def stored(password: str, plain: bool) -> str:
 
 def asked(password: str | None) -> str:
     """From the option, the terminal (twice), or the first line of stdin."""
+    from atalanta.config.users_file import UsersError
+
     if password is None:
         if sys.stdin.isatty():
             password = str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
@@ -62,15 +70,25 @@ def asked(password: str | None) -> str:
 
 
 def files(etc: Path | None) -> UserFiles:
+    """The two files of a node."""
+    from atalanta.config.users_file import UserFiles, UsersError
+
     folder = folder_of(etc)
     if not folder.is_dir():
         raise UsersError(f"there is no folder {folder}")
     return UserFiles(folder)
 
 
-def fail(error: UsersError) -> typer.Exit:
-    typer.echo(str(error), err=True)
-    return typer.Exit(1)
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """An error for people becomes a line on stderr and exit status 1."""
+    from atalanta.config.users_file import UsersError
+
+    try:
+        yield
+    except UsersError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
 
 
 @application.command()
@@ -82,24 +100,21 @@ def add(
     etc: Etc = None,
 ) -> None:
     """Add a user."""
-    try:
-        if not role:
-            raise UsersError("a user without a role may do nothing: name one with --role")
+    if not role:
+        typer.echo("a user without a role may do nothing: name one with --role", err=True)
+        raise typer.Exit(1)
+    with told():
         opened = files(etc)
         opened.add(name, stored(asked(password), plain), tuple(role))
-    except UsersError as error:
-        raise fail(error) from error
     typer.echo(f"added {name} to {opened.users.path}")
 
 
 @application.command()
 def rm(name: Name, etc: Etc = None) -> None:
     """Remove a user."""
-    try:
+    with told():
         opened = files(etc)
         opened.remove(name)
-    except UsersError as error:
-        raise fail(error) from error
     typer.echo(f"removed {name} from {opened.users.path}")
 
 
@@ -112,12 +127,10 @@ def reset(
     etc: Etc = None,
 ) -> None:
     """Give a user another password, or with --role (and no --password) other roles."""
-    try:
+    with told():
         opened = files(etc)
         wanted = None if role and password is None else stored(asked(password), plain)
         opened.reset(name, wanted, tuple(role) if role else None)
-    except UsersError as error:
-        raise fail(error) from error
     typer.echo(f"changed {name} in {opened.users.path}")
 
 
@@ -127,10 +140,8 @@ def list_users(
     etc: Etc = None,
 ) -> None:
     """Show users and their roles; passwords are not shown."""
-    try:
+    with told():
         found = files(etc).listed()
-    except UsersError as error:
-        raise fail(error) from error
     if json_output:
         typer.echo(json.dumps([_described(user) for user in found], indent=2))
         return
