@@ -100,6 +100,7 @@ def test_sighup(tmp_path: Path) -> None:
         [line] = [line for line in log.splitlines() if "reload_refused" in line]
         assert f"{path}:" in line
         assert log.count("configuration_reloaded") == 3
+        assert "reload_incomplete" not in log
         assert broker.end(signal.SIGTERM) == 0
 
 

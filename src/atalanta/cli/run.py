@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def run_in_foreground(
         print(f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}", file=sys.stderr)
         return exit_codes.BAD_CONFIGURATION
     configure_logging(level, log_json)
+    # Until the loop listens to it, a SIGHUP must not end a node that is still reading its journal.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     log = logging.getLogger("atalanta")
     build = build_name()
     log_event(
