@@ -224,10 +224,7 @@ class Bench:
 
 async def version_of(connection: Connection) -> str:
     """What the broker says of itself; empty where management is not allowed."""
-    management = connection.management()
     try:
-        version = str(await management.get("broker", "Version"))
-        await management.close()
+        return str(await connection.management().get("broker", "Version"))
     except ClientError:
         return ""
-    return version

@@ -15,6 +15,7 @@ from atalanta.cli.browsing import COLUMNS, NUMBERS, row_of
 from atalanta.cli.data_folder import DataFolder, received
 from atalanta.cli.message_json import line_of_message
 from atalanta.cli.outcome import Refused, reported
+from atalanta.cli.progress import Bar
 from atalanta.cli.tables import show_table
 from atalanta.kernel import records
 from atalanta.kernel.filter import parse
@@ -161,11 +162,13 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
             queues = [queue for queue in data.queues() if not queue.internal]
         count = 0
         opening = nullcontext(sys.stdout) if output is None else output.open("x", encoding="utf-8")
-        with opening as out:
+        total = sum(queue.message_count for queue in queues)
+        with opening as out, Bar("exported", total, output is None) as bar:
             for queue in queues:
                 for message in data.messages(queue):
                     out.write(line_of_message(message) + "\n")
                     count += 1
+                    bar.advance(1)
         typer.echo(f"exported {count:,} messages of {len(queues):,} queues", err=True)
 
 

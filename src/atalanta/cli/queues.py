@@ -41,10 +41,7 @@ def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result
 
     async def conversation() -> Result:
         async with target.connect() as connection:
-            management = connection.management()
-            answer = await ask(management)
-            await management.close()
-            return answer
+            return await ask(connection.management())
 
     return run(conversation())
 

@@ -6,6 +6,7 @@ answers them. Resources are `broker`, `address.NAME`, `queue.NAME`; the permissi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import uuid
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,7 @@ from atalanta.client.consumer import AUTO, Consumer
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.producer import Producer
 from atalanta.kernel.message import TEXT
-from atalanta.wire.core.client_errors import CallTimedOut, ClientError
+from atalanta.wire.core.client_errors import CallTimedOut, ClientError, NotAuthorized
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
@@ -88,7 +89,8 @@ class Management:
         replies, self._replies, self._producer = self._replies, None, None
         if replies is not None:
             await replies.close()
-            await self._connection.delete_queue(self.reply_queue)
+            with contextlib.suppress(NotAuthorized):  # who may make one need not be allowed this
+                await self._connection.delete_queue(self.reply_queue)
 
     async def _ask(
         self, resource: str, what: str, properties: dict[str, str], text: str | None

@@ -1,0 +1,76 @@
+"""The command line as users with and without permissions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import BrokerProcess, free_port
+from tests.cli.calls import Cli
+
+pytestmark = pytest.mark.process
+
+TYPES = (
+    "send",
+    "consume",
+    "browse",
+    "createAddress",
+    "createDurableQueue",
+    "createNonDurableQueue",
+    "manage",
+)
+BROKER_XML = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
+<name>secured</name><journal-directory>data/journal</journal-directory>
+<acceptors><acceptor name="a">tcp://127.0.0.1:{port}</acceptor></acceptors>
+<security-settings><security-setting match="#">{permissions}</security-setting></security-settings>
+</core></configuration>"""
+
+
+@pytest.fixture(scope="module")
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    etc: Path = tmp_path_factory.mktemp("node") / "etc"
+    etc.mkdir()
+    port = free_port()
+    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
+    xml = etc / "broker.xml"
+    xml.write_text(BROKER_XML.format(port=port, permissions=permissions))
+    local = Cli()
+    for name, role in (("anna", "amq"), ("bert", "guests")):
+        local("user", "add", name, "--role", role, "--password", "pw", "--etc", str(etc))
+    with BrokerProcess(xml):
+        yield Cli(f"tcp://127.0.0.1:{port}")
+
+
+def test_who_may_does(cli: Cli) -> None:
+    """No right to delete non-durable queues is needed, although management answers into one."""
+    anna = Cli(cli.environment["ATALANTA_URL"])
+    anna.environment |= {"ATALANTA_USER": "anna", "ATALANTA_PASSWORD": "pw"}
+    anna("produce", "x", "--text", "secret")
+    (row,) = json.loads(anna("queue", "stat", "x", "--json"))
+    assert row["messageCount"] == 1
+    assert anna("consume", "x", "--count", "1") == "secret\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("produce", "x"),
+        ("consume", "x"),
+        ("browse", "x"),
+        ("queue", "stat"),
+        ("bench", "--count", "1"),
+    ],
+)
+def test_others_are_told_in_one_line(cli: Cli, words: tuple[str, ...]) -> None:
+    anna = ("--user", "anna", "--password", "pw")
+    cli("produce", "x", *anna)
+    for who in (
+        (),
+        ("--user", "anna", "--password", "wrong"),
+        ("--user", "bert", "--password", "pw"),
+    ):
+        cli(*words, *who, status=77)
+        assert len(cli.errors.splitlines()) == 1
