@@ -20,7 +20,7 @@ import java.util.concurrent.TimeoutException;
  */
 final class Main {
   private static final List<Class<?>> GROUPS = List.of(
-      Bodies.class, Properties.class, Headers.class, Selectors.class, Receiving.class, Topics.class,
+      Bodies.class, LargeMessages.class, Properties.class, Headers.class, Selectors.class, Receiving.class, Topics.class,
       Subscriptions.class, Temporaries.class, Transactions.class, Xa.class, Reattach.class,
       Windows.class, Acknowledging.class, Redelivery.class, Timing.class,
       Duplicates.class, Addresses.class, Queues.class, Sending.class, Full.class, Security.class, Restart.class);
