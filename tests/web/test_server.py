@@ -128,3 +128,27 @@ def test_a_scrape_of_ten_thousand_queues_delays_nobody() -> None:
     gc.unfreeze()
     assert size > 5_000_000
     assert longest < 0.05
+
+
+def test_who_leaves_in_the_middle_of_a_scrape_is_forgotten(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    for number in range(3_000):
+        catalogue.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+
+    async def leave() -> int:
+        async with served(desk) as (_, url):
+            host, port = url.removeprefix("http://").split(":")
+            for _ in range(6):
+                _, writer = await asyncio.open_connection(host, int(port))
+                writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+                writer.transport.abort()
+                await asyncio.sleep(0.05)
+            async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
+                return answer.status
+
+    assert asyncio.run(leave()) == 200
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

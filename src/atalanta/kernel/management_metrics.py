@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.management import Management
     from atalanta.kernel.queue import Queue
 
-SLICE_LINES: Final = 1_000  # about a millisecond of work
+SLICE_LINES: Final = 500  # about a millisecond of work
+ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged anew
 
 QueueFigure = tuple[str, str, Callable[["Queue"], int]]
 AddressFigure = tuple[str, str, Callable[["Address"], int]]
@@ -63,7 +64,7 @@ def metric_slices(management: Management) -> Iterator[str]:
             addresses.append((address, label + "}"))
             for queue in address.queues():
                 queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
-        if looked % SLICE_LINES == 0:
+        if looked % ADDRESSES_LOOKED_UP == 0:
             yield ""
     for figure, why, of_address in ADDRESS_FIGURES:
         yield head(figure, why)

@@ -52,7 +52,9 @@ class WebServer:
         self._management.web_started = True
         place = f"{host}:{port}"
         log.info(
-            "web_started address=%s", place, extra={"event": "web_started", "fields": {"address": place}}
+            "web_started address=%s",
+            place,
+            extra={"event": "web_started", "fields": {"address": place}},
         )
         self.address = f"{host}:{port}"
         return self.address
@@ -76,14 +78,16 @@ class WebServer:
         if self._scrapes >= SCRAPES_MAX:
             raise web.HTTPServiceUnavailable(text="too many scrapes at once\n")
         self._scrapes += 1
+        response = web.StreamResponse(headers={"Content-Type": METRICS_TYPE})
         try:
-            response = web.StreamResponse(headers={"Content-Type": METRICS_TYPE})
             await response.prepare(request)
             for text in self._management.metrics():
                 if text:
                     await response.write(text.encode())
                 await asyncio.sleep(0)
             await response.write_eof()
-            return response
+        except ConnectionResetError:
+            log.debug("web_scrape_left remote=%s", request.remote)
         finally:
             self._scrapes -= 1
+        return response
