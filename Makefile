@@ -80,13 +80,26 @@ demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the s
 .PHONY: check
 check: $(STAMPS)/dev  ## lint and types
 	@$(PYTHON) -m ruff check .
-	@$(PYTHON) -m mypy src tests tools examples
+	@$(PYTHON) -m mypy src tests tools examples bench
 
 .PHONY: interop
 interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
 	@$(PYTHON) -m pytest tests/interop $(ARGS)
+
+# BENCH_ONLY=name,name selects, BENCH_SECONDS=1 shortens, BENCH_REPEATS=1 too (bench/settings.py).
+.PHONY: bench
+bench: $(STAMPS)/installed  ## beside a real Artemis (Java, Maven); writes bench/RESULTS.md
+	@for tool in java mvn cc; do command -v $$tool >/dev/null || { \
+	 echo "make bench needs Java 17 or newer, Maven and a C compiler; $$tool is not on PATH" >&2; \
+	 exit 1; }; done
+	@$(PYTHON) tools/compiled.py
+	@env -u PYTHONPATH $(PYTHON) -m bench
+
+.PHONY: bench-profile
+bench-profile: $(STAMPS)/installed  ## where the nanoseconds of one message go; writes bench/PROFILE.md
+	@env -u PYTHONPATH $(PYTHON) -m bench.profile
 
 SEED ?= 1
 SOAK := $(PYTHON) -m atalanta.sim --seed $(SEED)

@@ -72,6 +72,18 @@ class BrokerProcess(ABC):
 
     def start(self) -> None:
         """Starts it and returns when it accepts connections."""
+        process = self.launch()
+        deadline = time.monotonic() + START_SECONDS
+        while not self.accepts():
+            if process.poll() is not None:
+                raise BrokerFailed(self._story(f"ended with status {process.returncode}"))
+            if time.monotonic() > deadline:
+                self.kill()
+                raise BrokerFailed(self._story(f"accepted nothing within {START_SECONDS} s"))
+            time.sleep(0.05)
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Starts it and does not wait."""
         self._starts += 1
         self.log = self.folder / f"run-{self._starts}.log"
         with self.log.open("wb") as log:
@@ -84,14 +96,15 @@ class BrokerProcess(ABC):
                 env={**os.environ, **self._environment()},
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._accepts():
-            if self._process.poll() is not None:
-                raise BrokerFailed(self._story(f"ended with status {self._process.returncode}"))
-            if time.monotonic() > deadline:
-                self.kill()
-                raise BrokerFailed(self._story(f"accepted nothing within {START_SECONDS} s"))
-            time.sleep(0.05)
+        return self._process
+
+    def accepts(self) -> bool:
+        """Whether a connection is accepted and the log says that it is ready."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return self._ready()
 
     def stop(self) -> None:
         """Stops it gracefully (SIGTERM) and waits for its end."""
@@ -128,13 +141,6 @@ class BrokerProcess(ABC):
             raise BrokerFailed(self._story(f"ignored {number.name} for {STOP_SECONDS} s")) from None
         finally:
             self._process = None
-
-    def _accepts(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-        except OSError:
-            return False
-        return self._ready()
 
     def _ready(self) -> bool:
         return True

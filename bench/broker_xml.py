@@ -1,0 +1,90 @@
+"""The broker.xml of a run: the one that `artemis create` writes, with the bench's port, queues and cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lxml import etree
+
+CORE = "urn:activemq:core"
+QUEUE_PREFIX = "bench.q"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a broker of the bench has."""
+
+    queues: int = 8
+    topics: tuple[int, ...] = ()  # for each an address with so many durable subscriptions
+    peer_port: int | None = None  # of the other node of a cluster of two
+
+
+def topic_address(subscribers: int) -> str:
+    """Its subscriptions are this name, ".s" and a number from 0."""
+    return f"bench.topic{subscribers}"
+
+
+def edited(created: str, name: str, port: int, plan: Plan) -> str:
+    """`created` is the text that `artemis create` wrote; all that is not named here stays as it is."""
+    root = etree.fromstring(created.encode())
+    core = root.find(f"{{{CORE}}}core")
+    if core is None:
+        raise ValueError("the broker.xml that Artemis created has no <core>")
+    _only(core, "name").text = name
+    acceptors = _emptied(core, "acceptors")
+    _add(acceptors, "acceptor", f"tcp://127.0.0.1:{port}?protocols=CORE", name="artemis")
+    addresses = _emptied(core, "addresses")
+    for number in range(plan.queues):
+        _address(addresses, f"{QUEUE_PREFIX}{number}", "anycast", [f"{QUEUE_PREFIX}{number}"])
+    for subscribers in plan.topics:
+        address = topic_address(subscribers)
+        queues = [f"{address}.s{number}" for number in range(subscribers)]
+        _address(addresses, address, "multicast", queues)
+    for dead in ("DLQ", "ExpiryQueue"):
+        _address(addresses, dead, "anycast", [dead])
+    if plan.peer_port is not None:
+        _cluster(core, port, plan.peer_port)
+    return etree.tostring(root, pretty_print=True, encoding="unicode")
+
+
+def _address(addresses: etree._Element, name: str, kind: str, queues: list[str]) -> None:
+    routing = _add(_add(addresses, "address", name=name), kind)
+    for queue in queues:
+        _add(routing, "queue", name=queue)
+
+
+def _cluster(core: etree._Element, port: int, peer_port: int) -> None:
+    _add(core, "cluster-user", "bench-cluster")
+    _add(core, "cluster-password", "bench-cluster-secret")
+    connectors = _add(core, "connectors")
+    _add(connectors, "connector", f"tcp://127.0.0.1:{port}", name="self")
+    _add(connectors, "connector", f"tcp://127.0.0.1:{peer_port}", name="peer")
+    connection = _add(_add(core, "cluster-connections"), "cluster-connection", name="bench")
+    _add(connection, "connector-ref", "self")
+    _add(connection, "retry-interval", "200")
+    _add(connection, "message-load-balancing", "ON_DEMAND")
+    _add(connection, "max-hops", "1")
+    _add(_add(connection, "static-connectors"), "connector-ref", "peer")
+    for setting in core.iter(f"{{{CORE}}}address-setting"):
+        if setting.get("match") == "#":
+            _add(setting, "redistribution-delay", "0")
+
+
+def _only(core: etree._Element, name: str) -> etree._Element:
+    found = core.find(f"{{{CORE}}}{name}")
+    return found if found is not None else _add(core, name)
+
+
+def _emptied(core: etree._Element, name: str) -> etree._Element:
+    found = _only(core, name)
+    for child in list(found):
+        found.remove(child)
+    return found
+
+
+def _add(
+    parent: etree._Element, tag: str, text: str | None = None, **attributes: str
+) -> etree._Element:
+    child = etree.SubElement(parent, f"{{{CORE}}}{tag}", attributes)
+    child.text = text
+    return child

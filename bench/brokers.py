@@ -1,0 +1,142 @@
+"""Our node and a real Artemis for measuring: the same broker.xml, a data folder each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from bench.broker_xml import Plan, edited
+from bench.settings import CACHE
+from tests.interop.harness.artemis import ArtemisNode
+from tests.interop.harness.atalanta import AtalantaNode
+from tests.interop.harness.broker_xml import roles_properties, users_properties
+from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProcess, free_port
+from tests.interop.harness.tools import artemis_home, java
+
+KINDS = ("artemis", "atalanta")
+POLL_SECONDS = 0.005
+OPTIONS = "--user admin --password admin --require-login --host 127.0.0.1 --no-web --silent"
+
+
+class Artemis(ArtemisNode):
+    """With the heap and the collector that Artemis' own profile chooses."""
+
+    def _environment(self) -> dict[str, str]:
+        return {"JAVACMD": java()}
+
+
+class Broker:
+    """One broker of either kind, in a folder that is new."""
+
+    def __init__(self, kind: str, folder: Path, port: int, plan: Plan, created_xml: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        classes: dict[str, type[BrokerProcess]] = {"artemis": Artemis, "atalanta": AtalantaNode}
+        self.kind = kind
+        self.process = classes[kind](folder, folder.name, port)
+        self.process.configure()
+        etc = folder / "etc"
+        (etc / "broker.xml").write_text(edited(created_xml, folder.name, port, plan))
+        (etc / "artemis-users.properties").write_text(users_properties())
+        (etc / "artemis-roles.properties").write_text(roles_properties())
+
+    @property
+    def port(self) -> int:
+        return self.process.port
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def start(self) -> float:
+        """Seconds until it says that it is ready and a connection is accepted."""
+        begin = time.monotonic()
+        process = self.process.launch()
+        while not self.process.accepts():
+            if process.poll() is not None or time.monotonic() - begin > START_SECONDS:
+                tail = self.process.tail()
+                self.close()
+                raise BrokerFailed(f"{self.kind} did not start; the end of its log:\n{tail}")
+            time.sleep(POLL_SECONDS)
+        return time.monotonic() - begin
+
+    def stop(self) -> None:
+        self.process.stop()
+
+    def close(self) -> None:
+        """Ends it if it still runs; the data folder goes too."""
+        self.process.close()
+        shutil.rmtree(self.process.folder, ignore_errors=True)
+
+
+class Brokers:
+    """Makes brokers and ends every one of them."""
+
+    def __init__(self) -> None:
+        self._made: list[Broker] = []
+        self._kept: dict[str, dict[str, list[Broker]]] = {}
+        self._created_xml = ""
+
+    def new(self, kind: str, plan: Plan, port: int | None = None) -> Broker:
+        """Configured, not started."""
+        folder = CACHE / "run" / f"{kind}-{len(self._made)}"
+        broker = Broker(kind, folder, port or free_port(), plan, self._created())
+        self._made.append(broker)
+        return broker
+
+    def singles(self, kind: str) -> Broker:
+        """The node of this kind that several scenarios share; started."""
+        return self._shared("single", kind)[0]
+
+    def cluster(self, kind: str) -> list[Broker]:
+        """The cluster of two nodes of this kind that several scenarios share; started."""
+        return self._shared("cluster", kind)
+
+    def close_shared(self) -> None:
+        """Nothing of an earlier scenario runs beside the next."""
+        for kinds in self._kept.values():
+            for brokers in kinds.values():
+                for broker in brokers:
+                    broker.close()
+        self._kept.clear()
+
+    def close(self) -> None:
+        for broker in self._made:
+            broker.close()
+
+    def _shared(self, what: str, kind: str) -> list[Broker]:
+        kinds = self._kept.setdefault(what, {})
+        if kind not in kinds:
+            if what == "single":
+                brokers = [self.new(kind, Plan())]
+            else:
+                ports = [free_port(), free_port()]
+                brokers = [
+                    self.new(kind, Plan(peer_port=peer), port)
+                    for port, peer in zip(ports, reversed(ports), strict=True)
+                ]
+            for broker in brokers:
+                broker.start()
+            kinds[kind] = brokers
+        return kinds[kind]
+
+    def _created(self) -> str:
+        if not self._created_xml:
+            self._created_xml = created_broker_xml(CACHE / "created")
+        return self._created_xml
+
+
+def created_broker_xml(folder: Path) -> str:
+    """What `artemis create` writes here, tuned to this disk by itself (that takes some seconds)."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command = [str(artemis_home() / "bin" / "artemis"), "create", str(folder), *OPTIONS.split()]
+    environment = {**os.environ, "JAVACMD": java()}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        raise BrokerFailed(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    text = (folder / "etc" / "broker.xml").read_text()
+    shutil.rmtree(folder)
+    return text

@@ -1,0 +1,72 @@
+"""What a scenario gets: settings, brokers, load generators."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from bench.brokers import Broker, Brokers
+from bench.figures import Figure
+from bench.generators import Generator, JmsGenerator, RawGenerator
+from bench.measure import Sample, counted
+from bench.settings import Settings
+
+Scenario = Callable[["Context", str], list[Figure]]
+
+
+class Context:
+    """One run of the bench. At most one load runs at a time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.brokers = Brokers()
+        self.jms = JmsGenerator()
+        self.raw = RawGenerator()
+        self._warm: set[tuple[int, str]] = set()
+
+    def measure(
+        self,
+        scenario: str,
+        generator: Generator,
+        options: dict[str, object],
+        nodes: list[Broker],
+    ) -> Sample:
+        """One counted window: produced at the first node, consumed at the last."""
+        first, last = nodes[0], nodes[-1]
+        warm_up = self.settings.warm_up_seconds
+        key = (first.pid, scenario)
+        if first.kind == "artemis" and key not in self._warm:
+            warm_up = max(warm_up, self.settings.jvm_warm_up_seconds)
+        self._warm.add(key)
+        other_port = last.port if last is not first else 0
+        try:
+            generator.start(first.port, options, other_port)
+            sample = counted(generator, [n.pid for n in nodes], warm_up, self.settings.seconds)
+            generator.stop()
+        except Exception:
+            generator.close()
+            raise
+        return sample
+
+    def load(
+        self, port: int, options: dict[str, object], limit_seconds: float = 120.0
+    ) -> tuple[float, float]:
+        """A raw load that ends by itself: seconds from the start, and from being connected, to its end."""
+        begin = time.monotonic_ns()
+        try:
+            self.raw.start(port, options)
+            connected = time.monotonic_ns()
+            done = self.raw.wait_until_done(limit_seconds)
+        finally:
+            self.raw.close()
+        return (done - begin) / 1e9, (done - connected) / 1e9
+
+    def close(self) -> None:
+        self.jms.close()
+        self.raw.close()
+        self.brokers.close()
+
+
+def order(run: int) -> tuple[str, str]:
+    """Which kind goes first: they take turns."""
+    return ("artemis", "atalanta") if run % 2 == 0 else ("atalanta", "artemis")
