@@ -48,11 +48,10 @@ def scaling(context: Context, name: str) -> list[Figure]:
 
 
 def over_queues(count: int) -> dict[str, object]:
-    """Four connections send to all queues in turn, message by message; four consume a part each."""
-    pairs = min(4, count)
+    """Four connections send to all queues in turn, message by message; four consume."""
     return {
         "producers": 4,
-        "consumers": pairs,
+        "consumers": 4,
         "queues": count,
         "spread": True,
         "bytes": 100,
