@@ -19,7 +19,7 @@ from google_crc32c import value as crc32c
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"
-SEGMENT_VERSION: Final = 1
+SEGMENT_VERSION: Final = 2
 SEGMENT_HEAD_SIZE: Final = 64
 SEGMENT_HEAD: Final = struct.Struct(">4sHH16sQQ")
 SEGMENT_CRC: Final = struct.Struct(">I")
