@@ -375,6 +375,8 @@ class Node:
                 connection.flush(now)
         for conn, why in self.host.take_closing():
             self._close(now, conn, why)
+        if self.broker.large.released:
+            self.broker.settle_large(now)  # what bridges and ended deliveries let go
         self.journal.flush(now)
 
     def validate(self) -> None:

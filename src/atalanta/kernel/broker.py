@@ -600,12 +600,12 @@ class Broker:
         if self.paging.ending:
             self.paging.end_pages()
         if self.large.released:
-            self._settle_large(now)
+            self.settle_large(now)
         if (self.dirty or self.paging.touched) and not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
 
-    def _settle_large(self, now: int) -> None:
+    def settle_large(self, now: int) -> None:
         """Every record of what ended in this turn is in the journal."""
         if self.large.settle(self.journal.last, self.journal.durable):
             self.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)

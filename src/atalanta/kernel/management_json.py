@@ -53,7 +53,8 @@ def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
     found = message_map(message, limit)
     found["redelivered"] = reference.delivery_count > 0
     found["largeMessage"] = message.has_property(LARGE_SIZE)
-    found["persistentSize"] = message.size
+    large = message.large
+    found["persistentSize"] = message.size if large is None else message.size + large.size
     if message.kind == TEXT and not found["largeMessage"]:
         found["text"] = plain(message.text(), limit)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.errors import ILLEGAL_STATE
+from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY
 from atalanta.kernel.housekeeping import on_timer, validate
 from atalanta.kernel.large import OPEN_TIMER
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -143,6 +143,20 @@ def test_a_full_disk_refuses_the_message_and_nothing_else() -> None:
     assert [p.correlation for p in found if isinstance(p, NullResponse)] == [small]
     assert files(server) == 0 and server.broker.queues["orders"].message_count == 1
     assert told(server, "large_message_write_failed")
+
+
+def test_who_may_not_send_gets_no_file() -> None:
+    server = Server()
+    server.login().create_queue("orders")
+    guest = server.login("guest")
+    begin(guest, "orders")
+    guest.send(SendContinuation(bytes(PIECE), True, -1, False, -1, 0))
+    server.settle()
+    assert files(server) == 0
+    guest.send(SendContinuation(bytes(PIECE), False, -1, True, -9, 0))
+    server.settle()
+    refused = guest.packets(ExceptionResponse)
+    assert [(packet.correlation, packet.code) for packet in refused] == [(-9, SECURITY)]
 
 
 def test_a_message_nobody_takes_leaves_no_file() -> None:

@@ -13,6 +13,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.large import LargeBody, LargeWriter
 from atalanta.kernel.message import Message, decode_header
+from atalanta.kernel.router import split_fqqn
 from atalanta.wire.core.large import LARGE_SIZE
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class LargeReceiver(LargeWriter):
             self.request = []
             return
         try:
+            session.session.check("send", split_fqqn(self.message.address)[0])
             self.body = broker.large.create(broker.take_message_id(), self.message.durable, self)
         except BrokerError as error:
             self.error = error
