@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from atalanta.cluster import redistribution
 from atalanta.kernel import catalogue
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST
@@ -213,3 +216,16 @@ def test_a_non_destructive_queue_is_not_redistributed() -> None:
     consumer.consume("orders")
     rig.run(2)
     assert count(hosts[0], "orders") == 1 and consumer.bodies == []
+
+
+def test_what_was_moved_and_is_not_yet_on_disk_does_not_hide_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(redistribution, "LOOKS_MAX", 3)
+    monkeypatch.setattr(redistribution, "MOVES_MAX", 3)
+    rig = Rig()
+    stocked(rig, 12, delay_ms=0)
+    consumer = rig.client(rig.hosts[1])
+    consumer.consume("orders")
+    rig.until(lambda: len(consumer.bodies) == 12, 2)
+    assert consumer.bodies == [bytes([each]) for each in range(12)]
