@@ -102,9 +102,18 @@ bench-profile: $(STAMPS)/installed  ## where the nanoseconds of one message go; 
 	@env -u PYTHONPATH $(PYTHON) -m bench.profile
 
 SEED ?= 1
+FUZZ_COUNT ?= 1000000
 SOAK := $(PYTHON) -m atalanta.sim --seed $(SEED)
+FUZZ := $(PYTHON) -m tests.fuzz --seed $(SEED) --count $(FUZZ_COUNT)
+.PHONY: fuzz
+fuzz: $(STAMPS)/installed $(STAMPS)/dev  ## FUZZ_COUNT=N changed inputs for every decoder
+	@PYTHONPATH=$(CURDIR)/src $(FUZZ)
+	@status=0; $(PYTHON) tools/compiled.py || status=$$?; \
+	 if [ $$status = 2 ]; then echo "the compiled half is left out"; exit 0; fi; \
+	 test $$status = 0; env -u PYTHONPATH $(FUZZ) --blind
+
 .PHONY: soak
-soak: $(STAMPS)/installed  ## hours of simulated clusters; SEED=N is where the seeds begin
+soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, simulated clusters; SEED=N begins elsewhere
 	@$(SOAK) --count 2000
 	@$(SOAK) --hours 1
 

@@ -184,3 +184,28 @@ def test_acceptors() -> None:
     assert '"name":"core"' in str(desk.ask("broker", "getAcceptorsAsJSON"))
     with pytest.raises(Refused, match="Cannot find resource with name acceptor.none"):
         desk.get("acceptor.none", "Started")
+
+
+@pytest.mark.parametrize(
+    ("resource", "operation", "given"),
+    [
+        ("queue.work", "removeMessage", [float("inf")]),
+        ("queue.work", "removeMessage", [float("nan")]),
+        ("queue.work", "removeMessage", [1 << 63]),
+        ("queue.work", "browse", [1e999, 1]),
+    ],
+)
+def test_numbers_that_java_has_not_fit_no_parameter(
+    resource: str, operation: str, given: list[object]
+) -> None:
+    desk = Desk()
+    desk.queue("work")
+    with pytest.raises(Refused, match="no operation"):
+        desk.ask(resource, operation, *given)
+
+
+def test_duplicate_ids_may_be_any_text() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.ask("broker", "updateDuplicateIdCache", "work", ["\ud800", "b"])
+    assert desk.broker.duplicate_cache("work").lsn_of(b"b") > 0

@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.kernel import housekeeping
 from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.message import TEXT
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import consume
 from tests.kernel.management_bench import Desk, Refused
@@ -257,3 +258,17 @@ def test_messages_in_page_files_are_purged_and_moved() -> None:
     desk = paged_desk(600)
     assert desk.ask("queue.work", "removeMessages", "number > 10 AND number <> 500") == 588
     assert desk.get("queue.work", "MessageCount") == 12
+
+
+def test_a_message_that_says_text_and_has_none_is_shown_by_its_bytes() -> None:
+    """Also when the operation takes several steps, outside of any request."""
+    desk = Desk()
+    desk.queue("work")
+    desk.fill("work", 3_000)
+    wrong = desk.message("work", b"\x01\x7f\xff\xff\xff")
+    wrong.kind = TEXT
+    desk.broker.publish(desk.now, wrong, None, 0)
+    shown = desk.ask("queue.work", "browse", 31, 100)
+    assert isinstance(shown, list)
+    assert shown[-1]["BodyPreview"] == [1, 127, -1, -1, -1] and "text" not in shown[-1]
+    assert desk.steps > 0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import logview
+import pytest
+
+from atalanta.kernel import logview, records
+from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.recovery import Recovery
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
 
@@ -110,3 +114,17 @@ def test_a_lease_cannot_be_renewed_past_consumers_that_came_meanwhile() -> None:
         logview.lease(bench.broker, bench.now, "archive", "g", "me", SECOND, held.epoch, answers, 2)
     assert refused.value.code == FENCED
     assert endpoint(session).errors == []
+
+
+def test_a_record_that_cannot_be_taken_is_named_with_its_place() -> None:
+    """A filter that this version cannot read; batches within batches, which nobody writes."""
+    bench = Bench()
+    bench.queue("work", filter_text="a = 1")
+    (payload,) = [one for _, kind, one in bench.journal.records if kind == records.QUEUE]
+    wrong = payload.replace("a = 1".encode("utf-16-le"), "a = =".encode("utf-16-le"))
+    nested = b""
+    for _ in range(5_000):
+        nested = b"\0\0\0\1" + bytes([records.BATCH]) + len(nested).to_bytes(4, "big") + nested
+    for kind, damaged in ((records.QUEUE, wrong), (records.BATCH, nested)):
+        with pytest.raises(DecodeError, match=f"record 7 of kind {kind}: "):
+            Recovery(Bench().broker).on_record(7, kind, damaged)

@@ -72,3 +72,16 @@ def test_a_dial_without_answer_ends_in_time(plain: bool, asked: bool) -> None:
         assert "within 0.2 s" in str(why)
 
     run(with_echo(use, Limits(dial_timeout_s=30 if asked else 0.2)), plain)
+
+
+@pytest.mark.parametrize("host", ["a\0b", "x" * 300, "\ud800"], ids=["null", "long", "surrogate"])
+@both_loops
+def test_a_host_that_cannot_be_one_is_a_failed_dial(plain: bool, host: str) -> None:
+    """Peers and datagrams name hosts; whatever they say, the node must hear that it failed."""
+
+    async def use(running: Running) -> None:
+        running.shell.links.dial("peer-d", host, 1)
+        await running.until(lambda: running.node.words("dial_failed"))
+        assert [word[1] for word in running.node.words("dial_failed")] == ["peer-d"]
+
+    run(with_echo(use), plain)

@@ -186,7 +186,7 @@ def update_duplicates(call: Call, given: Parameters) -> object:
         )
     cache = broker.duplicate_cache(address)
     for item in ids:
-        raw = str(item).encode()
+        raw = str(item).encode("utf-8", "surrogatepass")
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:
             payload = records.encode_duplicates(address, broker.take_message_id(), [raw])
             cache.add(raw, broker.journal.append(records.DUPLICATES, payload))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 INTEGERS: Final = "ilIL"
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
+LONG_MIN: Final = -(1 << 63)
+LONG_MAX: Final = (1 << 63) - 1
 
 
 class Later:
@@ -113,17 +115,27 @@ def convert(kind: str, value: object) -> object:
     if isinstance(value, bool):
         return value if kind in "bB" else MISMATCH
     if isinstance(value, int | float):
-        if kind in INTEGERS:
-            number = int(value)
-            if kind in "iI" and not INT_MIN <= number <= INT_MAX:
-                return MISMATCH
-            return number
-        return float(value) if kind == "d" else MISMATCH
+        return _converted_number(kind, value)
     if isinstance(value, str):
         return value if kind in "sS" else MISMATCH
     if isinstance(value, list):
         return value if kind == "a" else MISMATCH
     return value if kind == "m" else MISMATCH
+
+
+def _converted_number(kind: str, value: int | float) -> object:
+    """MISMATCH for what the wanted type cannot hold: JSON knows no limits, and Python's reads NaN and Infinity."""
+    if kind not in INTEGERS and kind != "d":
+        return MISMATCH
+    try:
+        if kind == "d":
+            return float(value)
+        number = int(value)
+    except (OverflowError, ValueError):
+        return MISMATCH
+    if kind in "iI":
+        return number if INT_MIN <= number <= INT_MAX else MISMATCH
+    return number if LONG_MIN <= number <= LONG_MAX else MISMATCH
 
 
 def no_operation(name: str, given: Parameters) -> BrokerError:

@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.message import TEXT
 
 if TYPE_CHECKING:
@@ -56,9 +57,12 @@ def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
     large = message.large
     found["persistentSize"] = message.size if large is None else message.size + large.size
     if message.kind == TEXT and not found["largeMessage"]:
-        found["text"] = plain(message.text(), limit)
-    else:
-        found["BodyPreview"] = plain(bytes(message.body), limit)
+        try:
+            found["text"] = plain(message.text(), limit)
+            return found
+        except DecodeError:
+            pass  # whoever sent it said text, and it is none: its bytes are shown
+    found["BodyPreview"] = plain(bytes(message.body), limit)
     return found
 
 

@@ -13,6 +13,7 @@ from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
 from atalanta.kernel.displacing import discard
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import (
     StoredMessage,
@@ -51,12 +52,14 @@ class Recovery:
         """DecodeError names the record that does not hold what it says."""
         try:
             self._apply(lsn, kind, payload)
-        except DecodeError as error:
+        except (DecodeError, BrokerError) as error:  # the latter: a filter that cannot be used
             raise DecodeError("journal", 0, f"record {lsn} of kind {kind}: {error}") from error
 
     def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
         if kind == records.BATCH:
             for member_kind, member in records.decode_batch(payload):
+                if member_kind == records.BATCH:
+                    raise DecodeError("batch.kind", 0, "a batch within a batch")
                 self._apply(lsn, member_kind, member)
         elif kind == records.MESSAGE:
             self._message(lsn, decode_message_record(payload))

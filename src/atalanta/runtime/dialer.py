@@ -64,6 +64,8 @@ class Dialer:
             why = f"no answer from {host}:{port} within {timeout_s:g} s"
         except OSError as error:
             why = f"cannot connect to {host}:{port}: {error.strerror or error}"
+        except ValueError as error:  # a host that cannot be one: too long, or with a null character
+            why = f"cannot connect to {host!r}: {error}"
         else:
             return
         # Opened, and lost in the same moment: on_closed tells, not on_dial_failed.

@@ -58,3 +58,11 @@ def test_a_broken_datagram_is_refused_by_name() -> None:
             decode_announcement(data[:size])
     with pytest.raises(ProtocolError, match="1 bytes too many"):
         decode_announcement(data + b"x")
+
+
+@pytest.mark.parametrize("port", ["", "x", "-1", "65536", "123456", "\u0663", 65536, -1, True])
+def test_a_connector_without_a_real_port_is_refused_where_it_comes_in(port: bool | int | str) -> None:
+    transport = TransportConfiguration("bare")
+    transport.put("port", port)
+    with pytest.raises(ProtocolError, match="port"):
+        decode_announcement(encode_announcement(Announcement(NODE, UNIQUE, [transport])))

@@ -17,6 +17,8 @@ INT: Final = 1
 LONG: Final = 2
 STRING: Final = 3
 
+PORT_DIGITS_MAX: Final = 5
+PORT_MAX: Final = 65535
 ENTRY_BYTES_MIN: Final = 6  # an empty key, a type, a boolean
 
 ParameterValue = bool | int | str
@@ -114,8 +116,21 @@ def decode_transport(reader: Reader, what: str) -> TransportConfiguration:
             value = reader.string(field)
         else:
             raise DecodeError(field, int(reader.position) - 1, f"unknown parameter type {code}")
+        if key == "port" and not _is_port(value):
+            raise DecodeError(field, int(reader.position), f"{value!r} is no port")
         made.entries[key] = (code, value)
     return made
+
+
+def _is_port(value: ParameterValue) -> bool:
+    """Checked where it comes in, so that whoever dials or shows it need not."""
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        if not value.isascii() or not value.isdigit() or len(value) > PORT_DIGITS_MAX:
+            return False
+        value = int(value)
+    return 0 <= value <= PORT_MAX
 
 
 def encode_transport(writer: Writer, transport: TransportConfiguration) -> None:

@@ -1,0 +1,108 @@
+"""Management requests: any resource, operation or attribute, and any parameters."""
+
+from __future__ import annotations
+
+from atalanta.kernel import housekeeping
+from atalanta.kernel.buffer import Writer
+from atalanta.kernel.divert_config import DivertConfig
+from atalanta.kernel.diverts import create_divert
+from atalanta.kernel.management_acceptor import (
+    ACCEPTOR_ATTRIBUTES,
+    ACCEPTOR_OPERATIONS,
+    ListedAcceptor,
+)
+from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
+from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
+from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
+from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+from atalanta.kernel.message import Message
+from tests.fuzz.target import Target
+from tests.kernel.bench import SECOND, consume
+from tests.kernel.management_bench import REPLIES, Desk
+from tests.wire.core.server_bench import text_message
+
+INPUTS_OF_A_DESK = 40
+# A parameter of each type that an operation may want.
+SAMPLES = {"s": '"work"', "i": "1", "l": "2", "d": "1.5", "b": "true", "S": '"a=1"', "a": '["x"]', "m": '{"a":1}'}
+
+
+class ManagementTarget(Target):
+    """resource NUL operation NUL JSON; an empty operation and text behind it: an attribute."""
+
+    name = "management"
+    base_bytes = 3 << 20
+    bytes_per_byte = 2048
+    words = (
+        b"null", b"true", b"NaN", b"Infinity", b"-1", b"1e999", b"[", b"]", b"{", b"}", b'"', b"\\ud800", b",",
+        b'"work"', b'"topic"', b"9223372036854775808", b"[" * 2000, b'{"name":"n","address":"a"}', b"\0",
+        b'"{\\"field\\":\\"NAME\\",\\"operation\\":\\"CONTAINS\\",\\"value\\":\\"a\\"}"',
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.inputs = 0
+        self.desk = Desk()
+
+    def seeds(self) -> list[bytes]:
+        tables = (
+            ("broker", BROKER_ATTRIBUTES, BROKER_OPERATIONS),
+            ("queue.work", QUEUE_ATTRIBUTES, QUEUE_OPERATIONS),
+            ("address.topic", ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS),
+            ("acceptor.a", ACCEPTOR_ATTRIBUTES, ACCEPTOR_OPERATIONS),
+            ("divert.d", DIVERT_ATTRIBUTES, DIVERT_OPERATIONS),
+        )
+        made = []
+        for resource, attributes, operations in tables:
+            made += [f"{resource}\0\0{name}" for name in attributes]
+            for name, overloads in operations.items():
+                for kinds, _ in overloads:
+                    given = ",".join(SAMPLES.get(kind, SAMPLES.get(kind.lower(), "1")) for kind in kinds)
+                    made.append(f"{resource}\0{name}\0[{given}]")
+        return [text.encode() for text in made]
+
+    def fresh(self) -> None:
+        self.inputs = 0
+        self.desk = desk = Desk()
+        desk.management.acceptors["a"] = ListedAcceptor("a", {"host": "h", "port": 1})
+        desk.queue("work")
+        divert = DivertConfig()
+        divert.name = "d"
+        divert.address = "work"
+        divert.forwarding_address = "topic"
+        create_divert(desk.broker, divert, False)
+        desk.queue("sub", "topic", 0)
+        desk.fill("work", 30)
+        session = desk.session()
+        for body in (b"no text", b"", b"\x01\xff\xff\xff\xff"):
+            message = text_message("work", "x")
+            message.body = body
+            session.send(desk.now, message, 0)
+        consume(session, desk, "work", credits=200)
+        desk.settle()
+
+    def stale(self) -> bool:
+        return self.inputs >= INPUTS_OF_A_DESK
+
+    def run(self, data: bytes) -> None:
+        self.inputs += 1
+        desk = self.desk
+        resource, _, rest = data.decode("utf-8", "replace").partition("\0")
+        operation, _, given = rest.partition("\0")
+        writer = Writer()
+        writer.nullable_simple_string(given)
+        request = Message.create("activemq.management", writer.getvalue(), 0, False, 0, 4)
+        request.properties.put("_AMQ_ResourceName", resource)
+        if operation:
+            request.properties.put("_AMQ_OperationName", operation)
+        else:
+            request.properties.put("_AMQ_Attribute", given)
+        request.properties.put("JMSReplyTo", REPLIES)
+        request.properties_changed()
+        desk.management.handle(desk.now, request)
+        for _ in range(200):
+            desk.settle()
+            if desk.timers.due.pop(MANAGEMENT_TIMER, None) is None:
+                break
+            desk.management.on_timer(desk.now)
+        desk.now += SECOND
+        housekeeping.validate(desk.broker)
