@@ -40,7 +40,7 @@ class Fragile(Target):
     def run(self, data: bytes) -> None:
         if data.startswith(b"key"):
             raise KeyError(data)
-        if data.startswith(b"big"):
+        if b"big" in data:
             bytearray(2_500_000)
         if data.startswith(b"slow"):
             end = time.thread_time() + 0.02
