@@ -46,6 +46,7 @@ class LargeBench(Bench):
         while self.jobs:
             self.jobs.pop(0)()
         super().settle()
+        housekeeping.validate(self.broker)
 
     def publish(self, address: str, size: int = 1_000, durable: bool = True, head: int = 0) -> int:
         """A large message whose file is safe; `head` bytes of properties make it heavy in memory. Its file."""

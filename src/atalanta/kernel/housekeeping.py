@@ -8,6 +8,7 @@ from atalanta.kernel import catalogue, diverts, scheduled, slow_consumers, xa
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
+from atalanta.kernel.large_check import validate_large
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.paging_view import validate_paged
@@ -208,6 +209,7 @@ def validate(broker: Broker) -> None:
     _validate_parked(broker)
     _validate_memory(broker)
     _validate_stored(broker)
+    validate_large(broker)
 
 
 def _validate_memory(broker: Broker) -> None:

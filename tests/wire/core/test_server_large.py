@@ -33,6 +33,7 @@ def answered(client: Client) -> list[int]:
 def acknowledge(server: Server, client: Client, message_id: int, consumer: int = 0) -> None:
     client.send(IndividualAcknowledge(consumer, message_id, False))
     server.settle()
+    validate(server.broker)
 
 
 def with_message(durable: bool = True) -> tuple[Server, Client]:
