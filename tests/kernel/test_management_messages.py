@@ -176,6 +176,8 @@ def test_a_message_sent_by_an_operator() -> None:
     assert desk.bodies("work")[-1] == b"\0\1\2"
     with pytest.raises(Refused, match="not base64"):
         desk.ask("queue.work", "sendMessage", {}, 4, "?", False, None, None)
+    with pytest.raises(Refused, match="not base64"):
+        desk.ask("queue.work", "sendMessage", {}, 4, "\u00e9", False, None, None)
 
 
 def test_the_purge_of_an_address_takes_all_its_queues() -> None:

@@ -128,3 +128,18 @@ def test_a_record_that_cannot_be_taken_is_named_with_its_place() -> None:
     for kind, damaged in ((records.QUEUE, wrong), (records.BATCH, nested)):
         with pytest.raises(DecodeError, match=f"record 7 of kind {kind}: "):
             Recovery(Bench().broker).on_record(7, kind, damaged)
+
+
+def test_a_name_that_another_queue_took_is_not_lost_with_the_one_before() -> None:
+    bench = Bench()
+    bench.queue("work")
+    (payload,) = [one for _, kind, one in bench.journal.records if kind == records.QUEUE]
+    old, new = (number.to_bytes(8, "big") for number in (7, 8))
+    again = Bench()
+    recovery = Recovery(again.broker)
+    recovery.on_record(1, records.QUEUE, old + payload[8:])
+    recovery.on_record(2, records.QUEUE, new + payload[8:])
+    recovery.on_record(3, records.QUEUE_DELETED, old)
+    assert again.broker.queues["work"].id == 8
+    recovery.on_record(4, records.QUEUE_DELETED, new)
+    assert again.broker.queues == {}

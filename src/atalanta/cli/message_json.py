@@ -7,7 +7,6 @@ Text is `text`, a map `map`, any other body `body_base64`. Property types that J
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 from typing import Final
@@ -111,7 +110,7 @@ def encoded(data: bytes) -> str:
 def decoded(text: object, place: str) -> bytes:
     try:
         return base64.b64decode(str(text), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or letters beyond ASCII
         raise Refused(f"{place}: not base64: {error}", BAD_DATA) from None
 
 

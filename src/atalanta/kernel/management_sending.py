@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, BrokerError
@@ -62,5 +61,5 @@ def text_body(text: str) -> bytes:
 def binary_body(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error, or letters beyond ASCII
         raise BrokerError(ILLEGAL_STATE, f"the body is not base64: {error}") from error

@@ -199,7 +199,7 @@ class Recovery:
             queue.lost.append((start, end, reader.simple_string("lost.why")))
         previous = broker.queues_by_id.get(queue_id)
         if previous is not None:
-            del broker.queues[previous.name]
+            self._forget_name(previous)
         broker.queues[queue.name] = queue
         broker.queues_by_id[queue_id] = queue
         self.binding_id_max = max(self.binding_id_max, queue_id)
@@ -207,6 +207,11 @@ class Recovery:
     def _queue_deleted(self, queue_id: int) -> None:
         queue = self.broker.queues_by_id.pop(queue_id, None)
         if queue is not None:
+            self._forget_name(queue)
+
+    def _forget_name(self, queue: Queue) -> None:
+        """Unless another queue has the name by now."""
+        if self.broker.queues.get(queue.name) is queue:
             del self.broker.queues[queue.name]
 
     def _address(self, lsn: int, reader: Reader) -> None:

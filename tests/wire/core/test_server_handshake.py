@@ -99,6 +99,42 @@ def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel
     assert all(not connection.sessions for connection in server.connections.values())
 
 
+def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
+    server = Server()
+    packets = list(bodies().items())
+
+    def round_of_strangers() -> None:
+        for code, body in packets:
+            for channel in CHANNELS:
+                client = greeted(server)
+                client.feed(frame(code, channel, body))
+                server.turn()
+                if client.closed is None:
+                    server.lost(client.conn)
+        server.wire.written.clear()
+        server.wire.closed.clear()
+        server.trace.events.clear()
+
+    round_of_strangers()
+    tracemalloc.start()
+    try:
+        round_of_strangers()
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 32 << 10
+    assert server.connections == {} and not server.host.resumable.lost
+
+
+def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
+    server = Server()
+    client = greeted(server)
+    client.send(SubscribeTopologyV2(False, 136), 0)
+    server.connections[client.conn].on_blocked(server.now, True)
+    server.turn()
+    assert client.closed is not None and "before login" in client.closed
+
+
 def test_what_is_refused_before_login_is_not_even_decoded() -> None:
     server = Server()
     client = greeted(server)

@@ -418,8 +418,13 @@ class CoreConnection(Connection):
 
     # -- a peer that reads slowly ---------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """Deliveries stop until the peer has taken what was written; what it sends is still taken up."""
+        """Deliveries stop until the peer has taken what was written; what it sends is still taken up.
+
+        A stranger who lets answers pile up is let go: nobody needs that many before login.
+        """
         self.blocked = blocked
+        if blocked and not self.authenticated:
+            self.host.closing.append((self.conn, "answers are not read before login"))
         if not self.full:
             self._hold(blocked)
 
