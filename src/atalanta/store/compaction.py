@@ -131,10 +131,10 @@ class Compaction:
                 self.on_durable()
                 return self.wanted()
             cursor = self._begin()
-        waiting = journal.waiting()
+        appended_bytes = journal.waiting.appended_bytes
         for record in cursor.take(self._step_bytes()):
             keeper.relocate(record.lsn, record.kind, record.payload)
-        self._relocated_bytes += journal.waiting_bytes(waiting)
+        self._relocated_bytes += journal.waiting.appended_bytes - appended_bytes
         if not cursor.finished:
             return True
         self._cursor = None

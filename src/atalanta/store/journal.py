@@ -12,16 +12,11 @@ from bisect import bisect_right
 from typing import Final
 
 import google_crc32c
-from librt.strings import BytesWriter, write_i32_be
-from mypy_extensions import i64, u8
+from librt.strings import BytesWriter
 
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
-from atalanta.store.block import (
-    BLOCK_HEAD_SIZE,
-    PAYLOAD_SIZE_MAX,
-    encode_block,
-)
+from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
@@ -29,6 +24,7 @@ from atalanta.store.ports import JournalKeeper, JournalOwner, Replay
 from atalanta.store.recovery import read_back
 from atalanta.store.report import RecoveryReport
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, encode_segment_head
+from atalanta.store.waiting import Waiting
 
 # Sizes of segments for one large record are rounded up to this, in bytes.
 SIZE_STEP: Final = 4096
@@ -58,10 +54,7 @@ class Journal(ports.Journal):
         self._block_size_bytes_max = config.block_size_bytes_max
         self._position = 0
         self._recovered = False
-        # The records that wait for a commit, one behind the other, and where each of them ends.
-        self._waiting: BytesWriter = BytesWriter()
-        self._ends: list[int] = []
-        self._kinds: bytearray = bytearray()
+        self.waiting = Waiting(config.block_size_bytes_max)
         # Set by the owner: the kind of records that `forget` is called for, and those that never need be kept.
         self.plain_kind: int = -1
         self.passing_kinds: bytes = b""
@@ -117,29 +110,11 @@ class Journal(ports.Journal):
         """See kernel.ports.Journal.begin."""
         if self.failed is not None:
             raise JournalFailed(self.failed)
-        if not 0 <= kind <= 255:
-            raise ValueError(f"record kind {kind}: 0 to 255 are possible")
-        waiting = self._waiting
-        # A record that was begun and failed halfway is not there.
-        waiting.truncate(self._waiting_size())
-        write_i32_be(waiting, 0)
-        waiting.append(u8(kind))
-        return waiting
+        return self.waiting.begin(kind)
 
     def end(self) -> int:
         """See kernel.ports.Journal.end."""
-        waiting = self._waiting
-        start = self._waiting_size()
-        length: i64 = len(waiting) - start - 4
-        if length > PAYLOAD_SIZE_MAX:
-            waiting.truncate(start)
-            raise ValueError(f"a record of {length} bytes, at most {PAYLOAD_SIZE_MAX}")
-        waiting[start] = u8(length >> 24)
-        waiting[start + 1] = u8((length >> 16) & 0xFF)
-        waiting[start + 2] = u8((length >> 8) & 0xFF)
-        waiting[start + 3] = u8(length & 0xFF)
-        self._ends.append(len(waiting))
-        self._kinds.append(waiting[start + 4])
+        self.waiting.end()
         self.last += 1
         return self.last
 
@@ -174,67 +149,31 @@ class Journal(ports.Journal):
             self._early = [lsn for lsn in early if lsn > self._started]
             segment.plain -= len(early) - len(self._early)
 
-    def _waiting_size(self) -> i64:
-        ends = self._ends
-        return ends[len(ends) - 1] if ends else 0
-
     def flush(self, now: int) -> None:
         """Start a commit of what was appended, if none is in flight; once a turn of the loop."""
-        if self._in_flight == 0 and self._ends:
+        if self._in_flight == 0 and self.waiting.count:
             self._commit()
 
     def _commit(self) -> None:
         """Write as many waiting records as go into one block of the current segment."""
         if not self._recovered:
             raise RuntimeError("recover before the first commit")
-        ends = self._ends
-        if ends[0] > self._room():
-            self._next_segment(ends[0])
-        count = self._fitting(min(self._room(), self._block_size_bytes_max))
-        size = ends[count - 1]
-        kinds = self._kinds[:count]
-        del self._kinds[:count]
-        records = self._take(count, size)
+        first_size = self.waiting.first_size()
+        if first_size > self._room():
+            self._next_segment(first_size)
+        taken = self.waiting.take(min(self._room(), self._block_size_bytes_max))
+        count = len(taken.kinds)
         segment = self.segments[len(self.segments) - 1]
-        block = encode_block(self._journal_id, self._started + 1, count, records)
+        block = encode_block(self._journal_id, self._started + 1, count, taken.data)
         self._started += count
         self._in_flight = self._started
-        self._count(segment, kinds)
+        self._count(segment, taken.kinds)
         position = self._position
         self._position += len(block)
-        self.written_bytes += size
+        self.written_bytes += len(taken.data)
         self.disk.commit(segment.name, position, block, self._in_flight)
         if not self.spares and self._position * 2 > segment.size:
             self._create(self.config.segment_size_bytes, segment.number + 1)
-
-    def _fitting(self, room: int) -> int:
-        """How many waiting records go into `room` bytes; one always does."""
-        ends = self._ends
-        if ends[len(ends) - 1] <= room:
-            return len(ends)
-        return max(1, bisect_right(ends, room))
-
-    def _take(self, count: int, size: int) -> bytes:
-        """The first `count` waiting records, which take `size` bytes, and wait no longer."""
-        waiting = self._waiting
-        waiting.truncate(self._waiting_size())
-        data = waiting.getvalue()
-        waiting.truncate(0)
-        if count == len(self._ends):
-            self._ends = []
-            return data
-        waiting.write(data[size:])
-        self._ends = [end - size for end in self._ends[count:]]
-        return data[:size]
-
-    def waiting(self) -> int:
-        """How many records wait for the next commit."""
-        return len(self._ends)
-
-    def waiting_bytes(self, after: int) -> int:
-        """Bytes of the waiting records but the first `after`."""
-        before = self._ends[after - 1] if after > 0 else 0
-        return int(self._waiting_size()) - before
 
     # --- segments ---------------------------------------------------------------------------------
 
@@ -292,7 +231,7 @@ class Journal(ports.Journal):
             raise ValueError(f"commit {token} completed while {self._in_flight} was in flight")
         self._in_flight = 0
         self.durable = token
-        if self._ends:
+        if self.waiting.count:
             self._commit()
         self._compaction.on_durable()
         self.owner.on_durable(now, token)
@@ -302,9 +241,7 @@ class Journal(ports.Journal):
         if self.failed is not None:
             return
         self.failed = why
-        self._waiting = BytesWriter()
-        self._ends = []
-        self._kinds = bytearray()
+        self.waiting = Waiting(self._block_size_bytes_max)
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
 
