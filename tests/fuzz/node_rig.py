@@ -12,6 +12,7 @@ from atalanta.kernel.security import PERMISSIONS, Security
 from atalanta.kernel.settings import AddressSettingsRepository
 from atalanta.node import Node, NodeConfig, Ports
 from atalanta.sim.disk import SimDisk
+from atalanta.sim.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core import codec
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
@@ -52,6 +53,23 @@ class DialLinks(Links):
         return None
 
 
+class RigLarge(LargeInputs):
+    def __init__(self, rig: NodeRig) -> None:
+        self.rig = rig
+
+    def large_written(self, file: int, size: int) -> None:
+        self.rig.node.on_large_written(self.rig.now, file, size)
+
+    def large_synced(self, file: int) -> None:
+        self.rig.node.on_large_synced(self.rig.now, file)
+
+    def large_failed(self, file: int, why: str) -> None:
+        self.rig.node.on_large_failed(self.rig.now, file, why)
+
+    def large_read(self, token: int, data: bytes) -> None:
+        self.rig.node.on_large_read(self.rig.now, token, data)
+
+
 class NodeRig:
     """`settle` ends the turn and lets the disk do what it was asked."""
 
@@ -60,14 +78,19 @@ class NodeRig:
         self.conns = 0
         self.calls: list[Callable[[], None]] = []
         self.disk = SimDisk(lambda _, call: self.calls.append(call), random.Random(1))
+        self.large = SimLargeFiles(
+            lambda _, call: self.calls.append(call), random.Random(2)
+        )
         self.wire = RecordingWire()
         self.timers = RecordingTimers()
         self.links = DialLinks()
         ports = Ports(
             self.wire, self.disk, self.timers, self.links, CountingIds(), RecordingTrace()
         )
+        ports.large = self.large
         self.node = Node(node_config(), ports)
         node = self.node
+        self.large.attach(RigLarge(self))
         self.disk.attach(
             lambda token: node.on_committed(self.now, token),
             lambda why: node.on_disk_failed(self.now, why),
@@ -146,6 +169,14 @@ class NodeRig:
     def check(self) -> None:
         assert self.node.failed is None, self.node.failed
         self.node.validate()
+        kept = sorted(self.node.broker.large.bodies)
+        assert sorted(self.large.contents) == kept, f"files {sorted(self.large.contents)}, known {kept}"
+
+    def notified(self) -> bool:
+        """Whether some queue is told of refused logins: that is a message more."""
+        broker = self.node.broker
+        address = broker.addresses.get(broker.config.management_notification_address)
+        return address is not None and bool(list(address.queues()))
 
     def state(self) -> tuple[object, ...]:
         """What nobody can change without a login."""
@@ -153,7 +184,7 @@ class NodeRig:
         broker = node.broker
         return (
             sorted(broker.addresses), sorted(broker.queues), sorted(broker.messages), node.journal.last,
-            broker.memory.used_bytes, sorted(node.host.metadata), sorted(self.disk.files),
+            broker.memory.used_bytes, sorted(node.host.metadata), sorted(self.disk.files), sorted(self.large.contents),
             [queue.message_count for queue in broker.queues.values()],
         )  # fmt: skip
 
