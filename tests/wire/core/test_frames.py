@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from librt.strings import BytesWriter
 
@@ -77,3 +79,20 @@ def test_a_long_frame_in_many_pieces_is_joined_once() -> None:
         found += framer.feed(stream[start : start + 256])
     assert [frame.payload == payload for frame in found] == [True]
     assert framer.kept_bytes == 0
+
+
+def test_a_frame_that_comes_byte_by_byte_takes_no_more_memory_than_its_bytes() -> None:
+    """An object for each byte would be some forty times as much, before login too."""
+    size = 60_000
+    frame = (size + 9).to_bytes(4, "big") + b"\x47" + bytes(8) + bytes(range(250)) * (size // 250)
+    framer = Framer(False)
+    tracemalloc.start()
+    try:
+        for at in range(len(frame) - 1):
+            assert framer.feed(frame[at : at + 1]) == []
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * size, f"{kept} bytes kept, {peak} at once"
+    (found,) = framer.feed(frame[-1:])
+    assert found.payload == frame[13:]

@@ -18,6 +18,8 @@ LENGTH_OVERHEAD_BYTES: Final = 9
 FRAME_OVERHEAD_BYTES: Final = 13
 # JMS clients cut messages into pieces of 100 KiB unless minLargeMessageSize says otherwise.
 FRAME_BYTES_MAX: Final = 64 << 20
+# Pieces of a frame below this are put together as they come.
+MERGED_BYTES: Final = 4096
 
 
 class Frame:
@@ -85,6 +87,7 @@ class Framer:
             self._kept.append(data)
             self._kept_bytes += len(data)
             if self._kept_bytes < self._wanted_bytes:
+                self._merge()
                 self.data = b""
                 return
             data = b"".join(self._kept)
@@ -102,6 +105,14 @@ class Framer:
                 raise ProtocolError(f"the connection does not begin with ARTEMIS: {data[:7]!r}")
             self._handshake = False
             self._position = len(HANDSHAKE)
+
+    def _merge(self) -> None:
+        """Small pieces become one: what waits takes about its own size, in however many pieces it comes."""
+        kept = self._kept
+        last = len(kept) - 1
+        if last > 0 and len(kept[last - 1]) < MERGED_BYTES:
+            newest = kept.pop()
+            kept[last - 1] = kept[last - 1] + newest
 
     def step(self) -> bool:
         """True: `type`, `channel` and the payload `data[start:end]` are those of the next frame."""
