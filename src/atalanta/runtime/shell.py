@@ -20,7 +20,7 @@ from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
-from atalanta.runtime.loop import settle_allocator, settle_collector
+from atalanta.runtime.loop import rest_collector, settle_allocator, settle_collector
 from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.reloading import Reloaded, Reloader
 from atalanta.runtime.signals import StopSignals
@@ -97,6 +97,7 @@ class Shell:
         self.driver.attach(node)
         try:
             settle_allocator()
+            rest_collector()
             self.driver.recover()
             settle_collector()
             with StopSignals(self.loop, self.request_stop, self.request_reload):
