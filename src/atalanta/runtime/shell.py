@@ -98,8 +98,10 @@ class Shell:
         try:
             settle_allocator()
             rest_collector()
-            self.driver.recover()
-            settle_collector()
+            try:
+                self.driver.recover()
+            finally:
+                settle_collector()
             with StopSignals(self.loop, self.request_stop, self.request_reload):
                 await self._serve(ready)
         finally:
