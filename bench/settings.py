@@ -37,7 +37,7 @@ class Settings:
         return (
             f"{self.repeats} runs each, alternating, {self.seconds:g} s counted after "
             f"{self.warm_up_seconds:g} s; every Artemis ran {self.jvm_warm_up_seconds:g} s "
-            "of a scenario before it counted"
+            "of each kind of load before it counted"
         )
 
 
