@@ -32,16 +32,18 @@ class Context:
         generator: Generator,
         options: dict[str, object],
         nodes: list[Broker],
+        seconds: float = 0.0,
     ) -> Sample:
-        """One counted window: produced at the first node, consumed at the last."""
+        """One counted window, as long as the settings say or shorter: produced at the first node, consumed at the last."""
         first, last = nodes[0], nodes[-1]
+        counting = min(seconds or self.settings.seconds, self.settings.seconds)
         warm_up = self.settings.warm_up_seconds
         if first.kind == "artemis":
             warm_up = max(warm_up, self._jvm_warm_up(first.pid, scenario))
         other_port = last.port if last is not first else 0
         try:
             generator.start(first.port, options, other_port)
-            sample = counted(generator, [n.pid for n in nodes], warm_up, self.settings.seconds)
+            sample = counted(generator, [n.pid for n in nodes], warm_up, counting)
             generator.stop()
         except Exception:
             generator.close()

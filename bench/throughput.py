@@ -85,7 +85,7 @@ def latency(context: Context, name: str) -> list[Figure]:
 
 def cross_node(context: Context, name: str) -> list[Figure]:
     """Produce at the first node, consume at the second, both nodes' CPU."""
-    options = jms(1, 1)
+    options = jms(1, 1, settleMs=1_000)
     samples = _alternate(context, name, "jms", options, cluster=True)
     return _throughput(name, 4, samples)
 

@@ -18,7 +18,8 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  * Producers and consumers, a connection each; number i uses queue i modulo the number of queues.
  *
  * <p>Options: url, consumerUrl (another node), user, password, queue (a prefix), queues, producers, consumers, bytes,
- * durable, blocking (every send waits for the broker), backlog (messages sent and not yet received, in all).
+ * durable, blocking (every send waits for the broker), backlog (messages sent and not yet received, in all), settleMs
+ * (between consumers and producers: the nodes of a cluster tell each other of consumers).
  */
 final class Load {
     private static final long PAUSE_NS = 50_000;
@@ -36,11 +37,12 @@ final class Load {
         this.options = options;
     }
 
-    void start() throws JMSException {
+    void start() throws JMSException, InterruptedException {
         String url = options.get("url");
         for (int i = 0; i < number("consumers", 1); i++) {
             consume(connect(options.getOrDefault("consumerUrl", url)), queue(i));
         }
+        Thread.sleep(number("settleMs", 0));
         for (int i = 0; i < number("producers", 1); i++) {
             produce(connect(url), queue(i));
         }
