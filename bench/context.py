@@ -34,7 +34,7 @@ class Context:
         nodes: list[Broker],
         seconds: float = 0.0,
     ) -> Sample:
-        """One counted window, as long as the settings say or shorter: produced at the first node, consumed at the last."""
+        """One counted window of at most `seconds`: produced at the first node, consumed at the last."""
         first, last = nodes[0], nodes[-1]
         counting = min(seconds or self.settings.seconds, self.settings.seconds)
         warm_up = self.settings.warm_up_seconds
