@@ -100,8 +100,9 @@ def test_kill_in_the_middle_of_a_stream(
     got += jms.collect([consumer], count - len(got), 40)[0]
     numbers = [int(text.rstrip("!")) for text in got if not text.startswith("-1")]
     assert sorted(set(numbers)) == list(range(count))
-    # One message may be with the application, its acknowledgement unconfirmed, at the kill.
-    assert len(numbers) - count <= 1
+    # The client does not wait for its acknowledgements (blockOnAcknowledge=false): the last few of them may not be on
+    # the disk of the node that is killed.
+    assert len(numbers) - count <= 10
     client.close()
     end((stays, goes))
 
