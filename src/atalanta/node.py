@@ -35,6 +35,9 @@ from atalanta.wire.core.host import CoreHost
 VERSION: Final = "0.1.0"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
+COMMIT_TIMER: Final = "store.commit"
+# Acknowledgements that nobody waits for go with the next message's record, or alone after this.
+IDLE_RECORDS_NS: Final = 5_000_000
 
 
 @dataclass
@@ -72,6 +75,7 @@ class Node:
         self.ports = ports
         self.failed: str | None = None
         self.stopped = False
+        self.commit_timer = False
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.journal = Journal(ports.disk, config.journal, self, ports.trace)
@@ -298,6 +302,9 @@ class Node:
             self.management.on_timer(now)
         elif key == TTL_TIMER:
             self._check_alive(now)
+        elif key == COMMIT_TIMER:
+            self.commit_timer = False
+            self.journal.hurry()
         elif key == COMPACT_TIMER:
             self._compact(now)
         elif key.startswith("kernel."):
@@ -377,7 +384,12 @@ class Node:
             self._close(now, conn, why)
         if self.broker.large.released:
             self.broker.settle_large(now)  # what bridges and ended deliveries let go
+        if self.broker.stopping:
+            self.journal.hurry()
         self.journal.flush(now)
+        if not self.commit_timer and self.journal.idles():
+            self.commit_timer = True
+            self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
 
     def validate(self) -> None:
         """Assert what must hold between any two inputs (used by the simulator)."""

@@ -188,6 +188,7 @@ class Broker:
         message.lsn = 0
         if queue.pending > 0:
             queue.pending += 1
+            self.journal.hurry()
             self.parked.append(Parked(self.journal.last, [reference], endpoint, token))
             return
         self._enqueue_one(reference)
@@ -360,6 +361,7 @@ class Broker:
         if lsn > 0:
             self.parked.append(Parked(lsn, references, endpoint, token))
         elif after_lsn > self.journal.durable or self._must_wait(references):
+            self.journal.hurry()
             self.parked.append(Parked(self.journal.last, references, endpoint, token))
         else:
             self._enqueue(references)
@@ -411,6 +413,7 @@ class Broker:
         if lsn <= self.journal.durable:
             endpoint.done(token)
         else:
+            self.journal.hurry()
             self.parked.append(Parked(max(lsn, self._last_parked()), [], endpoint, token))
 
     def refuse_when_durable(
@@ -421,6 +424,7 @@ class Broker:
             endpoint.failed(token, error)
         else:
             refusal = DeferredRefusal(endpoint, error)
+            self.journal.hurry()
             self.parked.append(Parked(max(lsn, self._last_parked()), [], refusal, token))
 
     def _last_parked(self) -> int:
@@ -469,7 +473,7 @@ class Broker:
                 message_ids = queue.acknowledging
                 queue.acknowledging = []
                 if not queue.deleted:
-                    self.journal.append(
+                    self.journal.append_idle(
                         records.ACKS, records.encode_acks(queue.id, message_ids)
                     )
 

@@ -155,6 +155,14 @@ class Journal:
         """
         raise _missing(self, "Journal.append")
 
+    def append_idle(self, kind: int, payload: bytes) -> int:
+        """As `append`, but nobody waits for the record: it goes with the next one, or alone a little later."""
+        return self.append(kind, payload)
+
+    def hurry(self) -> None:
+        """Somebody waits for what was appended: the next flush commits it."""
+        return None
+
     def begin(self, kind: int) -> BytesWriter:
         """As `append`, without a copy: write the payload into what is returned, then call `end`.
 

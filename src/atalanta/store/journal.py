@@ -55,6 +55,8 @@ class Journal(ports.Journal):
         self._position = 0
         self._recovered = False
         self.waiting = Waiting(config.block_size_bytes_max)
+        # Somebody waits for one of them.
+        self._hurried: bool = False
         # Set by the owner: the kind of records that `forget` is called for, and those that never need be kept.
         self.plain_kind: int = -1
         self.passing_kinds: bytes = b""
@@ -106,10 +108,26 @@ class Journal(ports.Journal):
         self.begin(kind).write(payload)
         return self.end()
 
+    def append_idle(self, kind: int, payload: bytes) -> int:
+        """See kernel.ports.Journal.append_idle."""
+        hurried = self._hurried
+        lsn = self.append(kind, payload)
+        self._hurried = hurried
+        return lsn
+
+    def hurry(self) -> None:
+        """See kernel.ports.Journal.hurry."""
+        self._hurried = True
+
+    def idles(self) -> bool:
+        """Whether there are records that wait for company: the owner sees to it that they do not wait for long."""
+        return self._in_flight == 0 and self.waiting.count > 0 and not self._hurried
+
     def begin(self, kind: int) -> BytesWriter:
         """See kernel.ports.Journal.begin."""
         if self.failed is not None:
             raise JournalFailed(self.failed)
+        self._hurried = True
         return self.waiting.begin(kind)
 
     def end(self) -> int:
@@ -151,7 +169,7 @@ class Journal(ports.Journal):
 
     def flush(self, now: int) -> None:
         """Start a commit of what was appended, if none is in flight; once a turn of the loop."""
-        if self._in_flight == 0 and self.waiting.count:
+        if self._in_flight == 0 and self.waiting.count and self._hurried:
             self._commit()
 
     def _commit(self) -> None:
@@ -163,6 +181,8 @@ class Journal(ports.Journal):
             self._next_segment(first_size)
         taken = self.waiting.take(min(self._room(), self._block_size_bytes_max))
         count = len(taken.kinds)
+        if self.waiting.count == 0:
+            self._hurried = False
         segment = self.segments[len(self.segments) - 1]
         block = encode_block(self._journal_id, self._started + 1, count, taken.data)
         self._started += count
@@ -231,7 +251,7 @@ class Journal(ports.Journal):
             raise ValueError(f"commit {token} completed while {self._in_flight} was in flight")
         self._in_flight = 0
         self.durable = token
-        if self.waiting.count:
+        if self.waiting.count and self._hurried:
             self._commit()
         self._compaction.on_durable()
         self.owner.on_durable(now, token)

@@ -1,0 +1,44 @@
+"""Acknowledgements that nobody waits for share a commit: with the next message, or alone a little later."""
+
+from __future__ import annotations
+
+from tests.store.rig import Rig
+
+
+def test_an_idle_record_waits_for_the_next_one() -> None:
+    rig = Rig()
+    rig.start()
+    rig.journal.append_idle(1, b"idle")
+    rig.flush()
+    rig.settle()
+    assert rig.durable == [] and rig.journal.idles()
+    rig.journal.append(1, b"message")
+    rig.flush()
+    rig.settle()
+    assert rig.durable == [2] and not rig.journal.idles()
+
+
+def test_hurry_commits_it_alone() -> None:
+    rig = Rig()
+    rig.start()
+    rig.journal.append_idle(1, b"idle")
+    rig.journal.hurry()
+    rig.flush()
+    rig.settle()
+    assert rig.durable == [1]
+
+
+def test_an_idle_record_behind_a_commit_does_not_start_another() -> None:
+    rig = Rig()
+    rig.start()
+    rig.append(b"message")
+    rig.flush()
+    rig.journal.append_idle(1, b"idle")
+    rig.flush()
+    rig.settle()
+    assert rig.durable == [1] and rig.journal.idles()
+    rig.append(b"next")
+    rig.journal.append_idle(1, b"with it")
+    rig.flush()
+    rig.settle()
+    assert rig.durable == [1, 4]
