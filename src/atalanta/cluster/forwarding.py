@@ -11,12 +11,11 @@ from typing import Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64
 
-from atalanta.kernel.message import Message, write_message
+from atalanta.kernel.message import ROUTE_TO, Message, write_message
 from atalanta.kernel.reference import Reference
 from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.types import SESS_SEND
 
-ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
 PRODUCER_ID: Final = 1
 

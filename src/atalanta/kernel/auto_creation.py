@@ -5,7 +5,7 @@ Follows ServerSessionImpl.checkAutoCreate; who may not create what is missing is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel import catalogue
 from atalanta.kernel.errors import (
@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
+from atalanta.kernel.message import ROUTE_TO
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.session_queues import create_queue
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.message import Message
     from atalanta.kernel.session import Session
 
-ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 
 
 def prepare_address(session: Session, now: int, message: Message) -> None:

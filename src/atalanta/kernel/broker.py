@@ -22,7 +22,7 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
-from atalanta.kernel.message import Message
+from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.message_record import encode_message_record, write_plain_message
 from atalanta.kernel.moves import dead_letter_unrouted, expire
 from atalanta.kernel.observer import Observer
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 DISPATCH_MAX: Final = (
     2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
 )
-ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
 FLUSH_TIMER: Final = "kernel.flush"
 
@@ -127,7 +126,6 @@ class Broker:
         """
         self.now = now
         self.next_message_id = max(self.next_message_id, now // 1_000)
-        self.next_binding_id = max(self.next_binding_id, now // 1_000)
         # A peer may hold messages for a temporary queue of before (`_AMQ_ROUTE_TO`): its id is nobody's now.
         self.next_binding_id = max(self.next_binding_id, now // 1_000)
 

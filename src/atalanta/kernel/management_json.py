@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import DecodeError
-from atalanta.kernel.message import TEXT
+from atalanta.kernel.message import LARGE_SIZE, TEXT
 
 if TYPE_CHECKING:
     from atalanta.kernel.message import Message
     from atalanta.kernel.properties import PropertyValue
     from atalanta.kernel.reference import Reference
 
-LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 
 
 def encode_json(value: object) -> str:

@@ -50,6 +50,10 @@ USER_ID_BYTES: Final = 16
 # Addresses are few and messages many: equal ones share one str (and its hash).
 ADDRESSES_MAX: Final = 4096
 
+# Properties that brokers put in for each other.
+ROUTE_TO: Final = "_AMQ_ROUTE_TO"
+LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+
 ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
 DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
 GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.security import Identity
     from atalanta.kernel.xa import Branch
 
-ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 PRODUCERS_MAX: Final = 10_000
 FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
 

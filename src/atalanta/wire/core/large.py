@@ -15,7 +15,6 @@ from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.types import SESS_RECEIVE_CONTINUATION, SESS_SEND_CONTINUATION
 
 CHUNK_BYTES: Final = 102_400
-LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 NO_ANSWER: Final = -1
 
 

@@ -12,9 +12,8 @@ from atalanta.kernel.buffer import Reader
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.large import LargeBody, LargeWriter
-from atalanta.kernel.message import Message, decode_header
+from atalanta.kernel.message import LARGE_SIZE, Message, decode_header
 from atalanta.kernel.router import split_fqqn
-from atalanta.wire.core.large import LARGE_SIZE
 
 if TYPE_CHECKING:
     from atalanta.wire.core.session import CoreSession

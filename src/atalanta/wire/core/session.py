@@ -14,11 +14,12 @@ from mypy_extensions import i32, i64
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.message import Message, decode_message, write_message
+from atalanta.kernel.message import ROUTE_TO, Message, decode_message, write_message
 from atalanta.kernel.session import Session
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
 from atalanta.wire.core.confirmations import Confirmations
+from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.large_delivery import LargeDelivery
 from atalanta.wire.core.large_receiver import LargeReceiver
 from atalanta.wire.core.packets_base import Packet
@@ -33,12 +34,10 @@ if TYPE_CHECKING:
     from atalanta.wire.core.connection import CoreConnection
 
 NO_CORRELATION: Final = -1
-FRAME_HEADER_BYTES: Final = 13
 ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
 # Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
 DELIVERED_BYTES_MAX: Final = 1 << 20
 FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
-ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 
 
 class Confirming(Endpoint):
@@ -98,7 +97,7 @@ class CoreSession(Endpoint):
         else:
             answer(self, now, packet_type, data[start:end])
         if self.confirmations.window_bytes != -1:
-            frame_bytes = end - start + FRAME_HEADER_BYTES
+            frame_bytes = end - start + FRAME_OVERHEAD_BYTES
             if self.confirmations.received(
                 packet_type, frame_bytes, self._counts(packet_type, data, end)
             ):
@@ -217,7 +216,7 @@ class CoreSession(Endpoint):
             connection.delivered_enough()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
-        return body_bytes + FRAME_HEADER_BYTES
+        return body_bytes + FRAME_OVERHEAD_BYTES
 
     def _deliver_large(
         self, consumer: Consumer, reference: Reference, message: Message, body: LargeBody
