@@ -287,6 +287,7 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
         journal=configuration.journal.journal_config(storage.node_id.bytes),
         acceptors=configuration.acceptors,
         cluster=configuration.cluster_settings(),
+        own=configuration.own,
     )
 
 

@@ -11,6 +11,8 @@ from typing import Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
@@ -51,6 +53,7 @@ class NodeConfig:
     journal: JournalConfig
     acceptors: list[AcceptorConfig] = field(default_factory=list)
     cluster: ClusterSettings | None = None
+    own: OwnSettings = field(default_factory=OwnSettings)
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Node:
             self.management.acceptors[acceptor.name] = shown
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.broker.clients.close = self._close_after_turn
+        self.parts: dict[str, Part] = {}  # by the first segment of their keys
         self.cluster: Cluster | None = None
         if config.cluster is not None:
             connections = config.cluster.cluster_connections
@@ -116,6 +120,7 @@ class Node:
                 ports.links,
                 ports.wire,
             )
+            self.parts["cluster"] = self.cluster
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:
@@ -142,15 +147,15 @@ class Node:
         )
         if any(queue.leases for queue in self.broker.queues.values()):
             logview.end_leases(self.broker, now)
-        if self.cluster is not None:
-            self.cluster.start(now)
+        for part in self.parts.values():
+            part.start(now)
         self.flush(now)
 
     def stop(self, now: int) -> None:
         """Say good-bye to clients and peers; the shell then waits for the journal and closes."""
         self.broker.stopping = True
-        if self.cluster is not None:
-            self.cluster.stop(now)
+        for part in self.parts.values():
+            part.stop(now)
         self.host.resumable.end_all(now)
         for connection in list(self.connections.values()):
             connection.stop(now)
@@ -205,20 +210,23 @@ class Node:
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         connection = None
-        if self.cluster is not None and self.failed is None:
-            connection = self.cluster.on_dialed(now, conn, key)
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            connection = part.on_dialed(now, conn, key)
         if connection is None:
             self.ports.wire.close(conn, "not wanted any more")
         else:
             self.connections[conn] = connection
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        if self.cluster is not None and self.failed is None:
-            self.cluster.on_dial_failed(now, key, why)
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_dial_failed(now, key, why)
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        if self.cluster is not None and self.failed is None:
-            self.cluster.on_datagram(now, group, data)
+        if self.failed is None:
+            for part in self.parts.values():
+                part.on_datagram(now, group, data)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """From the Passwords port: all who logged in with these credentials get their answer."""
@@ -309,8 +317,14 @@ class Node:
             self._compact(now)
         elif key.startswith("kernel."):
             housekeeping.on_timer(self.broker, now, key)
-        elif key.startswith("cluster.") and self.cluster is not None:
-            self.cluster.on_timer(now, key)
+        else:
+            part = self.part_of(key)
+            if part is not None:
+                part.on_timer(now, key)
+
+    def part_of(self, key: str) -> Part | None:
+        """Whose dial or timer that is."""
+        return self.parts.get(key.partition(".")[0])
 
     def _check_alive(self, now: int) -> None:
         self.host.resumable.check(now)
@@ -374,8 +388,8 @@ class Node:
         if self.broker.paging.reader.failed is not None:
             self.on_journal_failed(now, self.broker.paging.reader.failed)
             return
-        if self.cluster is not None:
-            self.cluster.flush(now)
+        for part in self.parts.values():
+            part.flush(now)
         for conn in self.host.take_dirty():
             connection = self.connections.get(conn)
             if connection is not None:

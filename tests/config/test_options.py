@@ -14,6 +14,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.settings import AddressSettings
@@ -36,6 +37,7 @@ DESCRIBED: list[type[Any]] = [
     BroadcastGroupConfig,
     DiscoveryGroupConfig,
     ClusterConnectionConfig,
+    OwnSettings,
 ]
 
 

@@ -15,6 +15,7 @@ from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
 from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.locator import Locator
+from atalanta.cluster.part import Part
 from atalanta.cluster.record import PeerRecord
 from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.redistribution import Redistribution
@@ -41,7 +42,7 @@ ANNOUNCE: Final = "cluster.announce"
 CONNECT_TIMEOUT_MAX_MS: Final = 600_000
 
 
-class Cluster:
+class Cluster(Part):
     """`mode` is the load balancing of bindings.py; `peers` by node id."""
 
     def __init__(

@@ -16,6 +16,7 @@ from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
+from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
@@ -49,6 +50,9 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration.files.extend(reader.files)
     if root is not None:
         BrokerXml(configuration, report).read(root)
+    own = own_file(path)
+    configuration.own = read_own_file(own, report)
+    configuration.files.append(own)
     configuration.unsupported = report.unsupported
     configuration.warnings.extend(report.warnings)
     report.check()

@@ -11,6 +11,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.own import OwnSettings
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -39,6 +40,7 @@ class Configuration:
     broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
+    own: OwnSettings = field(default_factory=OwnSettings)
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)  # whose change changes the configuration

@@ -13,6 +13,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.own import OwnSettings
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import ADD_HEADERS, DivertConfig
@@ -60,6 +61,12 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         f"`{ADD_HEADERS}` and its `<property key=… value=…/>`: other classes keep the node from "
         "starting.",
         DivertConfig,
+    ),
+    (
+        "`atalanta.toml`",
+        "What only Atalanta has stands in this file beside `broker.xml` (or in `NAME.atalanta.toml` beside `NAME.xml`);"
+        " one `name = value` a line. Artemis does not look at it.",
+        OwnSettings,
     ),
     (
         "`<wildcard-addresses>`",

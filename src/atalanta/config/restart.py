@@ -16,6 +16,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     """Names of elements and sections that differ and are not taken over, sorted."""
     names = _differing(before.broker, after.broker) + _differing(before.journal, after.journal)
     for name, one, two in (
+        ("atalanta.toml", before.own, after.own),
         ("acceptors", _doors(before), _doors(after)),
         ("connectors", before.connectors, after.connectors),
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),

@@ -1,0 +1,51 @@
+"""The file of our own beside broker.xml: read if it is there, and every mistake named with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.problems import ConfigError
+
+BROKER = "<configuration><core><name>n</name></core></configuration>"
+
+
+def folder_with(tmp_path: Path, own: str | None, name: str = "atalanta.toml") -> Path:
+    path = tmp_path / "broker.xml"
+    path.write_text(BROKER)
+    if own is not None:
+        (tmp_path / name).write_text(own)
+    return path
+
+
+def test_without_it_everything_has_its_default(tmp_path: Path) -> None:
+    assert read_broker_xml(folder_with(tmp_path, None)).own.zone is None
+
+
+def test_its_values_are_taken_and_a_change_of_it_is_watched(tmp_path: Path) -> None:
+    configuration = read_broker_xml(folder_with(tmp_path, 'zone = "east"\n'))
+    assert configuration.own.zone == "east"
+    assert tmp_path / "atalanta.toml" in configuration.files
+
+
+def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -> None:
+    folder_with(tmp_path, 'zone = "east"\n')
+    path = folder_with(tmp_path, 'zone = "west"\n', "broker.atalanta.toml")
+    assert read_broker_xml(path).own.zone == "west"
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ('# where\nzome = "east"', "atalanta.toml:2: unknown key 'zome' (did you mean 'zone'?)"),
+        ("\n\nzone = 7", "atalanta.toml:3: zone: 7 is no str"),
+        ("zone = ", "atalanta.toml:1: is no TOML"),
+        ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
+    ],
+)
+def test_mistakes_name_their_line(tmp_path: Path, own: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(folder_with(tmp_path, own))
+    assert says in str(caught.value)
