@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.kernel import catalogue, keeper, logview, paging, records
 from atalanta.kernel.broker import Broker
@@ -48,15 +48,15 @@ def confirmed_before_durable(patch: Patch) -> None:
 
 
 def bridge_forgets_before_the_answer(patch: Patch) -> None:
-    take = Bridge.take
+    take = Outgoing.take
 
-    def forgetful(self: Bridge, reference: Reference) -> int:
+    def forgetful(self: Outgoing, reference: Reference) -> int:
         cost = take(self, reference)
         for correlation in list(self.unanswered):
-            self._answered(0, correlation)
+            self.on_answer(correlation)
         return cost
 
-    patch.setattr(Bridge, "take", forgetful)
+    patch.setattr(Outgoing, "take", forgetful)
 
 
 class LateDisk(Disk):

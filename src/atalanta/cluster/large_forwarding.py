@@ -12,7 +12,7 @@ from atalanta.wire.core.large import CHUNK_BYTES, NO_ANSWER, cut, write_sent_pie
 from atalanta.wire.core.packets_message_codec import write_send_large
 
 if TYPE_CHECKING:
-    from atalanta.cluster.bridge import Bridge
+    from atalanta.cluster.outgoing import Outgoing
     from atalanta.kernel.message import Message
 
 READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
@@ -25,22 +25,22 @@ class LargeForwarding(LargeStream):
     """
 
     def __init__(
-        self, bridge: Bridge, message: Message, body: LargeBody, channel: int, correlation: int
+        self, outgoing: Outgoing, message: Message, body: LargeBody, correlation: int
     ) -> None:
-        self.bridge = bridge
+        self.outgoing = outgoing
+        self.link = outgoing.link
         self.body = body
-        self.channel = channel
         self.correlation = correlation
         self.offset: int = 0
         self.token: int = -1
         out = BytesWriter()
-        write_send_large(out, channel, message)
-        bridge.write(out.getvalue())
-        self.large = bridge.cluster.broker.large
+        write_send_large(out, outgoing.channel, message)
+        self.link.write(out.getvalue())
+        self.large = outgoing.broker.large
         self.large.hold(body, 1)
 
     def pump(self) -> None:
-        if self.token >= 0 or self.bridge.blocked:
+        if self.token >= 0 or self.link.blocked:
             return
         if self.body.size == 0:
             self._write(b"")
@@ -51,7 +51,7 @@ class LargeForwarding(LargeStream):
     def read(self, now: int, data: bytes) -> None:
         self.token = -1
         if len(data) < min(READ_BYTES, self.body.size - self.offset):
-            self.bridge.cannot_read(self.body)
+            self.outgoing.cannot_read(self.body)
             return
         self._write(data)
 
@@ -62,11 +62,11 @@ class LargeForwarding(LargeStream):
             last = self.offset >= self.body.size
             total = self.body.size if last else -1
             correlation = self.correlation if last else NO_ANSWER
-            write_sent_piece(out, self.channel, piece, total, correlation, PRODUCER_ID)
-        self.bridge.write(out.getvalue())
+            write_sent_piece(out, self.outgoing.channel, piece, total, correlation, PRODUCER_ID)
+        self.link.write(out.getvalue())
         if self.offset >= self.body.size:
             self.abort()
-            self.bridge.large_sent()
+            self.outgoing.large_sent()
         else:
             self.pump()
 

@@ -20,7 +20,7 @@ class Locator(ClusterLink):
         self.waiting_since = 0
         self.announce(True)
 
-    def on_packet(self, now: int, packet: Packet, channel: int) -> None:
+    def on_said(self, now: int, packet: Packet, channel: int) -> None:
         return None
 
     def on_lost(self, now: int, why: str) -> None:

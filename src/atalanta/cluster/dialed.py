@@ -1,0 +1,122 @@
+"""A connection this node opened to another broker: CORE frames both ways, pings, and the other's good-bye.
+
+Who logs in how, and what is said then, is up to the kind of link: the cluster's (link.py) or a core bridge's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from atalanta.wire.base import Connection
+from atalanta.wire.core import codec
+from atalanta.wire.core.frames import Frame, Framer
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import Disconnect, DisconnectV2, DisconnectV3, Ping
+from atalanta.wire.core.types import NEWEST_VERSION, PACKETS_CONFIRMED, PING_CHANNEL, packet_name
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.host import CoreHost
+
+PINGS_PER_TTL: Final = 3
+
+
+class LinkTimes:
+    """How long a link may be silent (`connection_ttl_ms`), how often it is looked after, how long opening may take."""
+
+    def __init__(self, connection_ttl_ms: int, check_period_ms: int, call_timeout_ms: int) -> None:
+        self.connection_ttl_ms = connection_ttl_ms
+        self.check_period_ms = check_period_ms
+        self.call_timeout_ms = call_timeout_ms
+
+
+class DialedLink(Connection):
+    """`said_goodbye` when the other side left in good order; `blocked` while it does not take what was written."""
+
+    def __init__(self, host: CoreHost, conn: int, now: int, times: LinkTimes) -> None:
+        self.host = host
+        self.conn = conn
+        self.times = times
+        self.out: BytesWriter = BytesWriter()
+        self.dirty: bool = False
+        self.framer: Framer = Framer(False)
+        self.gone: bool = False
+        self.said_goodbye: bool = False
+        self.blocked: bool = False
+        self.last_seen: int = now
+        self.last_ping: int = now
+        self.waiting_since: int = now  # for the answers that open the link; 0 once it is open
+
+    # -- what a kind of link does ---------------------------------------------------------------
+    def on_packet(self, now: int, packet: Packet, channel: int) -> None:
+        """Anything that is not about the connection itself."""
+        raise NotImplementedError
+
+    def on_lost(self, now: int, why: str) -> None:
+        """The connection is gone; `said_goodbye` tells how."""
+        raise NotImplementedError
+
+    # -- bytes ----------------------------------------------------------------------------------
+    def feed(self, now: int, data: bytes) -> None:
+        self.last_seen = now
+        for frame in self.framer.feed(data):
+            if self.gone:
+                return
+            self._frame(now, frame)
+
+    def _frame(self, now: int, frame: Frame) -> None:
+        if frame.type == PACKETS_CONFIRMED:
+            return
+        packet = codec.decode_frame(frame)
+        if isinstance(packet, Ping):
+            return
+        if isinstance(packet, Disconnect | DisconnectV2 | DisconnectV3):
+            self.said_goodbye = True
+            self.close(f"the peer said {packet_name(packet.type)}")
+        else:
+            self.on_packet(now, packet, frame.channel)
+
+    def send(self, packet: Packet, channel: int) -> None:
+        self.write(codec.encode(packet, channel, NEWEST_VERSION))
+
+    def write(self, data: bytes) -> None:
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+        self.out.write(data)
+
+    def flush(self, now: int) -> None:
+        self.dirty = False
+        if len(self.out):
+            data = self.out.getvalue()
+            self.out.truncate(0)
+            self.host.wire.write(self.conn, data)
+
+    def close(self, why: str) -> None:
+        """At the end of the turn, after what was written."""
+        self.host.closing.append((self.conn, why))
+
+    # -- life -----------------------------------------------------------------------------------
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        self.blocked = blocked
+
+    def check_alive(self, now: int) -> bool:
+        times = self.times
+        if self.waiting_since and now - self.waiting_since > times.call_timeout_ms * 1_000_000:
+            return False
+        ttl_ns = times.connection_ttl_ms * 1_000_000
+        if now - self.last_ping >= min(times.check_period_ms * 1_000_000, ttl_ns // PINGS_PER_TTL):
+            self.last_ping = now
+            self.send(Ping(times.connection_ttl_ms), PING_CHANNEL)
+        return now - self.last_seen <= ttl_ns
+
+    def stop(self, now: int) -> None:
+        """Our own good-bye, also on connections we opened (fact sheet, "Leaving")."""
+        self.send(DisconnectV3(self.host.broker.node_id), PING_CHANNEL)
+        self.close("the node stops")
+
+    def closed(self, now: int, why: str) -> None:
+        if not self.gone:
+            self.gone = True
+            self.on_lost(now, why)

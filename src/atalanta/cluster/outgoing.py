@@ -1,0 +1,185 @@
+"""A local queue on its way to another broker: consumer, credits, what is unanswered, large messages.
+
+Shared by the cluster's bridges, core bridges and scale-down: each says what a message looks like there (`prepared`),
+and what it wants to know (`sent`, `confirmed`, `refused`). A message is finished here when the other side has answered
+that it is safe there; what is unanswered when the link goes returns to its place in the queue, in order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.forwarding import send_frames
+from atalanta.cluster.large_forwarding import LargeForwarding
+from atalanta.kernel.bridge_endpoint import BridgeEndpoint
+from atalanta.kernel.moves import dead_letter
+from atalanta.kernel.reference import DELIVERING, Reference
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_connection import ExceptionResponse
+from atalanta.wire.core.packets_producer import (
+    CreateProducer,
+    ProducerCredits,
+    RequestProducerCredits,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.dialed import DialedLink
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.large import LargeBody
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+
+CREDIT_STEP_MIN: Final = 64 << 10
+
+
+class Outgoing:
+    """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address)."""
+
+    def __init__(self, link: DialedLink, broker: Broker, queue: Queue, channel: int) -> None:
+        self.link = link
+        self.broker = broker
+        self.queue = queue
+        self.channel = channel
+        self.endpoint = BridgeEndpoint(self.take)
+        self.consumer = self.endpoint.consumer_of(queue)
+        self.waiting: deque[Reference] = deque()
+        self.unanswered: dict[int, Reference] = {}
+        self.next_correlation: int = 1
+        self.credits: dict[str, int] = {}
+        self.asked: dict[str, bool] = {}
+        self.acknowledged: list[Reference] = []
+        self.large: LargeForwarding | None = None  # on its way: nothing else is sent meanwhile
+
+    # -- what a kind of bridge does -------------------------------------------------------------
+    def prepared(self, reference: Reference) -> Message:
+        """The message as the other side shall get it, under the id of the one here."""
+        raise NotImplementedError
+
+    def sent(self, reference: Reference) -> None:
+        """It is on its way."""
+        return None
+
+    def confirmed(self, reference: Reference) -> None:
+        """It is safe there."""
+        return None
+
+    def refused(self, text: str) -> None:
+        """The other side does not want a message."""
+        return None
+
+    # -- life -----------------------------------------------------------------------------------
+    def open(self) -> None:
+        """The session on `channel` is there."""
+        self.link.send(CreateProducer(1, None), self.channel)
+
+    def attach(self, window_bytes: int) -> None:
+        """Begin to take from the queue: at most so many bytes are in flight, unanswered."""
+        self.endpoint.attach(self.broker, self.consumer, window_bytes)
+
+    def detach(self, now: int) -> None:
+        """The link is gone: what was not finished goes back to its place."""
+        self.settle(now)
+        self.endpoint.detach(self.broker, self.consumer)
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
+        self.waiting.clear()
+        self.unanswered.clear()
+
+    # -- messages out ---------------------------------------------------------------------------
+    def take(self, reference: Reference) -> int:
+        """From the queue's dispatch: send it as soon as the peer gives credit for its address."""
+        self.waiting.append(reference)
+        self.pump()
+        return reference.message.size
+
+    def pump(self) -> None:
+        while self.waiting and self.large is None:
+            reference = self.waiting[0]
+            message = reference.message
+            address = message.address
+            left = self.credits.get(address, 0)
+            if left < message.size:
+                self._ask(address, max(message.size, CREDIT_STEP_MIN))
+                return
+            self.credits[address] = left - message.size
+            self.waiting.popleft()
+            correlation = self.next_correlation
+            self.next_correlation = correlation + 1
+            self.unanswered[correlation] = reference
+            copy = self.prepared(reference)
+            if copy.large is not None:
+                self.large = LargeForwarding(self, copy, copy.large, correlation)
+            else:
+                self.link.write(send_frames(copy, self.channel, correlation))
+            self.sent(reference)
+            if self.credits[address] < CREDIT_STEP_MIN:
+                self._ask(address, 4 * CREDIT_STEP_MIN)
+            if self.large is not None:
+                self.large.pump()
+
+    def _ask(self, address: str, amount: int) -> None:
+        """Credits are asked for once at a time; the peer withholds them while its memory is full."""
+        if address not in self.asked:
+            self.asked[address] = True
+            self.link.send(RequestProducerCredits(amount, address), self.channel)
+
+    def on_credits(self, packet: ProducerCredits) -> None:
+        self.asked.pop(packet.address, None)
+        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self.pump()
+
+    # -- large messages -------------------------------------------------------------------------
+    def large_sent(self) -> None:
+        """The large message is with the peer, or on its way: the next one."""
+        self.large = None
+        self.pump()
+
+    def cannot_read(self, body: LargeBody) -> None:
+        """The peer has its beginning, and learns by the end of the connection that there is no more."""
+        self.broker.large.damaged(body.file, body.size, -1, self.queue.name)
+        self.link.close("a large message cannot be read")
+
+    def unblocked(self) -> None:
+        """The connection takes more again."""
+        if self.large is not None:
+            self.large.pump()
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_answer(self, correlation: int) -> None:
+        """It is safe there."""
+        reference = self.unanswered.pop(correlation, None)
+        if reference is None:
+            return
+        self.consumer.unacknowledged.pop(reference.message.id)
+        self._give_credit(reference)
+        self.acknowledged.append(reference)
+        self.confirmed(reference)
+
+    def on_refused(self, now: int, packet: ExceptionResponse) -> None:
+        """A message goes to the dead-letter address; without one it is kept, and offered again on a new link."""
+        text = f"{packet.message} (code {packet.code})"
+        reference = self.unanswered.get(packet.correlation)
+        if reference is None:
+            raise ProtocolError(f"the peer refused the bridge: {text}")
+        self.refused(text)
+        if self.broker.settings_of(reference.queue.spec.address).dead_letter_address is None:
+            raise ProtocolError(f"the peer refused message {reference.message.id}: {text}")
+        del self.unanswered[packet.correlation]
+        self.consumer.unacknowledged.pop(reference.message.id)
+        self._give_credit(reference)
+        dead_letter(self.broker, now, reference)
+
+    def _give_credit(self, reference: Reference) -> None:
+        self.consumer.credits += reference.message.size
+        if self.consumer.ready():
+            self.broker.mark_dirty(self.queue)
+
+    def settle(self, now: int) -> None:
+        """Once per turn: what the peer has answered for is finished here, in one record."""
+        if self.acknowledged:
+            done = [reference for reference in self.acknowledged if reference.state == DELIVERING]
+            self.acknowledged = []
+            if done:
+                self.broker.acknowledge(now, done, None, 0)
