@@ -29,12 +29,32 @@ class Cluster:
     peers: tuple[int, ...] = ()
     group: tuple[str, int] | None = None
     load_balancing: str = "ON_DEMAND"
+    max_hops: int = 1
+    direct_only: bool = False
+    more: str = ""  # further elements of <cluster-connection>
 
 
-def broker_xml(
-    name: str, port: int, cluster: Cluster | None = None, redistribution_delay_ms: int = 0
-) -> str:
+@dataclass(frozen=True)
+class Shape:
+    """What is particular about one node: texts go into its broker.xml as they are.
+
+    `core` are elements of <core>, `settings` elements of <address-settings>, `addresses` elements of <addresses>;
+    `connectors` are (name, port) of further connectors; `own` is its atalanta.toml (a real Artemis gets none).
+    """
+
+    cluster: Cluster | None = None
+    redistribution_delay_ms: int = 0
+    core: str = ""
+    settings: str = ""
+    addresses: str = ""
+    connectors: tuple[tuple[str, int], ...] = ()
+    own: str = ""
+
+
+def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
     """The text of a broker.xml for a node that accepts CORE on 127.0.0.1:`port`."""
+    shape = shape or Shape()
+    cluster = shape.cluster
     return f"""<?xml version='1.0'?>
 <configuration xmlns="urn:activemq">
    <core xmlns="urn:activemq:core">
@@ -49,7 +69,7 @@ def broker_xml(
       <address-queue-scan-period>200</address-queue-scan-period>
       <cluster-user>{CLUSTER_USER}</cluster-user>
       <cluster-password>{CLUSTER_PASSWORD}</cluster-password>
-{_connectors(port, cluster)}
+{_connectors(port, shape)}
       <acceptors>
          <acceptor name="artemis">tcp://127.0.0.1:{port}?protocols=CORE</acceptor>
       </acceptors>
@@ -59,8 +79,10 @@ def broker_xml(
 {_permissions("guest.#", "amq,guests", "amq,guests")}
 {_permissions("readonly.#", "amq", "amq,guests")}
       </security-settings>
-{_settings(redistribution_delay_ms)}
+{_settings(shape)}
+{shape.core}
       <addresses>
+{shape.addresses}
          <address name="DLQ"><anycast><queue name="DLQ"/></anycast></address>
          <address name="ExpiryQueue"><anycast><queue name="ExpiryQueue"/></anycast></address>
       </addresses>
@@ -93,13 +115,13 @@ def roles_properties() -> str:
     return "".join(f"{role} = {user}\n" for user, (_, role) in USERS.items())
 
 
-def _settings(redistribution_delay_ms: int) -> str:
+def _settings(shape: Shape) -> str:
     return f"""      <address-settings>
          <address-setting match="#">
             <dead-letter-address>DLQ</dead-letter-address>
             <expiry-address>ExpiryQueue</expiry-address>
             <max-delivery-attempts>10</max-delivery-attempts>
-            <redistribution-delay>{redistribution_delay_ms}</redistribution-delay>
+            <redistribution-delay>{shape.redistribution_delay_ms}</redistribution-delay>
             <auto-create-queues>true</auto-create-queues>
             <auto-create-addresses>true</auto-create-addresses>
             <auto-delete-queues>false</auto-delete-queues>
@@ -115,6 +137,7 @@ def _settings(redistribution_delay_ms: int) -> str:
             <auto-delete-queues>true</auto-delete-queues>
             <auto-delete-addresses>true</auto-delete-addresses>
          </address-setting>
+{shape.settings}
       </address-settings>"""
 
 
@@ -185,13 +208,14 @@ def _permissions(match: str, writers: str, readers: str) -> str:
     return "\n".join([*lines, "         </security-setting>"])
 
 
-def _connectors(port: int, cluster: Cluster | None) -> str:
-    if cluster is None:
+def _connectors(port: int, shape: Shape) -> str:
+    if shape.cluster is None and not shape.connectors:
         return ""
     lines = ["      <connectors>"]
     lines.append(f'         <connector name="self">tcp://127.0.0.1:{port}</connector>')
-    for peer in cluster.peers:
-        lines.append(f'         <connector name="peer-{peer}">tcp://127.0.0.1:{peer}</connector>')
+    peers = shape.cluster.peers if shape.cluster is not None else ()
+    for name, other in (*((f"peer-{peer}", peer) for peer in peers), *shape.connectors):
+        lines.append(f'         <connector name="{name}">tcp://127.0.0.1:{other}</connector>')
     return "\n".join([*lines, "      </connectors>"])
 
 
@@ -199,9 +223,11 @@ def _cluster(cluster: Cluster | None) -> str:
     if cluster is None:
         return ""
     groups = ""
-    members = "            <static-connectors>\n"
-    for peer in cluster.peers:
-        members += f"               <connector-ref>peer-{peer}</connector-ref>\n"
+    only = ' allow-direct-connections-only="true"' if cluster.direct_only else ""
+    members = f"            <static-connectors{only}>\n"
+    # The schema wants one at least; one's own is left out by either kind of broker.
+    for reference in [f"peer-{peer}" for peer in cluster.peers] or ["self"]:
+        members += f"               <connector-ref>{reference}</connector-ref>\n"
     members += "            </static-connectors>"
     if cluster.group is not None:
         address, port = cluster.group
@@ -229,7 +255,8 @@ def _cluster(cluster: Cluster | None) -> str:
             <retry-interval>200</retry-interval>
             <use-duplicate-detection>true</use-duplicate-detection>
             <message-load-balancing>{cluster.load_balancing}</message-load-balancing>
-            <max-hops>1</max-hops>
+            <max-hops>{cluster.max_hops}</max-hops>
+{cluster.more}
 {members}
          </cluster-connection>
       </cluster-connections>"""

@@ -1,13 +1,16 @@
-"""Brokers of both kinds, alone or as a cluster of two."""
+"""Brokers of both kinds, alone or as a cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from .artemis import ArtemisNode
 from .atalanta import AtalantaNode
-from .broker_xml import Cluster
+from .broker_xml import Cluster, Shape
 from .node import BrokerProcess, free_port
+
+Shaping = Callable[[int, list[int]], Shape]
 
 KINDS = ("atalanta", "artemis")
 
@@ -33,13 +36,25 @@ class Lineup:
         load_balancing: str = "ON_DEMAND",
     ) -> tuple[BrokerProcess, BrokerProcess]:
         """Two configured brokers of one cluster, not started; `kinds` is "first+second"."""
-        ports = [free_port(), free_port()]
-        nodes = [self._new(kind, port) for kind, port in zip(kinds.split("+"), ports, strict=True)]
-        for node, peer in zip(nodes, reversed(ports), strict=True):
-            peers = () if group else (peer,)
+
+        def shaping(index: int, ports: list[int]) -> Shape:
+            peers = () if group else (ports[1 - index],)
             cluster = Cluster(peers=peers, group=group, load_balancing=load_balancing)
-            node.configure(cluster, redistribution_delay_ms)
-        return nodes[0], nodes[1]
+            return Shape(cluster, redistribution_delay_ms)
+
+        first, second = self.cluster(kinds, shaping)
+        return first, second
+
+    def cluster(self, kinds: str, shaping: Shaping) -> list[BrokerProcess]:
+        """Configured brokers, not started, one for each of `kinds` ("atalanta+artemis+…").
+
+        `shaping` gets the index of a node and the ports of all.
+        """
+        nodes = [self._new(kind, free_port()) for kind in kinds.split("+")]
+        ports = [node.port for node in nodes]
+        for index, node in enumerate(nodes):
+            node.configure(shaping(index, ports))
+        return nodes
 
     def close(self) -> None:
         """Ends every broker that still runs."""

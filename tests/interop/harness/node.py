@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from .broker_xml import Cluster, broker_xml, roles_properties, users_properties
+from .broker_xml import Shape, broker_xml, roles_properties, users_properties
 
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
@@ -59,20 +59,28 @@ class BrokerProcess(ABC):
         """Whether the process is there."""
         return self._process is not None and self._process.poll() is None
 
-    def configure(self, cluster: Cluster | None = None, redistribution_delay_ms: int = 0) -> None:
+    def configure(self, shape: Shape | None = None) -> None:
         """Creates the instance and writes its broker.xml and users."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         self._create()
         etc = self.folder / "etc"
         etc.mkdir(parents=True, exist_ok=True)
-        text = broker_xml(self.name, self.port, cluster, redistribution_delay_ms)
+        text = broker_xml(self.name, self.port, shape)
         (etc / "broker.xml").write_text(text)
+        if shape is not None and shape.own:
+            (etc / "atalanta.toml").write_text(shape.own)
         (etc / "artemis-users.properties").write_text(users_properties())
         (etc / "artemis-roles.properties").write_text(roles_properties())
 
     def start(self) -> None:
         """Starts it and returns when it accepts connections."""
-        process = self.launch()
+        self.launch()
+        self.await_ready()
+
+    def await_ready(self) -> None:
+        """Returns when what `launch` started accepts connections."""
+        process = self._process
+        assert process is not None
         deadline = time.monotonic() + START_SECONDS
         while not self.accepts():
             if process.poll() is not None:
