@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.cluster.cluster import Cluster
+from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
@@ -107,11 +108,11 @@ class Node:
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.broker.clients.close = self._close_after_turn
         self.parts: dict[str, Part] = {}  # by the first segment of their keys
-        self.cluster: Cluster | None = None
+        self.clusters: Clusters | None = None
         if config.cluster is not None:
             connections = config.cluster.cluster_connections
             self.management.cluster_connections = [one.name for one in connections]
-            self.cluster = Cluster(
+            self.clusters = Clusters(
                 config.cluster,
                 self.broker,
                 self.notifications,
@@ -120,7 +121,7 @@ class Node:
                 ports.links,
                 ports.wire,
             )
-            self.parts["cluster"] = self.cluster
+            self.parts["cluster"] = self.clusters
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:
@@ -321,6 +322,11 @@ class Node:
             part = self.part_of(key)
             if part is not None:
                 part.on_timer(now, key)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The first of its cluster connections: that of whoever names none."""
+        return None if self.clusters is None else self.clusters.connections[0]
 
     def part_of(self, key: str) -> Part | None:
         """Whose dial or timer that is."""

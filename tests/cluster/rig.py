@@ -24,7 +24,7 @@ from atalanta.sim.network import Machine, Network
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PORT, Shape, node_config, queue
 from atalanta.sim.world import SECOND, World
 from atalanta.wire.core import codec
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
@@ -81,8 +81,14 @@ class Rig:
         change: Callable[[ClusterConnectionConfig], None] | None = None,
         password: str = CLUSTER_PASSWORD,
         memory_bytes: int = 100 << 20,
+        whole: Callable[[ClusterSettings], None] | None = None,
+        doors: dict[str, int] | None = None,
     ) -> Host:
-        """A new node, not started; `peers` are its static connectors (all nodes before it if None)."""
+        """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
+
+        `change` is told its cluster connection, `whole` all its cluster settings; `doors` are further
+        acceptors, port by the name of the cluster connection they serve.
+        """
         index = len(self.hosts)
         if peers is None:
             peers = list(range(index))
@@ -95,12 +101,20 @@ class Rig:
             settings = cluster(index, shape, peers, discovery, password)
             if change is not None:
                 change(settings.cluster_connections[0])
+            if whole is not None:
+                whole(settings)
             config = node_config(index, shape, settings, addresses(queues or both()))
+            for name, port in (doors or {}).items():
+                acceptor = AcceptorConfig(name, f"n{index}", port)
+                acceptor.cluster_connection = name
+                config.acceptors.append(acceptor)
             if node_id:
                 config.node_id = node_id
             return Node(config, ports)
 
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)
+        for name, port in (doors or {}).items():
+            host.doors[port] = name
         self.hosts.append(host)
         return host
 
@@ -291,7 +305,7 @@ def cluster(
         )
     else:
         connection.static = True
-        connection.static_connectors = [f"n{number}" for number in peers]
+        connection.static_connectors = [f"n{number}" for number in peers or [index]]
     settings.cluster_connections.append(connection)
     return settings
 

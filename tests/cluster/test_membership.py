@@ -181,7 +181,7 @@ def test_the_pause_between_dials_grows_up_to_its_limit() -> None:
     dial = rig.network.dial
 
     def watched(source: object, key: str, host: str, port: int) -> None:
-        if source is hosts[1] and host == "n0" and "/cluster.bridge." in key:
+        if source is hosts[1] and host == "n0" and "/cluster.0.bridge." in key:
             dials.append(rig.world.now)
         dial(hosts[1] if source is hosts[1] else source, key, host, port)  # type: ignore[arg-type]
 
@@ -222,6 +222,6 @@ def test_a_second_connection_to_a_peer_is_not_wanted() -> None:
     """Two bridges at one queue would share its messages, and only one would finish them."""
     rig = Rig()
     hosts = rig.cluster(2)
-    again = cluster_of(hosts[0]).on_dialed(rig.world.now, 9_999, "cluster.bridge.node-1")
+    again = cluster_of(hosts[0]).on_dialed(rig.world.now, 9_999, "cluster.0.bridge.node-1")
     assert again is None
     assert len(cluster_of(hosts[0]).peers["node-1"].forward.consumers) == 1

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.members import Members
 from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.kernel import catalogue, keeper, logview, paging, records
@@ -204,7 +204,7 @@ def late_messages_not_redistributed(patch: Patch) -> None:
 
 
 def member_stays_away(patch: Patch) -> None:
-    patch.setattr(Cluster, "member_back", lambda self, now, record: None)
+    patch.setattr(Members, "back", lambda self, now, record: None)
 
 
 MUTANTS: list[Mutant] = [

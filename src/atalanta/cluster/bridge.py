@@ -107,7 +107,7 @@ class Bridge(ClusterLink):
 
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
-        self.cluster.member_back(now, self.record)
+        self.cluster.members.back(now, self.record)
         self.announce(False)
         settings = self.cluster.settings
         name = self.cluster.unique_name()
@@ -126,6 +126,7 @@ class Bridge(ClusterLink):
         if self.sessions_open < 2:
             return
         self.waiting_since = 0
+        self.cluster.bridge_open(self.record)
         self.outgoing.open()
         own_name = self.cluster.broker.config.name
         self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"

@@ -1,108 +1,88 @@
-"""One cluster connection of a node: who is there, a way to each of them, and what they hold.
+"""One cluster connection of a node: a way to each member, and what the members hold.
 
-Members are found through static connectors or a discovery group (a Locator to each), learnt from topologies, and each
-gets a PeerRecord with a durable store-and-forward queue and a Bridge. A peer that crashes keeps its queue and its
-bindings (they attract nothing while it is away); a peer that says good-bye keeps the queue only.
+Members are found through static connectors or a discovery group (a Locator to each), learnt from topologies
+(members.py), and each gets a PeerRecord with a durable store-and-forward queue and a Bridge. A peer that crashes keeps
+its queue and its bindings (they attract nothing while it is away); a peer that says good-bye keeps the queue only.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.attempts import Attempts
 from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRIBUTION_NAME
 from atalanta.cluster.config import STRICT as STRICT_NAME
-from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
+from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.locator import Locator
-from atalanta.cluster.part import Part
+from atalanta.cluster.members import Members
 from atalanta.cluster.record import PeerRecord
-from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
-from atalanta.cluster.redistribution import Redistribution
 from atalanta.cluster.subscribers import Subscribers
 from atalanta.cluster.topology import Member, Topology
 from atalanta.kernel import catalogue
 from atalanta.kernel.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
 from atalanta.wire.base import Connection
-from atalanta.wire.core.packets_topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker import Broker
-    from atalanta.kernel.management import Management
-    from atalanta.kernel.notifications import Notifications
-    from atalanta.kernel.ports import Links, Wire
+    from atalanta.cluster.clusters import Clusters
     from atalanta.kernel.queue import Queue
-    from atalanta.wire.core.host import CoreHost
 
-LOCATE: Final = "cluster.locate."
-BRIDGE: Final = "cluster.bridge."
-ANNOUNCE: Final = "cluster.announce"
+LOCATE: Final = "locate."
+BRIDGE: Final = "bridge."
+ANNOUNCE: Final = "announce"
 CONNECT_TIMEOUT_MAX_MS: Final = 600_000
 
 
-class Cluster(Part):
-    """`mode` is the load balancing of bindings.py; `peers` by node id."""
+class Cluster:
+    """`mode` is the load balancing of bindings.py; `peers` by node id; `prefix` begins all its keys."""
 
-    def __init__(
-        self,
-        settings: ClusterSettings,
-        broker: Broker,
-        notifications: Notifications,
-        management: Management,
-        host: CoreHost,
-        links: Links,
-        wire: Wire,
-    ) -> None:
-        self.settings = settings
-        self.config: ClusterConnectionConfig = settings.cluster_connections[0]
-        self.broker = broker
-        self.notifications = notifications
-        self.host = host
-        self.links = links
-        self.wire = wire
-        self.node_id = broker.node_id
-        self.notification_address = broker.config.management_notification_address
-        self.mode = load_balancing(self.config)
-        self.topology = Topology()
+    def __init__(self, clusters: Clusters, config: ClusterConnectionConfig, number: int) -> None:
+        self.clusters = clusters
+        self.settings = clusters.settings
+        self.config = config
+        self.prefix: str = f"cluster.{number}."
+        self.broker = clusters.broker
+        self.notifications = clusters.notifications
+        self.host = clusters.host
+        self.links = clusters.links
+        self.wire = clusters.wire
+        self.node_id = self.broker.node_id
+        self.notification_address = self.broker.config.management_notification_address
+        self.mode = load_balancing(config)
         self.peers: dict[str, PeerRecord] = {}
         self.locators: dict[str, Locator] = {}
         self.targets: dict[str, TransportConfiguration] = {}
-        self.attempts: dict[str, int] = {}
-        self.event_id: int = 0
-        self.announcements_left: int = 0
+        self.attempts = Attempts(config)
         self.stopping: bool = False
-        self.redistribution = Redistribution(self)
-        self.discovery = Discovery(self)
+        self.members = Members(self)
+        self.discovery = Discovery(self, number == 0)
         self.subscribers = Subscribers(self)
-        host.cluster = self.subscribers
-        management.topology = self.describe
+
+    @property
+    def topology(self) -> Topology:
+        return self.members.topology
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.event_id = now // 1_000_000
-        self.broker.observers.append(self.redistribution)
-        self.topology.update(self.own_member())
-        if self.settings.has_default_password:
-            self.told(
-                "cluster_default_password", self.node_id, "change cluster-user and cluster-password"
-            )
+        self.members.start(now)
         for name in self.config.static_connectors:
             self.find(now, name, self.transport(name))
         self.discovery.start(now)
-        self.announcements_left = self.config.notification_attempts
-        self.broker.timers.set(ANNOUNCE, now + self.config.notification_interval_ms * 1_000_000)
 
     def stop(self, now: int) -> None:
         """Links say good-bye themselves (ClusterLink.stop); nothing is dialled any more."""
         self.stopping = True
         self.discovery.stop()
 
+    def key(self, rest: str) -> str:
+        """Of a dial or timer of this connection."""
+        return self.prefix + rest
+
     def own_member(self) -> Member:
-        return Member(
-            self.node_id, self.event_id, self.transport(self.config.connector), None, None, None
-        )
+        return self.members.own()
 
     def transport(self, name: str) -> TransportConfiguration:
         connector = self.settings.connectors[name]
@@ -138,7 +118,7 @@ class Cluster(Part):
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keep a locator to this connector, unless it is our own."""
-        if target.same_target(self.transport(self.config.connector)) or name in self.targets:
+        if name in self.targets or self.clusters.is_own(target):
             return
         self.targets[name] = target
         self._dial_locator(name)
@@ -146,131 +126,42 @@ class Cluster(Part):
     def _dial_locator(self, name: str) -> None:
         target = self.targets.get(name)
         if target is not None and not self.stopping:
-            self.dial(LOCATE + name, target)
+            self.dial(self.key(LOCATE + name), target)
 
     def forget(self, name: str) -> None:
         """A discovered connector that is no longer heard of and has no connection."""
         if name not in self.locators:
             self.targets.pop(name, None)
+            self.attempts.forget(LOCATE + name)
 
     def locator_lost(self, now: int, name: str, why: str) -> None:
         self.locators.pop(name, None)
         self._retry(now, LOCATE + name)
 
-    def _retry(self, now: int, key: str) -> None:
-        """retry-interval, growing by its multiplier up to max-retry-interval."""
+    def _retry(self, now: int, rest: str) -> None:
         if self.stopping:
             return
-        attempt = self.attempts.get(key, 0)
-        self.attempts[key] = attempt + 1
-        limit = (
-            self.config.initial_connect_attempts
-            if key.startswith(LOCATE)
-            else self.config.reconnect_attempts
-        )
-        if 0 <= limit <= attempt:
-            self._give_up(now, key)
-            return
-        pause_ms = self.config.retry_interval_ms * self.config.retry_interval_multiplier ** min(
-            attempt, 60
-        )
-        pause_ms = min(
-            pause_ms, max(self.config.max_retry_interval_ms, self.config.retry_interval_ms)
-        )
-        self.broker.timers.set(key, now + int(pause_ms * 1_000_000))
+        pause_ms = self.attempts.next_pause_ms(rest)
+        if pause_ms < 0:
+            self._give_up(now, rest)
+        else:
+            self.broker.timers.set(self.key(rest), now + pause_ms * 1_000_000)
 
-    def _give_up(self, now: int, key: str) -> None:
-        self.told("cluster_gave_up", key, "its attempts are used up")
-        if key.startswith(BRIDGE):
-            record = self.peers.pop(key[len(BRIDGE) :], None)
+    def _give_up(self, now: int, rest: str) -> None:
+        """The node is out: it gets nothing until there is news of it."""
+        self.told("cluster_gave_up", rest, "its attempts are used up")
+        self.attempts.forget(rest)
+        if rest.startswith(BRIDGE):
+            record = self.peers.pop(rest[len(BRIDGE) :], None)
             if record is not None:
                 record.bindings.remove_all(now)
+        else:
+            self.targets.pop(rest[len(LOCATE) :], None)
 
-    # -- topology -------------------------------------------------------------------------------
-    def on_topology(self, now: int, packet: ClusterTopology) -> None:
-        """News from a peer we are connected to."""
-        if packet.exit:
-            record = self.peers.get(packet.node_id)
-            if packet.node_id != self.node_id and (record is None or not record.linked()):
-                self.member_gone(now, packet.node_id, packet.event_id)
-            return
-        member = Member(
-            packet.node_id,
-            packet.event_id,
-            packet.primary,
-            packet.backup,
-            packet.backup_group,
-            packet.scale_down_group,
-        )
-        self.member_news(now, member)
-
-    def member_news(self, now: int, news: Member) -> None:
-        if news.node_id == self.node_id:
-            self._check_own(news)
-            return
-        known = self.topology.members.get(news.node_id)
-        taken = self.topology.update(news)
-        if taken is None:
-            return
-        if known is None and taken.primary is not None:
-            place = f"{taken.primary.host}:{taken.primary.port}"
-            self.broker.trace.event("member", {"node": news.node_id, "at": place})
-        self.subscribers.tell(taken)
-        self._bridge_to(now, taken)
-
-    def _check_own(self, news: Member) -> None:
-        if news.primary is not None:
-            self.check_copied_folder([news.primary])
-
-    def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
-        """Somebody shows our node id: if it is not we ourselves, one data folder was copied."""
-        own = self.transport(self.config.connector)
-        for other in connectors:
-            if other.same_target(own):
-                continue
-            self.broker.trace.event(
-                "duplicate_node_id",
-                {
-                    "node": self.node_id,
-                    "other": f"{other.host}:{other.port}",
-                    "what_to_do": "this data folder is a copy of that node's, or the other way round: stop one of the"
-                    " two, delete the file node-id in its data folder (or the whole folder if its messages are copies),"
-                    " and start it again",
-                },
-            )
-
-    def member_gone(self, now: int, node_id: str, event_id: int) -> None:
-        if self.topology.remove(node_id, event_id):
-            self.broker.trace.event("member_gone", {"node": node_id})
-            self.subscribers.tell_gone(node_id, event_id)
-
-    def member_back(self, now: int, record: PeerRecord) -> None:
-        """A peer whose link was lost answers again, perhaps without a restart of its own.
-
-        Then it would go on showing the event id under which it was declared gone, and nobody would believe it: so it
-        comes back here under the next one, and everybody who was told of its going is told of its return.
-        """
-        member = record.member
-        if member is None or record.node_id in self.topology.members:
-            return
-        gone = self.topology.removed.get(record.node_id, 0)
-        event_id = max(gone, member.event_id) + 1
-        self.member_news(
-            now,
-            Member(
-                member.node_id,
-                event_id,
-                member.primary,
-                member.backup,
-                member.backup_group,
-                member.scale_down_group,
-            ),
-        )
-
-    def _bridge_to(self, now: int, member: Member) -> None:
-        if member.primary is None or self.stopping:
-            return
-        if self.config.allow_direct_connections_only and not self._is_direct(member.primary):
+    # -- peers ----------------------------------------------------------------------------------
+    def bridge_to(self, now: int, member: Member) -> None:
+        """A member that is new or has news: it gets a link, unless this connection only accepts."""
+        if member.primary is None or self.stopping or not self._wants(member.primary):
             return
         record = self.peers.get(member.node_id)
         if record is None:
@@ -279,13 +170,19 @@ class Cluster(Part):
         record.member = member
         if record.bridge is None and not record.dialing:
             record.dialing = True
-            self.dial(BRIDGE + member.node_id, member.primary)
+            self.dial(self.key(BRIDGE + member.node_id), member.primary)
 
-    def _is_direct(self, transport: TransportConfiguration) -> bool:
-        for name in self.config.static_connectors:
-            if self.transport(name).same_target(transport):
-                return True
-        return False
+    def _wants(self, transport: TransportConfiguration) -> bool:
+        """Not without any way to find members (ClusterConnectionImpl.nodeUP without a locator), nor beyond
+        `allow-direct-connections-only`."""
+        config = self.config
+        if config.discovery_group is None and not config.static_connectors:
+            return False
+        if not config.allow_direct_connections_only:
+            return True
+        return any(
+            self.transport(name).same_target(transport) for name in config.static_connectors
+        )
 
     def _forward_queue(self, now: int, node_id: str) -> Queue:
         """`$.artemis.internal.sf.<cluster>.<node>`: durable, internal, kept over restarts."""
@@ -309,19 +206,18 @@ class Cluster(Part):
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.stopping:
             return None
-        if key.startswith(LOCATE):
-            name = key[len(LOCATE) :]
-            self.attempts.pop(key, None)
+        rest = key[len(self.prefix) :]
+        if rest.startswith(LOCATE):
+            name = rest[len(LOCATE) :]
             locator = Locator(self, conn, now, name)
             self.locators[name] = locator
             locator.open(now)
             return locator
-        if key.startswith(BRIDGE):
-            record = self.peers.get(key[len(BRIDGE) :])
+        if rest.startswith(BRIDGE):
+            record = self.peers.get(rest[len(BRIDGE) :])
             if record is None or record.bridge is not None:
                 return None
             record.dialing = False
-            self.attempts.pop(key, None)
             bridge = Bridge(self, conn, now, record)
             record.bridge = bridge
             bridge.open(now)
@@ -329,12 +225,19 @@ class Cluster(Part):
         return None
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        if key.startswith(BRIDGE):
-            record = self.peers.get(key[len(BRIDGE) :])
+        rest = key[len(self.prefix) :]
+        if rest.startswith(BRIDGE):
+            record = self.peers.get(rest[len(BRIDGE) :])
             if record is None:
                 return
             record.dialing = False
-        self._retry(now, key)
+        self._retry(now, rest)
+
+    def locator_open(self, name: str) -> None:
+        self.attempts.succeeded(LOCATE + name)
+
+    def bridge_open(self, record: PeerRecord) -> None:
+        self.attempts.succeeded(BRIDGE + record.node_id)
 
     def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
         record = bridge.record
@@ -343,47 +246,33 @@ class Cluster(Part):
         self.broker.trace.event("bridge_lost", {"node": record.node_id, "why": why})
         member = self.topology.members.get(record.node_id)
         if member is not None:
-            self.member_gone(now, record.node_id, member.event_id)
+            self.members.gone(now, record.node_id, member.event_id)
         if bridge.said_goodbye:
             record.bindings.remove_all(now)
             self.peers.pop(record.node_id, None)
+            self.attempts.forget(BRIDGE + record.node_id)
             return
         record.bindings.disconnected()
         self._retry(now, BRIDGE + record.node_id)
 
-    # -- time and datagrams -----------------------------------------------------------------------
+    # -- time -------------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if key.startswith(REDISTRIBUTE_TIMER):
-            self.redistribution.on_timer(now, key)
-        elif key == ANNOUNCE:
-            self._announce_again(now)
-        elif key.startswith(LOCATE):
-            self._dial_locator(key[len(LOCATE) :])
-        elif key.startswith(BRIDGE):
-            self._dial_bridge(now, key)
-        else:
-            self.discovery.on_timer(now, key)
+        rest = key[len(self.prefix) :]
+        if rest == ANNOUNCE:
+            self.members.announce_again(now)
+        elif rest.startswith(LOCATE):
+            self._dial_locator(rest[len(LOCATE) :])
+        elif rest.startswith(BRIDGE):
+            self._dial_bridge(now, rest)
 
-    def _dial_bridge(self, now: int, key: str) -> None:
-        record = self.peers.get(key[len(BRIDGE) :])
+    def _dial_bridge(self, now: int, rest: str) -> None:
+        record = self.peers.get(rest[len(BRIDGE) :])
         if record is None or record.bridge is not None or record.dialing or self.stopping:
             return
         member = self.topology.members.get(record.node_id) or record.member
         if member is not None and member.primary is not None:
             record.dialing = True
-            self.dial(key, member.primary)
-
-    def _announce_again(self, now: int) -> None:
-        """notification-attempts times, with a fresh event id: news that were lost are told again."""
-        self.event_id = max(self.event_id + 1, now // 1_000_000)
-        self.topology.update(self.own_member())
-        self.subscribers.tell(self.own_member())
-        self.announcements_left -= 1
-        if self.announcements_left > 0:
-            self.broker.timers.set(ANNOUNCE, now + self.config.notification_interval_ms * 1_000_000)
-
-    def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        self.discovery.on_datagram(now, group, data)
+            self.dial(self.key(rest), member.primary)
 
     def flush(self, now: int) -> None:
         for record in self.peers.values():
@@ -393,19 +282,6 @@ class Cluster(Part):
     # -- telling --------------------------------------------------------------------------------
     def told(self, event: str, node_id: str, text: str) -> None:
         self.broker.trace.event(event, {"node": node_id, "why": text})
-
-    def describe(self) -> list[dict[str, object]]:
-        """listNetworkTopology: one entry a member, addresses as host:port."""
-        described: list[dict[str, object]] = []
-        for member in self.topology.members.values():
-            entry: dict[str, object] = {"nodeID": member.node_id}
-            if member.primary is not None:
-                entry["primary"] = f"{member.primary.host}:{member.primary.port}"
-                entry["live"] = entry["primary"]
-            if member.backup is not None:
-                entry["backup"] = f"{member.backup.host}:{member.backup.port}"
-            described.append(entry)
-        return described
 
 
 def load_balancing(config: ClusterConnectionConfig) -> int:

@@ -15,18 +15,20 @@ FOUND_MAX: Final = 10_000
 
 
 class Discovery:
-    """`found` is the last time (ns) each node id was heard in a discovery group."""
+    """`found` is the last time (ns) each node id was heard in the discovery group.
 
-    def __init__(self, cluster: Cluster) -> None:
+    One connection of a node `broadcasts`.
+    """
+
+    def __init__(self, cluster: Cluster, broadcasts: bool) -> None:
         self.cluster = cluster
-        self.unique_id: str = ""
+        self.broadcasts = broadcasts
         self.found: dict[str, int] = {}
         self.seen_unique: dict[str, str] = {}
         self.joined: list[str] = []
 
     def start(self, now: int) -> None:
         cluster = self.cluster
-        self.unique_id = cluster.unique_name()
         name = cluster.config.discovery_group
         if name is not None:
             group = cluster.settings.discovery_groups[name]
@@ -39,6 +41,8 @@ class Discovery:
                     group.local_bind_port,
                 )
                 self.joined.append(name)
+        if not self.broadcasts:
+            return
         for broadcast in cluster.settings.broadcast_groups:
             if broadcast.group_address is not None:
                 key = "broadcast/" + broadcast.name
@@ -69,7 +73,7 @@ class Discovery:
         for group in cluster.settings.broadcast_groups:
             if group.name == name:
                 connectors = [cluster.transport(connector) for connector in group.connectors]
-                announcement = Announcement(cluster.node_id, self.unique_id, connectors)
+                announcement = Announcement(cluster.node_id, self.cluster.clusters.unique_id, connectors)
                 cluster.links.multicast("broadcast/" + name, encode_announcement(announcement))
                 cluster.broker.timers.set(
                     BROADCAST + name, now + group.broadcast_period_ms * 1_000_000
@@ -86,8 +90,8 @@ class Discovery:
             cluster.broker.trace.count("datagrams_unreadable")
             return
         if heard.node_id == cluster.node_id:
-            if heard.unique_id != self.unique_id:
-                cluster.check_copied_folder(heard.connectors)
+            if heard.unique_id != self.cluster.clusters.unique_id:
+                cluster.members.check_copied_folder(heard.connectors)
             return
         previous = self.seen_unique.get(heard.node_id)
         if previous is not None and previous != heard.unique_id:

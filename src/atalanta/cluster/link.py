@@ -52,7 +52,7 @@ class ClusterLink(DialedLink):
             self.ready = True
             self.on_ready(now)
         elif isinstance(packet, ClusterTopology):
-            self.cluster.on_topology(now, packet)
+            self.cluster.members.on_topology(now, packet)
         else:
             self.on_said(now, packet, channel)
 

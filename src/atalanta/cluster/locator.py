@@ -18,6 +18,7 @@ class Locator(ClusterLink):
 
     def on_ready(self, now: int) -> None:
         self.waiting_since = 0
+        self.cluster.locator_open(self.key)
         self.announce(True)
 
     def on_said(self, now: int, packet: Packet, channel: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.bindings import OFF, STRICT, RemoteBinding
+from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.moves import transfer
 from atalanta.kernel.observer import Observer
@@ -18,7 +18,7 @@ from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY
 
 if TYPE_CHECKING:
-    from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.clusters import Clusters
 
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
@@ -26,8 +26,8 @@ TIMER: Final = "cluster.redistribute."
 
 
 class Redistribution(Observer):
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
         self.armed: dict[str, bool] = {}
         self.moved: int = 0
 
@@ -37,7 +37,7 @@ class Redistribution(Observer):
         queue = consumer.queue
         if consumer.selector is None and queue.name in self.armed:
             del self.armed[queue.name]
-            self.cluster.broker.timers.cancel(TIMER + queue.name)
+            self.clusters.broker.timers.cancel(TIMER + queue.name)
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
         self.consider(now, consumer.queue)
@@ -47,7 +47,7 @@ class Redistribution(Observer):
         self.consider(now, queue)
 
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
-        address = self.cluster.broker.addresses.get(remote.address)
+        address = self.clusters.broker.addresses.get(remote.address)
         group = None if address is None else address.groups.get(remote.routing_name)
         if group is not None:
             for queue in list(group.locals):
@@ -59,23 +59,22 @@ class Redistribution(Observer):
             queue.internal
             or queue.deleted
             or queue.keeps_messages
-            or self.cluster.mode in (OFF, STRICT)
             or queue.spec.temporary
         ):
             return
-        delay_ms = self.cluster.broker.settings_of(queue.spec.address).redistribution_delay_ms
+        delay_ms = self.clusters.broker.settings_of(queue.spec.address).redistribution_delay_ms
         if delay_ms < 0 or queue.name in self.armed or not self._somebody_elsewhere(queue):
             return
         self.armed[queue.name] = True
-        self.cluster.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
+        self.clusters.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
 
     def _somebody_elsewhere(self, queue: Queue) -> bool:
-        address = self.cluster.broker.addresses.get(queue.spec.address)
+        address = self.clusters.broker.addresses.get(queue.spec.address)
         group = None if address is None else address.groups.get(queue.routing_name())
         if group is None:
             return False
         for remote in group.remotes:
-            if remote.connected and remote.consumer_count > 0:
+            if remote.redistributes() and remote.consumer_count > 0:
                 return True
         return False
 
@@ -83,7 +82,7 @@ class Redistribution(Observer):
     def on_timer(self, now: int, key: str) -> None:
         name = key[len(TIMER) :]
         self.armed.pop(name, None)
-        broker = self.cluster.broker
+        broker = self.clusters.broker
         queue = broker.queues.get(name)
         if queue is None or queue.active_lease() is not None:
             return

@@ -82,7 +82,7 @@ class RemoteBindings:
             return
         if known is not None:
             self.remove(now, cluster_name)
-        if self.cluster.owner_of(cluster_name) is not None:
+        if self.cluster.clusters.holder_of(cluster_name) is not None:
             self.cluster.told(
                 "binding_known_elsewhere", self.node_id, f"{cluster_name}: max-hops too high?"
             )
@@ -133,7 +133,7 @@ class RemoteBindings:
             remote.add_consumer(filter_text, selector)
             self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text)
             if self.complete:
-                self.cluster.redistribution.remote_consumer(now, remote)
+                self.cluster.clusters.redistribution.remote_consumer(now, remote)
         else:
             remote.remove_consumer(filter_text)
             self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text)
@@ -146,7 +146,7 @@ class RemoteBindings:
         for remote in list(self.bindings.values()):
             remote.connected = True
             if remote.consumer_count > 0:
-                self.cluster.redistribution.remote_consumer(now, remote)
+                self.cluster.clusters.redistribution.remote_consumer(now, remote)
 
     # -- the peer goes --------------------------------------------------------------------------
     def disconnected(self) -> None:

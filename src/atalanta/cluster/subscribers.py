@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.topology import Member
-from atalanta.wire.core.host import ClusterHooks
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
     from atalanta.wire.core.packets_cluster import NodeAnnounce
 
 
-class Subscribers(ClusterHooks):
+class Subscribers:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.connections: dict[int, CoreConnection] = {}
 
-    # -- ClusterHooks ---------------------------------------------------------------------------
+    # -- from connections ---------------------------------------------------------------------------
     def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
         if connection.authenticated:
             self.logged_in(now, connection)
@@ -48,7 +47,7 @@ class Subscribers(ClusterHooks):
             packet.backup_group,
             packet.scale_down_group,
         )
-        self.cluster.member_news(now, news)
+        self.cluster.members.news(now, news)
 
     # -- telling --------------------------------------------------------------------------------
     def tell(self, member: Member) -> None:

@@ -16,6 +16,7 @@ from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
+from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
@@ -324,6 +325,7 @@ class BrokerXml:
             configuration.warnings.append(
                 "cluster-user and cluster-password are as shipped: everybody knows them"
             )
+        configuration.warnings.extend(link_warnings(configuration))
         if not configuration.acceptors:
             configuration.warnings.append("there is no acceptor for CORE: nobody can connect")
 

@@ -73,6 +73,10 @@ class RemoteBinding:
                 return True
         return with_selector < self.consumer_count
 
+    def redistributes(self) -> bool:
+        """May messages that wait here go there? Not with OFF and STRICT, and not to a member that is away."""
+        return self.connected and self.mode != OFF and self.mode != STRICT
+
     def add_consumer(self, text: str | None, selector: Filter | None) -> None:
         self.consumer_count += 1
         if text is not None and selector is not None:
@@ -153,7 +157,7 @@ class BindingGroup:
         total = len(self.remotes)
         for step in range(total):
             remote = self.remotes[(self.position + step) % total]
-            if not remote.connected or remote.mode == OFF or remote.mode == STRICT:
+            if not remote.redistributes():
                 continue
             if remote.accepts(message) and remote.high_accept(message):
                 self.position = (self.position + step + 1) % total

@@ -164,6 +164,7 @@ class Host(Machine):
         self.name = name
         self.address = address
         self.port = port
+        self.doors: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
         self.make_node = make_node
         self.up = False
         self.life = 0
@@ -197,7 +198,8 @@ class Host(Machine):
         self.node = self.make_node(ports)
         self.disk.attach(self._committed, self._disk_failed)
         self.node.recover(self.world.now)
-        self.network.listen(self, self.address, self.port)
+        for port in self.doors:
+            self.network.listen(self, self.address, port)
         self.world.note(f"{self.name} starts, life {self.life}")
         self.node.start(self.world.now)
 
@@ -227,7 +229,7 @@ class Host(Machine):
     # -- inputs ---------------------------------------------------------------------------------
     def on_accepted(self, conn: int, port: int) -> None:
         if self.node is not None:
-            self.node.on_accept(self.world.now, conn, "netty-acceptor", f"sim:{conn}")
+            self.node.on_accept(self.world.now, conn, self.doors[port], f"sim:{conn}")
             self.flush_later()
 
     def on_dialed(self, conn: int, key: str) -> None:

@@ -1,0 +1,149 @@
+"""All cluster connections of a node: each to its own cluster, with its own topology, peers and acceptors.
+
+An acceptor serves the connection it names (`clusterConnection=`), else the first one, as RemotingServiceImpl of Artemis
+looks it up. Keys of dials and timers are "cluster.<number of the connection>.<rest>".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.cluster import Cluster
+from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.part import Part
+from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
+from atalanta.cluster.redistribution import Redistribution
+from atalanta.wire.base import Connection
+from atalanta.wire.core.host import ClusterHooks
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.management import Management
+    from atalanta.kernel.notifications import Notifications
+    from atalanta.kernel.ports import Links, Wire
+    from atalanta.wire.core.connection import CoreConnection
+    from atalanta.wire.core.host import CoreHost
+    from atalanta.wire.core.packets_cluster import NodeAnnounce
+
+PREFIX: Final = "cluster."
+
+
+class Clusters(Part):
+    """`connections` in the order of the file; the first is the one of whoever names none."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        broker: Broker,
+        notifications: Notifications,
+        management: Management,
+        host: CoreHost,
+        links: Links,
+        wire: Wire,
+    ) -> None:
+        self.settings = settings
+        self.broker = broker
+        self.notifications = notifications
+        self.host = host
+        self.links = links
+        self.wire = wire
+        self.unique_id: str = ""  # of this life, in what it broadcasts
+        self.connections: list[Cluster] = []
+        for config in settings.cluster_connections:
+            self.connections.append(Cluster(self, config, len(self.connections)))
+        self.by_name = {cluster.config.name: cluster for cluster in self.connections}
+        self.redistribution = Redistribution(self)
+        host.cluster = AcceptorHooks(self)
+        management.topology = self.connections[0].members.describe
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.unique_id = self.broker.ids.uuid().hex()
+        self.broker.observers.append(self.redistribution)
+        if self.settings.has_default_password:
+            what = "change cluster-user and cluster-password"
+            self.broker.trace.event(
+                "cluster_default_password", {"node": self.broker.node_id, "why": what}
+            )
+        for cluster in self.connections:
+            cluster.start(now)
+
+    def stop(self, now: int) -> None:
+        for cluster in self.connections:
+            cluster.stop(now)
+
+    def flush(self, now: int) -> None:
+        for cluster in self.connections:
+            cluster.flush(now)
+
+    # -- whose ----------------------------------------------------------------------------------
+    def of_key(self, key: str) -> Cluster | None:
+        number = key[len(PREFIX) :].partition(".")[0]
+        if number.isdecimal() and int(number) < len(self.connections):
+            return self.connections[int(number)]
+        return None
+
+    def of_acceptor(self, connection: CoreConnection) -> Cluster:
+        acceptor = connection.acceptor
+        name = None if acceptor is None else acceptor.cluster_connection
+        found = None if name is None else self.by_name.get(name)
+        return self.connections[0] if found is None else found
+
+    def is_own(self, transport: TransportConfiguration) -> bool:
+        """Does that lead back to this node, by what any of its cluster connections announces?"""
+        for cluster in self.connections:
+            if transport.same_target(cluster.transport(cluster.config.connector)):
+                return True
+        return False
+
+    def holder_of(self, cluster_name: str) -> tuple[Cluster, str] | None:
+        """The connection and peer whose bridge brought that remote binding."""
+        for cluster in self.connections:
+            owner = cluster.owner_of(cluster_name)
+            if owner is not None:
+                return cluster, owner
+        return None
+
+    # -- inputs ---------------------------------------------------------------------------------
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        cluster = self.of_key(key)
+        return None if cluster is None else cluster.on_dialed(now, conn, key)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        cluster = self.of_key(key)
+        if cluster is not None:
+            cluster.on_dial_failed(now, key, why)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key.startswith(REDISTRIBUTE_TIMER):
+            self.redistribution.on_timer(now, key)
+            return
+        cluster = self.of_key(key)
+        if cluster is not None:
+            cluster.on_timer(now, key)
+        else:
+            self.connections[0].discovery.on_timer(now, key)
+
+    def on_datagram(self, now: int, group: str, data: bytes) -> None:
+        for cluster in self.connections:
+            cluster.discovery.on_datagram(now, group, data)
+
+
+class AcceptorHooks(ClusterHooks):
+    """Hands what a connection asks to the cluster connection of its acceptor."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+
+    def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+        self.clusters.of_acceptor(connection).subscribers.subscribe(now, connection, is_cluster)
+
+    def logged_in(self, now: int, connection: CoreConnection) -> None:
+        self.clusters.of_acceptor(connection).subscribers.logged_in(now, connection)
+
+    def unsubscribe(self, connection: CoreConnection) -> None:
+        self.clusters.of_acceptor(connection).subscribers.unsubscribe(connection)
+
+    def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
+        self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
