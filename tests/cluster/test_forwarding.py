@@ -264,19 +264,6 @@ def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -
     assert count(rig.hosts[1], "archive") == 0
 
 
-def test_a_large_message_crosses_in_pieces() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    body = bytes(range(256)) * 4_000
-    producer = rig.client(hosts[0])
-    producer.publish("orders", body, ANYCAST)
-    rig.until(lambda: len(consumer.bodies) == 1)
-    assert consumer.bodies == [body]
-
-
 def test_the_address_of_a_cluster_connection_says_what_is_shared() -> None:
     for prefixes, shared in (
         ("orders", ["ordersnode-1"]),

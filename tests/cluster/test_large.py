@@ -96,6 +96,18 @@ def test_a_large_message_crosses_and_leaves_no_file() -> None:
     assert [piece.requires_response for piece in pieces].count(True) == 1
 
 
+def test_what_is_longer_than_min_large_message_size_crosses_in_segments() -> None:
+    """Sent here as an ordinary message, it is a large one there, as with Artemis."""
+    rig, hosts, producer, consumer = linked_pair()
+    body = BODY[:1_000_000]
+    producer.publish("orders", body, ANYCAST)
+    producer.publish("orders", b"behind", ANYCAST)
+    rig.until(lambda: len(consumer.bodies) == 2)
+    assert consumer.bodies == [body, b"behind"]
+    pieces = [packet for _, packet in rig.packets(*hosts) if isinstance(packet, SendContinuation)]
+    assert [len(piece.body) for piece in pieces] == [PIECE] * 9 + [1_000_000 - 9 * PIECE]
+
+
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize("after_ms", [3, 9, 15, 30, 60])
 def test_a_crash_in_the_middle_costs_nothing(victim: int, after_ms: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.outgoing import Outgoing
+from atalanta.cluster.outgoing_limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.kernel.message import Message, text_body
 from atalanta.kernel.story import tell
 from atalanta.wire.base import ProtocolError
@@ -33,12 +34,12 @@ from atalanta.wire.core.types import NEWEST_VERSION
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.config import ClusterConnectionConfig
     from atalanta.cluster.record import PeerRecord
     from atalanta.kernel.reference import Reference
 
 SEND_CHANNEL: Final = 10
 NOTIFICATION_CHANNEL: Final = 11
-WINDOW_BYTES: Final = 1 << 20  # in flight to the peer, unanswered
 NOTIFICATION_CREDITS: Final = 1 << 20
 MANAGEMENT_CORRELATION: Final = 1
 
@@ -69,11 +70,27 @@ def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> s
     return FILTER.format(hops=max_hops, addresses=" AND ".join(clauses))
 
 
+def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
+    """As the cluster connection says."""
+    return OutgoingLimits(
+        WINDOW_BYTES,
+        config.producer_window_bytes,
+        config.min_large_message_bytes,
+        not config.use_duplicate_detection,
+    )
+
+
 class PeerOutgoing(Outgoing):
     """The peer's store-and-forward queue on its way, with the headers of the cluster."""
 
     def __init__(self, bridge: Bridge, record: PeerRecord) -> None:
-        super().__init__(bridge, bridge.cluster.broker, record.forward, SEND_CHANNEL)
+        super().__init__(
+            bridge,
+            bridge.cluster.broker,
+            record.forward,
+            SEND_CHANNEL,
+            limits_of(bridge.cluster.config),
+        )
         self.cluster = bridge.cluster
         self.record = record
         self.node_bytes = node_id_bytes(bridge.cluster.node_id)
@@ -160,7 +177,7 @@ class Bridge(ClusterLink):
         request.properties.put("_AMQ_ResourceName", "broker")
         request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
-        self.outgoing.attach(WINDOW_BYTES)
+        self.outgoing.attach()
 
     # -- frames in ------------------------------------------------------------------------------
     def on_said(self, now: int, packet: Packet, channel: int) -> None:

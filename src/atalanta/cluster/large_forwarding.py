@@ -30,6 +30,7 @@ class LargeForwarding(LargeStream):
         self.outgoing = outgoing
         self.link = outgoing.link
         self.body = body
+        self.chunk_bytes = outgoing.limits.chunk_bytes
         self.correlation = correlation
         self.offset: int = 0
         self.token: int = -1
@@ -57,7 +58,7 @@ class LargeForwarding(LargeStream):
 
     def _write(self, data: bytes) -> None:
         out = BytesWriter()
-        for piece in cut(data):
+        for piece in cut(data, self.chunk_bytes):
             self.offset += len(piece)
             last = self.offset >= self.body.size
             total = self.body.size if last else -1
@@ -75,3 +76,18 @@ class LargeForwarding(LargeStream):
             self.large.cancel(self.token)
             self.token = -1
         self.large.release(self.body)
+
+
+def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: int) -> bytes:
+    """A message that is in memory, in pieces all the same: its body is longer than min-large-message-size."""
+    out = BytesWriter()
+    write_send_large(out, channel, message)
+    body = message.body
+    offset = 0
+    for piece in cut(body, chunk_bytes):
+        offset += len(piece)
+        if offset < len(body):
+            write_sent_piece(out, channel, piece, -1, NO_ANSWER, PRODUCER_ID)
+        else:
+            write_sent_piece(out, channel, piece, len(body), correlation, PRODUCER_ID)
+    return out.getvalue()

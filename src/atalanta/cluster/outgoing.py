@@ -8,10 +8,10 @@ that it is safe there; what is unanswered when the link goes returns to its plac
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.cluster.forwarding import send_frames
-from atalanta.cluster.large_forwarding import LargeForwarding
+from atalanta.cluster.large_forwarding import LargeForwarding, large_frames
 from atalanta.kernel.bridge_endpoint import BridgeEndpoint
 from atalanta.kernel.moves import dead_letter
 from atalanta.kernel.reference import DELIVERING, Reference
@@ -25,24 +25,33 @@ from atalanta.wire.core.packets_producer import (
 
 if TYPE_CHECKING:
     from atalanta.cluster.dialed import DialedLink
+    from atalanta.cluster.outgoing_limits import OutgoingLimits
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.filter import Filter
     from atalanta.kernel.large import LargeBody
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
-
-CREDIT_STEP_MIN: Final = 64 << 10
 
 
 class Outgoing:
     """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address)."""
 
-    def __init__(self, link: DialedLink, broker: Broker, queue: Queue, channel: int) -> None:
+    def __init__(
+        self,
+        link: DialedLink,
+        broker: Broker,
+        queue: Queue,
+        channel: int,
+        limits: OutgoingLimits,
+        selector: Filter | None = None,
+    ) -> None:
         self.link = link
         self.broker = broker
         self.queue = queue
         self.channel = channel
+        self.limits = limits
         self.endpoint = BridgeEndpoint(self.take)
-        self.consumer = self.endpoint.consumer_of(queue)
+        self.consumer = self.endpoint.consumer_of(queue, selector)
         self.waiting: deque[Reference] = deque()
         self.unanswered: dict[int, Reference] = {}
         self.next_correlation: int = 1
@@ -55,6 +64,10 @@ class Outgoing:
     def prepared(self, reference: Reference) -> Message:
         """The message as the other side shall get it, under the id of the one here."""
         raise NotImplementedError
+
+    def target(self, message: Message) -> str:
+        """The address it goes to there, whose credit it needs."""
+        return message.address
 
     def sent(self, reference: Reference) -> None:
         """It is on its way."""
@@ -73,9 +86,16 @@ class Outgoing:
         """The session on `channel` is there."""
         self.link.send(CreateProducer(1, None), self.channel)
 
-    def attach(self, window_bytes: int) -> None:
-        """Begin to take from the queue: at most so many bytes are in flight, unanswered."""
-        self.endpoint.attach(self.broker, self.consumer, window_bytes)
+    def attach(self) -> None:
+        """Begin to take from the queue."""
+        self.endpoint.attach(self.broker, self.consumer, self.limits.window_bytes)
+
+    def pause(self) -> None:
+        """Take no more; what was not sent yet goes back to its place. Answers are still heard."""
+        self.consumer.started = False
+        waiting = list(self.waiting)
+        self.waiting.clear()
+        self.endpoint.give_back(self.broker, self.consumer, waiting)
 
     def detach(self, now: int) -> None:
         """The link is gone: what was not finished goes back to its place."""
@@ -96,28 +116,43 @@ class Outgoing:
 
     def pump(self) -> None:
         while self.waiting and self.large is None:
+            if self.limits.one_at_a_time and self.unanswered:
+                return  # goes on with the answer
             reference = self.waiting[0]
-            message = reference.message
-            address = message.address
-            left = self.credits.get(address, 0)
-            if left < message.size:
-                self._ask(address, max(message.size, CREDIT_STEP_MIN))
-                return
-            self.credits[address] = left - message.size
+            if not self._may_send(reference.message):
+                return  # goes on with the credits
             self.waiting.popleft()
             correlation = self.next_correlation
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = reference
             copy = self.prepared(reference)
-            if copy.large is not None:
-                self.large = LargeForwarding(self, copy, copy.large, correlation)
-            else:
-                self.link.write(send_frames(copy, self.channel, correlation))
             self.sent(reference)
-            if self.credits[address] < CREDIT_STEP_MIN:
-                self._ask(address, 4 * CREDIT_STEP_MIN)
-            if self.large is not None:
-                self.large.pump()
+            self._write(copy, correlation)
+
+    def _write(self, copy: Message, correlation: int) -> None:
+        limits = self.limits
+        if copy.large is not None:
+            self.large = LargeForwarding(self, copy, copy.large, correlation)
+            self.large.pump()
+        elif 0 < limits.large_bytes_min < len(copy.body):
+            self.link.write(large_frames(copy, self.channel, correlation, limits.chunk_bytes))
+        else:
+            self.link.write(send_frames(copy, self.channel, correlation))
+
+    def _may_send(self, message: Message) -> bool:
+        """Whether the peer's credit lets it go; if so it is taken, if not it is asked for."""
+        if self.limits.producer_window_bytes < 0:
+            return True
+        address = self.target(message)
+        step = self.limits.credit_step_bytes
+        left = self.credits.get(address, 0)
+        if left < message.size:
+            self._ask(address, max(message.size, step))
+            return False
+        self.credits[address] = left - message.size
+        if left - message.size < step:
+            self._ask(address, step)
+        return True
 
     def _ask(self, address: str, amount: int) -> None:
         """Credits are asked for once at a time; the peer withholds them while its memory is full."""
@@ -156,6 +191,8 @@ class Outgoing:
         self._give_credit(reference)
         self.acknowledged.append(reference)
         self.confirmed(reference)
+        if self.limits.one_at_a_time:
+            self.pump()
 
     def on_refused(self, now: int, packet: ExceptionResponse) -> None:
         """A message goes to the dead-letter address; without one it is kept, and offered again on a new link."""

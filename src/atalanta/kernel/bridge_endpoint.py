@@ -13,6 +13,7 @@ from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.filter import Filter
     from atalanta.kernel.queue import Queue
 
 
@@ -22,8 +23,8 @@ class BridgeEndpoint(Endpoint):
     def __init__(self, take: Callable[[Reference], int]) -> None:
         self.take = take
 
-    def consumer_of(self, queue: Queue) -> Consumer:
-        return Consumer(0, queue, self, None, False, 0)
+    def consumer_of(self, queue: Queue, selector: Filter | None = None) -> Consumer:
+        return Consumer(0, queue, self, selector, False, 0)
 
     def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
         consumer.started = True
@@ -40,11 +41,23 @@ class BridgeEndpoint(Endpoint):
         held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         for reference in held:
-            if reference.state == DELIVERING:
-                queue.give_back(reference)
-                if broker.trace.on:
-                    tell(broker.trace, "story_given_back", reference.message, queue.name)
+            self._give_back(broker, queue, reference)
         broker.mark_dirty(queue)
+
+    def give_back(self, broker: Broker, consumer: Consumer, references: list[Reference]) -> None:
+        """These were not sent: they go back to their places, the consumer stays."""
+        for reference in references:
+            consumer.unacknowledged.pop(reference.message.id)
+            self._give_back(broker, consumer.queue, reference)
+        broker.mark_dirty(consumer.queue)
+
+    def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
+        """No client has seen it: a way tried in vain is no delivery (as BridgeImpl.cancelRefs)."""
+        if reference.state == DELIVERING:
+            reference.delivery_count -= 1
+            queue.give_back(reference)
+            if broker.trace.on:
+                tell(broker.trace, "story_given_back", reference.message, queue.name)
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         return self.take(reference)

@@ -206,9 +206,8 @@ class Broker:
         address = self.addresses.get(name)
         if address is None:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
-        duplicate_id = message.duplicate_id
-        if duplicate_id is not None:
-            plan.repeats_lsn = self.repeat(plan, name, duplicate_id)
+        if message.special:
+            plan.repeats_lsn = self._repeat_of(plan, message, name)
             if plan.repeats_lsn >= 0:
                 return plan
         if address.rules is None:
@@ -222,6 +221,16 @@ class Broker:
             if self.settings_of(name).send_to_dla_on_no_route:
                 dead_letter_unrouted(self, now, plan, name)
         return plan
+
+    def _repeat_of(self, plan: Plan, message: Message, name: str) -> int:
+        """As `repeat`; a core bridge's own id counts instead of the sender's (PostOfficeImpl.checkDuplicateID)."""
+        if message.has_property(BRIDGE_DUPLICATE):
+            bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+            message.remove_property(BRIDGE_DUPLICATE)
+            if isinstance(bridge_id, bytes):
+                return self.repeat(plan, BRIDGE_PREFIX + message.address, bridge_id)
+        duplicate_id = message.duplicate_id
+        return -1 if duplicate_id is None else self.repeat(plan, name, duplicate_id)
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
         """A message that another node forwards: routed by binding ids, repeats dropped by its bridge id."""

@@ -18,13 +18,13 @@ CHUNK_BYTES: Final = 102_400
 NO_ANSWER: Final = -1
 
 
-def cut(data: bytes) -> Iterator[bytes]:
-    """Pieces of at most CHUNK_BYTES; one empty piece of nothing."""
-    if len(data) <= CHUNK_BYTES:
+def cut(data: bytes, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """Pieces of at most `chunk_bytes`; one empty piece of nothing."""
+    if len(data) <= chunk_bytes:
         yield data
         return
-    for start in range(0, len(data), CHUNK_BYTES):
-        yield data[start : start + CHUNK_BYTES]
+    for start in range(0, len(data), chunk_bytes):
+        yield data[start : start + chunk_bytes]
 
 
 def write_received_piece(
