@@ -105,7 +105,6 @@ class ClusterConnectionConfig:
         "bodies above it travel in chunks",
         unit="bytes",
         minimum=1,
-        supported=False,
     )
     call_timeout_ms: int = option(
         30_000, "call-timeout", "a link that is not open by then is tried anew", unit="ms", minimum=1
@@ -167,7 +166,6 @@ class ClusterConnectionConfig:
         "bytes sent ahead of the peer's credit, -1 any",
         unit="bytes",
         minimum=-1,
-        supported=False,
     )
     notification_interval_ms: int = option(
         1000,
