@@ -12,6 +12,7 @@ from typing import Final
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
@@ -112,6 +113,8 @@ class Node:
         if config.cluster is not None:
             connections = config.cluster.cluster_connections
             self.management.cluster_connections = [one.name for one in connections]
+            discovery = Discovery(config.cluster, self.broker, ports.links)
+            self.parts["discovery"] = discovery
             self.clusters = Clusters(
                 config.cluster,
                 self.broker,
@@ -120,6 +123,7 @@ class Node:
                 self.host,
                 ports.links,
                 ports.wire,
+                discovery,
             )
             self.parts["cluster"] = self.clusters
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,66 @@ def test_settings_of_the_node(tmp_path: Path) -> None:
     }
     assert settings.connectors["c"].host == "::1"
     assert list(settings.discovery_groups) == ["dg"]
+
+
+GROUPS = """<configuration><core>
+<connectors><connector name="own">tcp://%s:1</connector><connector name="b">tcp://b:2</connector></connectors>
+<broadcast-groups><broadcast-group name="bg">
+<local-bind-address>127.0.0.1</local-bind-address><local-bind-port>5432</local-bind-port>
+<group-address>231.7.7.7</group-address><group-port>9876</group-port>
+<broadcast-period>100</broadcast-period>
+<connector-ref>own</connector-ref><connector-ref connector-name="b"/>%s
+</broadcast-group></broadcast-groups>
+<discovery-groups><discovery-group name="dg">
+<local-bind-address>127.0.0.2</local-bind-address>
+<group-address>231.7.7.7</group-address><group-port>9876</group-port>
+<refresh-timeout>10001</refresh-timeout><initial-wait-timeout>10002</initial-wait-timeout>
+%s</discovery-group></discovery-groups><cluster-connections><cluster-connection name="x">
+<connector-ref>own</connector-ref></cluster-connection></cluster-connections></core></configuration>"""
+
+
+def groups(
+    folder: Path, host: str = "a", broadcast: str = "", discovery: str = ""
+) -> Configuration:
+    path = folder / "broker.xml"
+    path.write_text(GROUPS % (host, broadcast, discovery))
+    return read_broker_xml(path)
+
+
+def test_every_element_of_the_groups(tmp_path: Path) -> None:
+    found = groups(tmp_path)
+    [broadcast] = found.broadcast_groups
+    assert broadcast.connectors == ["own", "b"]
+    assert (broadcast.local_bind_address, broadcast.local_bind_port) == ("127.0.0.1", 5432)
+    assert (broadcast.group_address, broadcast.group_port) == ("231.7.7.7", 9876)
+    assert broadcast.broadcast_period_ms == 100
+    discovery = found.discovery_groups["dg"]
+    assert (discovery.local_bind_address, discovery.local_bind_port) == ("127.0.0.2", -1)
+    assert (discovery.refresh_timeout_ms, discovery.initial_wait_timeout_ms) == (10001, 10002)
+    assert found.unsupported == []
+
+
+def test_a_group_that_meets_by_udp_and_by_jgroups_is_refused_with_its_line(tmp_path: Path) -> None:
+    for kind, parts in (
+        ("broadcast-group", {"broadcast": JGROUPS}),
+        ("discovery-group", {"discovery": JGROUPS}),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            groups(tmp_path, **parts)
+        [problem] = [each for each in caught.value.problems if "jgroups-file" in each.text]
+        assert problem.text.startswith(kind) and "by UDP or by JGroups" in problem.hint
+        text = (tmp_path / "broker.xml").read_text().splitlines()
+        assert "<jgroups-file>" in text[problem.line - 1]
+
+
+JGROUPS = "\n<jgroups-file>x.xml</jgroups-file><jgroups-channel>c</jgroups-channel>"
+
+
+@pytest.mark.parametrize("written", ["0.0.0.0", "[::]"])
+def test_all_addresses_of_a_machine_are_never_announced(tmp_path: Path, written: str) -> None:
+    found = groups(tmp_path, written)
+    settings = found.cluster_settings()
+    assert settings is not None
+    assert settings.transport("own").host == socket.gethostname()
+    [warning] = [each for each in found.warnings if "others cannot dial" in each]
+    assert warning.startswith(f"{tmp_path / 'broker.xml'}:2: connector 'own'")

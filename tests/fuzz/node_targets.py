@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.discovery import HEARS
 from atalanta.wire.core import codec
 from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.connection import CoreConnection
@@ -91,7 +92,7 @@ class NodeTarget(Target):
         pieces = data[1] if len(data) > 1 else 0
         stream = data[2:]
         if mode == "datagram":
-            rig.node.on_datagram(rig.now, GROUP, stream)
+            rig.node.on_datagram(rig.now, HEARS + GROUP, stream)
             rig.settle()
         elif mode == "stranger":
             self._stranger(stream, pieces)
@@ -106,7 +107,7 @@ class NodeTarget(Target):
         rig = self.rig
         if mode == "link":
             rig.node.on_datagram(
-                rig.now, GROUP, encode_announcement(Announcement("n", "u", [sample_transport()]))
+                rig.now, HEARS + GROUP, encode_announcement(Announcement("n", "u", [sample_transport()]))
             )
             return rig.dialled()
         if mode == "peer":

@@ -10,6 +10,7 @@ import pytest
 
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.loop import run
+from atalanta.runtime.multicast import Group, sending_socket
 from tests.runtime.echo import Running, with_echo
 
 GROUP = "231.7.7.77"
@@ -60,3 +61,29 @@ def test_a_group_that_cannot_be_joined_is_told_and_tried_again(
         run(with_echo(use, Limits(join_retry_s=0.01)))
     assert "multicast_join_failed group=discovery" in caplog.text
     assert f"cannot join the group {LOCAL}" in caplog.text
+
+
+def test_the_sender_is_bound_to_local_bind_address_and_port() -> None:
+    port = free_port()
+    with sending_socket(Group("b", GROUP, 9876, LOCAL, port)) as sender:
+        assert sender.getsockname() == (LOCAL, port)
+    with sending_socket(Group("b", GROUP, 9876, LOCAL, -1)) as sender:
+        assert 3000 <= sender.getsockname()[1] < 4000
+    with sending_socket(Group("b", GROUP, 9876, "", -1)) as sender:
+        assert sender.getsockname()[1] == 0, "bound by the first datagram"
+
+
+def test_who_joins_to_send_receives_nothing() -> None:
+    async def use(running: Running) -> None:
+        port = free_port()
+        links, node = running.shell.links, running.node
+        links.join_to_send("mouth", GROUP, port, LOCAL, -1)
+        links.join("ear", GROUP, port, LOCAL, -1)
+        async with asyncio.timeout(10):
+            while not node.words("datagram"):
+                links.multicast("mouth", b"said")
+                await asyncio.sleep(0.02)
+        assert {words[1] for words in node.words("datagram")} == {"ear"}
+
+    run(with_echo(use))
+

@@ -14,7 +14,7 @@ from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRIBUTION_NAME
 from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.cluster.discovery import Discovery
+from atalanta.cluster.discovered import DiscoveredMembers
 from atalanta.cluster.locator import Locator
 from atalanta.cluster.members import Members
 from atalanta.cluster.record import PeerRecord
@@ -58,7 +58,6 @@ class Cluster:
         self.attempts = Attempts(config)
         self.stopping: bool = False
         self.members = Members(self)
-        self.discovery = Discovery(self, number == 0)
         self.subscribers = Subscribers(self)
 
     @property
@@ -70,12 +69,13 @@ class Cluster:
         self.members.start(now)
         for name in self.config.static_connectors:
             self.find(now, name, self.transport(name))
-        self.discovery.start(now)
+        if self.config.discovery_group is not None:
+            discovery = self.clusters.discovery
+            discovery.listen(now, self.config.discovery_group, DiscoveredMembers(self))
 
     def stop(self, now: int) -> None:
         """Links say good-bye themselves (ClusterLink.stop); nothing is dialled any more."""
         self.stopping = True
-        self.discovery.stop()
 
     def key(self, rest: str) -> str:
         """Of a dial or timer of this connection."""
@@ -85,11 +85,7 @@ class Cluster:
         return self.members.own()
 
     def transport(self, name: str) -> TransportConfiguration:
-        connector = self.settings.connectors[name]
-        made = TransportConfiguration(name)
-        for key, value in connector.transport_params().items():
-            made.put(key, value)
-        return made
+        return self.settings.transport(name)
 
     def unique_name(self) -> str:
         return self.broker.ids.uuid().hex()
@@ -118,10 +114,12 @@ class Cluster:
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keep a locator to this connector, unless it is our own."""
-        if name in self.targets or self.clusters.is_own(target):
+        if self.clusters.is_own(target):
             return
+        known = name in self.targets or name in self.locators
         self.targets[name] = target
-        self._dial_locator(name)
+        if not known:
+            self._dial_locator(name)
 
     def _dial_locator(self, name: str) -> None:
         target = self.targets.get(name)
@@ -129,17 +127,16 @@ class Cluster:
             self.dial(self.key(LOCATE + name), target)
 
     def forget(self, name: str) -> None:
-        """A discovered connector that is no longer heard of and has no connection."""
-        if name not in self.locators:
-            self.targets.pop(name, None)
-            self.attempts.forget(LOCATE + name)
+        """A connector that is no longer heard of: a connection there stays as long as it lasts."""
+        self.targets.pop(name, None)
+        self.attempts.forget(LOCATE + name)
 
     def locator_lost(self, now: int, name: str, why: str) -> None:
         self.locators.pop(name, None)
         self._retry(now, LOCATE + name)
 
     def _retry(self, now: int, rest: str) -> None:
-        if self.stopping:
+        if self.stopping or (rest.startswith(LOCATE) and rest[len(LOCATE) :] not in self.targets):
             return
         pause_ms = self.attempts.next_pause_ms(rest)
         if pause_ms < 0:
@@ -209,6 +206,8 @@ class Cluster:
         rest = key[len(self.prefix) :]
         if rest.startswith(LOCATE):
             name = rest[len(LOCATE) :]
+            if name not in self.targets or name in self.locators:
+                return None
             locator = Locator(self, conn, now, name)
             self.locators[name] = locator
             locator.open(now)

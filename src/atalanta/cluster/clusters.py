@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.part import Part
 from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.redistribution import Redistribution
@@ -41,6 +42,7 @@ class Clusters(Part):
         host: CoreHost,
         links: Links,
         wire: Wire,
+        discovery: Discovery,
     ) -> None:
         self.settings = settings
         self.broker = broker
@@ -48,7 +50,7 @@ class Clusters(Part):
         self.host = host
         self.links = links
         self.wire = wire
-        self.unique_id: str = ""  # of this life, in what it broadcasts
+        self.discovery = discovery
         self.connections: list[Cluster] = []
         for config in settings.cluster_connections:
             self.connections.append(Cluster(self, config, len(self.connections)))
@@ -59,7 +61,6 @@ class Clusters(Part):
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.unique_id = self.broker.ids.uuid().hex()
         self.broker.observers.append(self.redistribution)
         if self.settings.has_default_password:
             what = "change cluster-user and cluster-password"
@@ -122,12 +123,6 @@ class Clusters(Part):
         cluster = self.of_key(key)
         if cluster is not None:
             cluster.on_timer(now, key)
-        else:
-            self.connections[0].discovery.on_timer(now, key)
-
-    def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        for cluster in self.connections:
-            cluster.discovery.on_datagram(now, group, data)
 
 
 class AcceptorHooks(ClusterHooks):

@@ -12,6 +12,7 @@ from typing import Final
 from atalanta.kernel.option import option
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.core.transport import TransportConfiguration
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
@@ -34,7 +35,12 @@ class BroadcastGroupConfig:
         None, "local-bind-address", "the interface that sends; any if absent"
     )
     local_bind_port: int = option(
-        -1, "local-bind-port", "the port that sends, -1 any", minimum=-1, unit="port"
+        -1,
+        "local-bind-port",
+        "the port that sends; -1 any, with local-bind-address one of 3000 to 4000",
+        minimum=-1,
+        maximum=65535,
+        unit="port",
     )
     group_address: str | None = option(None, "group-address", "multicast address")
     group_port: int = option(
@@ -55,7 +61,12 @@ class DiscoveryGroupConfig:
         None, "local-bind-address", "the interface that listens; any if absent"
     )
     local_bind_port: int = option(
-        -1, "local-bind-port", "without effect", minimum=-1, unit="port", supported=False
+        -1,
+        "local-bind-port",
+        "nor with Artemis: the group's port is what is received on",
+        minimum=-1,
+        unit="port",
+        supported=False,
     )
     group_address: str | None = option(None, "group-address", "multicast address")
     group_port: int = option(
@@ -71,10 +82,9 @@ class DiscoveryGroupConfig:
     initial_wait_timeout_ms: int = option(
         10_000,
         "initial-wait-timeout",
-        "clients: longest wait for the first node",
+        "silence after the start that is told; the search goes on",
         unit="ms",
         minimum=1,
-        supported=False,
     )
 
 
@@ -206,6 +216,13 @@ class ClusterSettings:
     cluster_user: str = DEFAULT_CLUSTER_USER
     cluster_password: str = DEFAULT_CLUSTER_PASSWORD
     internal_naming_prefix: str = "$.artemis.internal."
+
+    def transport(self, name: str) -> TransportConfiguration:
+        """The connector of that name as others are told of it."""
+        made = TransportConfiguration(name)
+        for key, value in self.connectors[name].transport_params().items():
+            made.put(key, value)
+        return made
 
     @property
     def has_default_password(self) -> bool:

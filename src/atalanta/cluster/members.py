@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.record import PeerRecord
+from atalanta.cluster.sightings import check_one_place
 from atalanta.cluster.topology import Member, Topology
 from atalanta.wire.core.packets_topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
@@ -76,6 +77,9 @@ class Members:
                 self.check_copied_folder([news.primary])
             return
         known = self.topology.members.get(news.node_id)
+        record = self.cluster.peers.get(news.node_id)
+        if known is not None and record is not None and record.linked():
+            check_one_place(self.cluster.broker.trace, known, news)
         taken = self.topology.update(news)
         if taken is None:
             return

@@ -7,6 +7,7 @@ clustering are read in cluster_xml.py, addresses, settings and permissions in ad
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 from atalanta.config import names
 from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
-from atalanta.config.configuration import Configuration, instance_folder
+from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
@@ -174,6 +175,11 @@ class BrokerXml:
             except UriError as error:
                 self.report.problem(child.file, child.line, f"connector: {error}")
                 continue
+            if connector.host in WILDCARD_HOSTS:
+                self.configuration.warnings.append(
+                    f"{child.file}:{child.line}: connector '{connector.name}': others cannot dial {connector.host}:"
+                    f" the name of this machine, {socket.gethostname()}, is announced instead"
+                )
             self._list_unused(child, connector.unused)
             self.configuration.connectors[connector.name] = connector
 

@@ -15,7 +15,7 @@ from atalanta.cluster.config import (
     DiscoveryGroupConfig,
 )
 from atalanta.config.configuration import Configuration
-from atalanta.config.names import JGROUPS
+from atalanta.config.names import JGROUPS, UDP
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml_tree import Node
@@ -115,7 +115,16 @@ class ClusterSections:
             self.report.problem(node.file, node.line, f"{node.name} '{config.name}' is given twice")
             return False
         self.configuration.places[node.name, config.name] = (node.file, node.line)
-        jgroups = any(child.name in JGROUPS for child in node.children)
+        jgroups = [child for child in node.children if child.name in JGROUPS]
+        udp = [child for child in node.children if child.name in UDP]
+        if jgroups and udp:
+            self.report.problem(
+                jgroups[0].file,
+                jgroups[0].line,
+                f"{node.name} '{config.name}' has <{jgroups[0].name}> and <{udp[0].name}> (line {udp[0].line})",
+                "a group meets by UDP or by JGroups, not by both",
+            )
+            return False
         if not config.group_address or config.group_port < 1:
             self.report.problem(
                 node.file,

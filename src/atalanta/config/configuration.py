@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import socket
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from atalanta.cluster.config import (
     BroadcastGroupConfig,
@@ -18,6 +20,8 @@ from atalanta.kernel.settings import AddressSettingsRepository
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
+WILDCARD_HOSTS: Final = ("0.0.0.0", "::")
+
 
 def instance_folder(path: Path) -> Path:
     """The parent of `etc/` when the file lies in a folder of that name, else the file's own
@@ -25,6 +29,13 @@ def instance_folder(path: Path) -> Path:
     """
     folder = path.resolve().parent
     return folder.parent if folder.name == "etc" else folder
+
+
+def dialable(connector: ConnectorConfig) -> ConnectorConfig:
+    """Nobody can dial "every address of this machine": as Artemis does, its name is announced instead."""
+    if connector.host not in WILDCARD_HOSTS:
+        return connector
+    return replace(connector, host=socket.gethostname())
 
 
 @dataclass
@@ -91,7 +102,7 @@ class Configuration:
             return None
         return ClusterSettings(
             self.cluster_connections,
-            self.connectors,
+            {name: dialable(connector) for name, connector in self.connectors.items()},
             self.broadcast_groups,
             self.discovery_groups,
             self.broker.cluster_user,

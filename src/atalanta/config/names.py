@@ -80,3 +80,5 @@ JGROUPS: Final[dict[str, str]] = {
     "jgroups-file": "JGroups is not supported: use UDP or static connectors",
     "jgroups-channel": "JGroups is not supported: use UDP or static connectors",
 }
+# What a broadcast or discovery group says of UDP, and one of JGroups does not.
+UDP: Final = ("group-address", "group-port", "local-bind-address", "local-bind-port")

@@ -91,6 +91,12 @@ class Links:
         """
         raise _missing(self, "Links.join")
 
+    def join_to_send(
+        self, group: str, address: str, port: int, interface: str, local_port: int
+    ) -> None:
+        """As `join`, but nothing is received."""
+        self.join(group, address, port, interface, local_port)
+
     def multicast(self, group: str, data: bytes) -> None:
         """Send one datagram to a joined group; it may get lost, and may come back to the sender."""
         raise _missing(self, "Links.multicast")

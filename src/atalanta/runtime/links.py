@@ -39,6 +39,12 @@ class LoopLinks(Links):
         """Links.join"""
         self._multicast.join(group, address, port, interface, local_port)
 
+    def join_to_send(
+        self, group: str, address: str, port: int, interface: str, local_port: int
+    ) -> None:
+        """Links.join_to_send"""
+        self._multicast.join(group, address, port, interface, local_port, False)
+
     def multicast(self, group: str, data: bytes) -> None:
         """Links.multicast"""
         self._multicast.send(group, data)

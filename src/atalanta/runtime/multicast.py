@@ -7,6 +7,8 @@ cluster forms on the loopback interface, without any route.
 from __future__ import annotations
 
 import asyncio
+import errno
+import random
 import socket
 from dataclasses import dataclass
 
@@ -18,17 +20,23 @@ ANY_INTERFACE = "0.0.0.0"
 # What Java's multicast sockets use unless told otherwise: the local network.
 TIME_TO_LIVE = 1
 DATAGRAM_BYTES_MAX = 65_535
+BIND_PORTS = (3000, 4000)
+BIND_ATTEMPTS = 100
 
 
 @dataclass(frozen=True)
 class Group:
-    """A UDP group and the local side of it; `interface` "" and `local_port` -1 mean any."""
+    """A UDP group and the local side of it; `interface` "" and `local_port` -1 mean any.
+
+    Without `receives` it is for sending only.
+    """
 
     name: str
     address: str
     port: int
     interface: str
     local_port: int
+    receives: bool = True
 
 
 class Membership:
@@ -36,16 +44,18 @@ class Membership:
 
     def __init__(self, group: Group, limits: Limits) -> None:
         self.group = group
-        self.receiver = receiving_socket(group, limits)
+        self.receiver = receiving_socket(group, limits) if group.receives else None
         try:
             self.sender = sending_socket(group)
         except OSError:
-            self.receiver.close()
+            if self.receiver is not None:
+                self.receiver.close()
             raise
 
     def close(self) -> None:
         """Leaves."""
-        self.receiver.close()
+        if self.receiver is not None:
+            self.receiver.close()
         self.sender.close()
 
 
@@ -62,10 +72,18 @@ class Multicast:
         self._joined: dict[str, Membership] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
 
-    def join(self, name: str, address: str, port: int, interface: str, local_port: int) -> None:
+    def join(
+        self,
+        name: str,
+        address: str,
+        port: int,
+        interface: str,
+        local_port: int,
+        receives: bool = True,
+    ) -> None:
         """Receives from now on; a group that cannot be joined is an event and tried again."""
         self.leave(name)
-        self._try_to_join(Group(name, address, port, interface, local_port))
+        self._try_to_join(Group(name, address, port, interface, local_port, receives))
 
     def _try_to_join(self, group: Group) -> None:
         self._retries.pop(group.name, None)
@@ -78,12 +96,15 @@ class Multicast:
             self._retries[group.name] = retry
             return
         self._joined[group.name] = membership
-        self._loop.add_reader(membership.receiver, self._receive, membership)
+        if membership.receiver is not None:
+            self._loop.add_reader(
+                membership.receiver, self._receive, membership, membership.receiver
+            )
 
-    def _receive(self, membership: Membership) -> None:
+    def _receive(self, membership: Membership, receiver: socket.socket) -> None:
         for _ in range(self._limits.datagrams_per_turn):
             try:
-                data = membership.receiver.recv(DATAGRAM_BYTES_MAX)
+                data = receiver.recv(DATAGRAM_BYTES_MAX)
             except BlockingIOError:
                 return
             except OSError as error:
@@ -116,7 +137,8 @@ class Multicast:
             retry.cancel()
         membership = self._joined.pop(name, None)
         if membership is not None:
-            self._loop.remove_reader(membership.receiver)
+            if membership.receiver is not None:
+                self._loop.remove_reader(membership.receiver)
             membership.close()
 
     def close(self) -> None:
@@ -153,11 +175,26 @@ def sending_socket(group: Group) -> socket.socket:
         if group.interface:
             interface = socket.inet_aton(socket.gethostbyname(group.interface))
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
-        if group.interface or group.local_port > 0:
-            sender.bind((group.interface, max(group.local_port, 0)))
+        if group.local_port > 0:
+            sender.bind((group.interface, group.local_port))
+        elif group.interface:
+            bind_somewhere(sender, group.interface)
     except OSError as error:
         sender.close()
         place = f"{group.interface}:{group.local_port}"
         text = f"cannot send to the group from {place}: {error.strerror or error}"
         raise OSError(error.errno, text) from error
     return sender
+
+
+def bind_somewhere(sender: socket.socket, interface: str) -> None:
+    """One of the ports that Artemis takes, as firewalls may know them (UDPBroadcastEndpointFactory); else any."""
+    for _ in range(BIND_ATTEMPTS):
+        try:
+            sender.bind((interface, random.randrange(*BIND_PORTS)))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return
+    sender.bind((interface, 0))

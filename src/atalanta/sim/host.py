@@ -59,8 +59,15 @@ class SimLinks(Links):
         self.dial(key, host, port)
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
+        self.host.on_join("receive", group, f"{address}:{port}", interface, local_port)
         self.host.network.join(self.host, f"{address}:{port}")
         self.host.groups.setdefault(f"{address}:{port}", {})[group] = True
+        self.host.group_addresses[group] = f"{address}:{port}"
+
+    def join_to_send(
+        self, group: str, address: str, port: int, interface: str, local_port: int
+    ) -> None:
+        self.host.on_join("send", group, f"{address}:{port}", interface, local_port)
         self.host.group_addresses[group] = f"{address}:{port}"
 
     def multicast(self, group: str, data: bytes) -> None:
@@ -147,6 +154,10 @@ class HostLarge(LargeInputs):
             self.host.flush_later()
 
 
+def ignore_join(how: str, group: str, place: str, interface: str, local_port: int) -> None:
+    """Nobody looks at how groups are joined."""
+
+
 class Host(Machine):
     """`life` counts starts: what belongs to an earlier life is void. The disk outlives crashes."""
 
@@ -175,6 +186,7 @@ class Host(Machine):
         self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
         self.node: Node | None = None
+        self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Told why, just before a node that cannot go on ends itself.
         self.on_gave_up: Callable[[Host, str], None] | None = None
         self._flush_due = False
