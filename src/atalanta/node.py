@@ -124,6 +124,7 @@ class Node:
                 ports.links,
                 ports.wire,
                 discovery,
+                config.own,
             )
             self.parts["cluster"] = self.clusters
 

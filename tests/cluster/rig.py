@@ -12,6 +12,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import AddressConfig, QueueConfig
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
@@ -83,6 +84,7 @@ class Rig:
         memory_bytes: int = 100 << 20,
         whole: Callable[[ClusterSettings], None] | None = None,
         doors: dict[str, int] | None = None,
+        own: OwnSettings | None = None,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
@@ -110,6 +112,8 @@ class Rig:
                 config.acceptors.append(acceptor)
             if node_id:
                 config.node_id = node_id
+            if own is not None:
+                config.own = own
             return Node(config, ports)
 
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)

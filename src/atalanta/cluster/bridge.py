@@ -94,6 +94,7 @@ class PeerOutgoing(Outgoing):
         self.cluster = bridge.cluster
         self.record = record
         self.node_bytes = node_id_bytes(bridge.cluster.node_id)
+        self.mark = bridge.cluster.parked.mark_of(record.node_id, record.forward)
 
     def prepared(self, reference: Reference) -> Message:
         return forwarded(reference, self.node_bytes, self.cluster.config.use_duplicate_detection)
@@ -177,6 +178,7 @@ class Bridge(ClusterLink):
         request.properties.put("_AMQ_ResourceName", "broker")
         request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
+        self.cluster.parked.back(self.record.node_id)
         self.outgoing.attach()
 
     # -- frames in ------------------------------------------------------------------------------

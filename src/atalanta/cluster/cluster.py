@@ -17,6 +17,7 @@ from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.discovered import DiscoveredMembers
 from atalanta.cluster.locator import Locator
 from atalanta.cluster.members import Members
+from atalanta.cluster.parked import PARKED, ParkedMessages
 from atalanta.cluster.record import PeerRecord
 from atalanta.cluster.subscribers import Subscribers
 from atalanta.cluster.topology import Member, Topology
@@ -58,6 +59,7 @@ class Cluster:
         self.attempts = Attempts(config)
         self.stopping: bool = False
         self.members = Members(self)
+        self.parked = ParkedMessages(self)
         self.subscribers = Subscribers(self)
 
     @property
@@ -67,6 +69,7 @@ class Cluster:
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.members.start(now)
+        self.parked.start(now)
         for name in self.config.static_connectors:
             self.find(now, name, self.transport(name))
         if self.config.discovery_group is not None:
@@ -181,9 +184,13 @@ class Cluster:
             self.transport(name).same_target(transport) for name in config.static_connectors
         )
 
+    def forward_name(self, node_id: str) -> str:
+        """`$.artemis.internal.sf.<cluster>.<node>`"""
+        return f"{self.settings.internal_naming_prefix}sf.{self.config.name}.{node_id}"
+
     def _forward_queue(self, now: int, node_id: str) -> Queue:
-        """`$.artemis.internal.sf.<cluster>.<node>`: durable, internal, kept over restarts."""
-        name = f"{self.settings.internal_naming_prefix}sf.{self.config.name}.{node_id}"
+        """Durable, internal, kept over restarts."""
+        name = self.forward_name(node_id)
         queue = self.broker.queues.get(name)
         if queue is None:
             spec = QueueSpec(name, name, MULTICAST)
@@ -242,6 +249,7 @@ class Cluster:
         record = bridge.record
         if record.bridge is bridge:
             record.bridge = None
+        self.parked.lost(now, record)
         self.broker.trace.event("bridge_lost", {"node": record.node_id, "why": why})
         member = self.topology.members.get(record.node_id)
         if member is not None:
@@ -263,6 +271,8 @@ class Cluster:
             self._dial_locator(rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):
             self._dial_bridge(now, rest)
+        elif rest.startswith(PARKED):
+            self.parked.on_timer(now, rest[len(PARKED) :])
 
     def _dial_bridge(self, now: int, rest: str) -> None:
         record = self.peers.get(rest[len(BRIDGE) :])

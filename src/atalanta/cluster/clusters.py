@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.discovery import Discovery
+from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.redistribution import Redistribution
@@ -43,6 +44,7 @@ class Clusters(Part):
         links: Links,
         wire: Wire,
         discovery: Discovery,
+        own: OwnSettings | None = None,
     ) -> None:
         self.settings = settings
         self.broker = broker
@@ -51,6 +53,7 @@ class Clusters(Part):
         self.links = links
         self.wire = wire
         self.discovery = discovery
+        self.own = own or OwnSettings()
         self.connections: list[Cluster] = []
         for config in settings.cluster_connections:
             self.connections.append(Cluster(self, config, len(self.connections)))
@@ -77,6 +80,11 @@ class Clusters(Part):
     def flush(self, now: int) -> None:
         for cluster in self.connections:
             cluster.flush(now)
+
+    def look_at_parked(self, now: int) -> None:
+        """A consumer elsewhere may take what is parked for members that are away."""
+        for cluster in self.connections:
+            cluster.parked.look_again(now)
 
     # -- whose ----------------------------------------------------------------------------------
     def of_key(self, key: str) -> Cluster | None:

@@ -26,6 +26,7 @@ from atalanta.wire.core.packets_producer import (
 if TYPE_CHECKING:
     from atalanta.cluster.dialed import DialedLink
     from atalanta.cluster.outgoing_limits import OutgoingLimits
+    from atalanta.cluster.sent_mark import SentMark
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.filter import Filter
     from atalanta.kernel.large import LargeBody
@@ -59,6 +60,7 @@ class Outgoing:
         self.asked: dict[str, bool] = {}
         self.acknowledged: list[Reference] = []
         self.large: LargeForwarding | None = None  # on its way: nothing else is sent meanwhile
+        self.mark: SentMark | None = None  # who keeps a record of how far messages were sent
 
     # -- what a kind of bridge does -------------------------------------------------------------
     def prepared(self, reference: Reference) -> Message:
@@ -99,6 +101,8 @@ class Outgoing:
 
     def detach(self, now: int) -> None:
         """The link is gone: what was not finished goes back to its place."""
+        if self.mark is not None:
+            self.mark.link_lost()
         self.settle(now)
         self.endpoint.detach(self.broker, self.consumer)
         if self.large is not None:
@@ -119,9 +123,15 @@ class Outgoing:
             if self.limits.one_at_a_time and self.unanswered:
                 return  # goes on with the answer
             reference = self.waiting[0]
+            mark = self.mark
+            if mark is not None and reference.sequence > mark.low:
+                if not mark.may_send(reference.sequence):
+                    return  # goes on in `settle`
             if not self._may_send(reference.message):
                 return  # goes on with the credits
             self.waiting.popleft()
+            if mark is not None and reference.sequence > mark.through:
+                mark.through = reference.sequence
             correlation = self.next_correlation
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = reference
@@ -220,3 +230,5 @@ class Outgoing:
             self.acknowledged = []
             if done:
                 self.broker.acknowledge(now, done, None, 0)
+        if self.mark is not None and self.mark.asked_lsn and self.mark.settle():
+            self.pump()

@@ -17,3 +17,10 @@ class OwnSettings:
     zone: str | None = option(
         None, "zone", "where this node is: members of one zone are nearer to each other", supported=False
     )
+    parked_message_timeout_ms: int = option(
+        10_000,
+        "parked-message-timeout",
+        "absence of a member after which messages parked for it go to consumers elsewhere; -1 never",
+        unit="ms",
+        minimum=-1,
+    )

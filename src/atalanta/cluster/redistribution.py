@@ -47,6 +47,7 @@ class Redistribution(Observer):
         self.consider(now, queue)
 
     def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
+        self.clusters.look_at_parked(now)
         address = self.clusters.broker.addresses.get(remote.address)
         group = None if address is None else address.groups.get(remote.routing_name)
         if group is not None:

@@ -115,6 +115,7 @@ class BindingGroup:
         """-1: nobody; else an index in locals + remotes. Moves the round-robin position past the choice.
 
         `only_queue` (of an FQQN) leaves out queues of other names. A single binding is not asked for consumers.
+        A member that is away gets what nobody else can take.
         """
         queues = self.locals
         remotes = self.remotes
@@ -132,14 +133,14 @@ class BindingGroup:
                 if not _local_eligible(queue, message, routing_type, only_queue):
                     continue
                 high = strict or queue.has_match(message)
-                if fallback < 0 or (fallback >= here and stays):
+                if fallback < 0 or (fallback >= here and (stays or self._is_away(fallback))):
                     fallback = place
             else:
                 remote = remotes[place - here]
                 if not _remote_eligible(remote, message, routing_type, only_queue):
                     continue
                 high = remote.connected and (strict or remote.high_accept(message))
-                if fallback < 0:
+                if fallback < 0 or (remote.connected and self._is_away(fallback)):
                     fallback = place
             if high:
                 self.position = (place + 1) % total
@@ -147,6 +148,38 @@ class BindingGroup:
         if fallback >= 0:
             self.position = (fallback + 1) % total
         return fallback
+
+    def _is_away(self, place: int) -> bool:
+        """Is that the binding of a member that is away?"""
+        here = len(self.locals)
+        return place >= here and not self.remotes[place - here].connected
+
+    def attended(self, message: Message, only_queue: str, besides: Queue) -> int:
+        """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody."""
+        queues = self.locals
+        here = len(queues)
+        total = here + len(self.remotes)
+        routing_type = message.routing_type
+        for step in range(total):
+            place = (self.position + step) % total
+            if place < here:
+                queue = queues[place]
+                takes = _local_eligible(
+                    queue, message, routing_type, only_queue
+                ) and queue.has_match(message)
+            else:
+                remote = self.remotes[place - here]
+                takes = (
+                    remote.connected
+                    and remote.forward is not besides
+                    and (not only_queue or remote.is_of_queue(only_queue))
+                    and remote.accepts(message)
+                    and remote.high_accept(message)
+                )
+            if takes:
+                self.position = (place + 1) % total
+                return place
+        return -1
 
     def redistribution_target(self, message: Message) -> RemoteBinding | None:
         """Next connected remote queue with a consumer for `message` (Redistributor), or None.

@@ -133,14 +133,19 @@ def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> M
 
 
 def transfer(broker: Broker, reference: Reference, target: Queue, route_to: bytes) -> None:
-    """Redistribution: the message goes on to `target` (a store-and-forward queue) under a new id.
+    """Redistribution: the message goes on to `target` (a store-and-forward queue)."""
+    reroute(broker, reference, [Route(target, route_to)], "redistributed")
+
+
+def reroute(broker: Broker, reference: Reference, routes: list[Route], why: str) -> None:
+    """The message goes from its queue to others under a new id.
 
     As in Redistributor: no header marks it; the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
-    broker.note_lost(reference, "redistributed", batch)
+    broker.note_lost(reference, why, batch)
     plan = Plan(reference.message.copy(0))
-    plan.routes = [Route(target, route_to)]
+    plan.routes = routes
     references = broker.add_to_batch(plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))

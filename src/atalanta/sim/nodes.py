@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.security import Security
@@ -52,6 +53,7 @@ class Shape:
         self.page_bytes: int = 10 << 20
         self.full_policy: str = "PAGE"
         self.redelivery_delay_ms: int = 0
+        self.parked_timeout_ms: int = 10_000
 
     def draw(self, world: World) -> None:
         """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
@@ -63,6 +65,8 @@ class Shape:
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
         self.full_policy = draw.choice(("PAGE", "PAGE", "BLOCK"))
+        # Drawn apart, so that the worlds of older seeds stay as they were.
+        self.parked_timeout_ms = world.random("parked").choice((0, 500, 2_000, 10_000))
         little = 10_000 if self.full_policy == "BLOCK" else 1_500
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
         self.page_bytes = draw.choice((600, 600, 5_000))
@@ -161,7 +165,8 @@ def node_config(
         compact_percentage=50,
         block_size_bytes_max=shape.block_bytes,
     )
-    return NodeConfig(f"node-{index}", broker, settings, security(), journal, [], cluster)
+    own = OwnSettings(parked_message_timeout_ms=shape.parked_timeout_ms)
+    return NodeConfig(f"node-{index}", broker, settings, security(), journal, [], cluster, own)
 
 
 def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:

@@ -1,0 +1,241 @@
+"""Messages parked for a member that is away come back: to a consumer here, or at another member.
+
+They lie in the member's store-and-forward queue. After `parked-message-timeout` without a link those go back that have
+certainly not reached it (cluster/sent_mark.py), in their order, each in one record with its removal from there. What
+may have arrived stays until the member is back and has answered: it drops repeats, so nothing is doubled and nothing
+lost. A message goes back as a whole, and only where a consumer takes it; with it go its rules:
+
+- An anycast message, or one for a subscription that exists elsewhere under the same name, may be another node's. A copy
+  for a subscription that only the member has is that subscription's, and stays.
+- A group stays together: behind a message of a group that stays all others stay, and what goes back goes to one queue.
+
+Beyond Artemis, where such messages wait for ever (fact sheet, "Leaving"). docs/decisions/0008 has the reasons.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.sent_mark import SentMark
+from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.moves import reroute
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.kernel.reference import READY, SCHEDULED, Reference
+from atalanta.kernel.router import Route, add_remote_route, split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.record import PeerRecord
+
+MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+LOOKS_MAX: Final = 5_000
+PARKED: Final = "parked."
+
+
+class Away:
+    """A member without a link. `meant`: binding id there -> address and routing name, as far as they are known."""
+
+    def __init__(self, since: int) -> None:
+        self.since = since
+        self.meant: dict[int, tuple[str, str]] = {}
+        self.due: bool = False  # the time is over
+        self.armed: bool = False
+        self.position: int = 0  # sequence where the look through its queue goes on
+        self.held: dict[str, bool] = {}  # groups of which a message stays, in this look
+        self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
+        self.returned: int = 0
+
+
+class ParkedMessages(Observer):
+    """`away` and `marks` by node id."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.away: dict[str, Away] = {}
+        self.marks: dict[str, SentMark] = {}
+
+    # -- who is away ----------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        """After a restart all members are away whose queues are not empty; their binding ids mean nothing to us."""
+        self.cluster.broker.observers.append(self)
+        prefix = self.cluster.forward_name("")
+        for name, queue in self.cluster.broker.queues.items():
+            node_id = name[len(prefix) :]
+            if not name.startswith(prefix) or "." in node_id:
+                continue  # the latter: of a cluster whose name begins like this one's
+            if queue.internal and queue.message_count > 0:
+                self._gone(now, node_id)
+
+    def mark_of(self, node_id: str, queue: Queue) -> SentMark:
+        known = self.marks.get(node_id)
+        if known is None or known.queue is not queue:
+            known = SentMark(self.cluster.broker, queue)
+            self.marks[node_id] = known
+        return known
+
+    def lost(self, now: int, record: PeerRecord) -> None:
+        """The link is gone, in good order or not; before the member's bindings are."""
+        away = self._gone(now, record.node_id)
+        for remote in record.bindings.bindings.values():
+            away.meant[remote.remote_id] = (remote.address, remote.routing_name)
+
+    def back(self, node_id: str) -> None:
+        """Messages flow to it again."""
+        if self.away.pop(node_id, None) is not None:
+            self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
+
+    def _gone(self, now: int, node_id: str) -> Away:
+        away = self.away.get(node_id)
+        if away is None:
+            away = Away(now)
+            self.away[node_id] = away
+            timeout_ms = self.cluster.clusters.own.parked_message_timeout_ms
+            if timeout_ms >= 0:
+                self._arm(node_id, away, now + timeout_ms * 1_000_000)
+        return away
+
+    def _arm(self, node_id: str, away: Away, at: int) -> None:
+        away.armed = True
+        self.cluster.broker.timers.set(self.cluster.key(PARKED + node_id), at)
+
+    # -- triggers -------------------------------------------------------------------------------
+    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+        if self.away and not consumer.browse_only and not consumer.queue.internal:
+            self.look_again(now)
+
+    def look_again(self, now: int) -> None:
+        """There is a consumer more, here or elsewhere."""
+        for node_id, away in self.away.items():
+            if away.due and not away.armed:
+                away.position = 0
+                self._arm(node_id, away, now)
+
+    def on_timer(self, now: int, node_id: str) -> None:
+        away = self.away.get(node_id)
+        if away is None:
+            return
+        away.armed = False
+        away.due = True
+        broker = self.cluster.broker
+        queue = broker.queues.get(self.cluster.forward_name(node_id))
+        if queue is None or queue.consumers:
+            return
+        if away.position == 0:
+            away.held = {}
+        moved = self._look(queue, away, self.mark_of(node_id, queue))
+        if moved:
+            broker.trace.count("parked_messages_returned", moved)
+            away.returned += moved
+        if away.position > 0:
+            self._arm(node_id, away, now)
+        elif away.returned:
+            broker.trace.event(
+                "parked_messages_returned",
+                {"node": node_id, "messages": away.returned, "stay": queue.message_count},
+            )
+            away.returned = 0
+
+    # -- going back -----------------------------------------------------------------------------
+    def _look(self, queue: Queue, away: Away, mark: SentMark) -> int:
+        """One bounded part of the queue; `position` is 0 when its end is reached. Returns how many went."""
+        broker = self.cluster.broker
+        start = queue.index_of(max(away.position, 1))
+        looked = queue.references[start : start + LOOKS_MAX]
+        moves = 0
+        for reference in looked:
+            away.position = reference.sequence + 1
+            if reference.state == READY and self._return(reference, away, mark):
+                moves += 1
+                if moves >= MOVES_MAX:
+                    return moves
+        if len(looked) == LOOKS_MAX:
+            return moves
+        if queue.paged is not None:
+            queue.paged.wanted = True
+            broker.paging.touch(queue)
+            if moves:
+                return moves  # the rest comes into memory with this turn
+        away.position = max(away.position, 1)
+        for _, waiting in broker.scheduled.of_queue(queue):
+            if moves >= MOVES_MAX:
+                return moves
+            if waiting.state == SCHEDULED and waiting.sequence == 0:
+                moves += self._return(waiting, away, mark)
+        away.position = 0
+        return moves
+
+    def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
+        """False if it has to stay."""
+        group = reference.message.group_id
+        if group is not None and group in away.held:
+            return False
+        chosen: list[Queue | RemoteBinding] = []
+        if reference.sequence > mark.through or reference.sequence == 0:
+            chosen = self._takers(reference, away, group)
+        if not chosen:
+            if group is not None:
+                away.held[group] = True
+            return False
+        routes: list[Route] = []
+        for taker in chosen:
+            if isinstance(taker, RemoteBinding):
+                add_remote_route(routes, taker)
+            else:
+                routes.append(Route(taker, b""))
+        if group is not None and len(chosen) == 1:
+            away.groups[group] = chosen[0]
+        reroute(self.cluster.broker, reference, routes, "parked for a member that is away")
+        return True
+
+    def _takers(
+        self, reference: Reference, away: Away, group_id: str | None
+    ) -> list[Queue | RemoteBinding]:
+        """One for each queue of the member that the message is for; none unless there is one for all of them."""
+        message = reference.message
+        only_queue = split_fqqn(message.address)[1]
+        takers: list[Queue | RemoteBinding] = []
+        for address_name, routing_name in self._meant(reference, away):
+            address = self.cluster.broker.addresses.get(address_name)
+            group = None if address is None else address.groups.get(routing_name)
+            if group is None:
+                return []
+            pinned = None if group_id is None else away.groups.get(group_id)
+            if pinned is not None:
+                if pinned not in group.locals and not (
+                    isinstance(pinned, RemoteBinding) and pinned in group.remotes and pinned.connected
+                ):
+                    return []
+                takers.append(pinned)
+                continue
+            choice = group.attended(message, only_queue, reference.queue)
+            if choice < 0:
+                return []
+            here = len(group.locals)
+            takers.append(group.locals[choice] if choice < here else group.remotes[choice - here])
+        return takers
+
+    def _meant(self, reference: Reference, away: Away) -> list[tuple[str, str]]:
+        """Address and routing name of each binding id; empty if one of them is unknown.
+
+        After a restart only those of anycast messages are known: they are the address' own.
+        """
+        route_to = reference.route_to
+        found: list[tuple[str, str]] = []
+        for start in range(0, len(route_to) - 7, 8):
+            binding_id = int.from_bytes(route_to[start : start + 8], "big", signed=True)
+            known = away.meant.get(binding_id)
+            if known is None:
+                name = split_fqqn(reference.message.address)[0]
+                address = self.cluster.broker.addresses.get(name)
+                if address is None or len(route_to) != 8:
+                    return []
+                if reference.message.routing_type != ANYCAST and address.multicast:
+                    return []
+                known = (name, name)
+            if known in found:
+                return []  # two queues of one name: which of them is whose is not ours to say
+            found.append(known)
+        return found
