@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
@@ -30,7 +31,9 @@ def numbers(first: int, end: int) -> list[bytes]:
 class Parked:
     """n0 sends `orders`, whose only consumer is at n1; `sent` of them left n0 unanswered, the others did not."""
 
-    def __init__(self, nodes: int = 2, sent: int = 0, unsent: int = 5, **properties: object) -> None:
+    def __init__(
+        self, nodes: int = 2, sent: int = 0, unsent: int = 5, **properties: object
+    ) -> None:
         self.rig = Rig()
         self.hosts = self.rig.cluster(nodes)
         self.far = self.consumer(self.hosts[1])
@@ -339,12 +342,12 @@ def test_the_timeout_can_be_set_and_switched_off() -> None:
         hosts = rig.cluster(2, own=own)
         far = rig.client(hosts[1])
         far.consume("orders")
-        rig.until(lambda found=hosts: remote_consumers(found[0], found[1], "orders") == 1)
+        rig.until(partial(lambda found: remote_consumers(found[0], found[1], "orders") == 1, hosts))
         rig.network.block("n0", "n1")
         producer = rig.client(hosts[0])
         for body in numbers(0, 3):
             producer.publish("orders", body, ANYCAST)
-        rig.until(lambda found=hosts: waiting(found[0], "node-1") == 3)
+        rig.until(partial(lambda found: waiting(found[0], "node-1") == 3, hosts))
         near = rig.client(hosts[0])
         near.consume("orders")
         hosts[1].crash()
@@ -382,7 +385,7 @@ def test_random_play_every_message_exactly_once(seed: int) -> None:
         for _ in range(amount):
             producer.publish("orders", total.to_bytes(2, "big"), ANYCAST)
             total += 1
-        rig.until(lambda found=producer, n=amount: len(found.answers) == n)
+        rig.until(partial(lambda found, n: len(found.answers) == n, producer, amount))
         answered += amount
         rig.run(rng.random())
         # Acknowledged by consumers before the crash, and durable: what they got counts.

@@ -205,7 +205,9 @@ class ParkedMessages(Observer):
             pinned = None if group_id is None else away.groups.get(group_id)
             if pinned is not None:
                 if pinned not in group.locals and not (
-                    isinstance(pinned, RemoteBinding) and pinned in group.remotes and pinned.connected
+                    isinstance(pinned, RemoteBinding)
+                    and pinned in group.remotes
+                    and pinned.connected
                 ):
                     return []
                 takers.append(pinned)

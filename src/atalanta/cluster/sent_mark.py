@@ -72,7 +72,11 @@ class SentMark:
         value = _encoded(self.queue.id) + _encoded(sequence)
         record = records.encode_value(self.key, value)
         journal = broker.journal
-        lsn = journal.append(records.VALUE, record) if hurry else journal.append_idle(records.VALUE, record)
+        lsn = (
+            journal.append(records.VALUE, record)
+            if hurry
+            else journal.append_idle(records.VALUE, record)
+        )
         broker.values[self.key] = (value, lsn)
         return lsn
 
