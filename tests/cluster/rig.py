@@ -36,6 +36,7 @@ from atalanta.wire.core.packets_consumer import (
     IndividualAcknowledge,
 )
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_session import SessionStart
 from atalanta.wire.core.types import HANDSHAKE
 
@@ -212,6 +213,10 @@ class Client(SimClient):
     def consume(self, name: str, selector: str | None = None, number: int = 0) -> None:
         self.send(CreateConsumer(number, name, selector, False, True, 0))
         self.send(FlowToken(number, -1))
+
+    def create(self, name: str, address: str = "", kind: int = ANYCAST, **options: Any) -> None:
+        """A queue, on the address of its name unless another is given."""
+        self.send(CreateQueueV2(address or name, name, routing_type=kind, **options))
 
     def close(self, number: int = 0) -> None:
         self.send(ConsumerClose(number))

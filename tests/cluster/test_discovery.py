@@ -132,7 +132,7 @@ def test_a_node_that_is_silent_for_refresh_timeout_is_listed_no_longer_until_it_
     assert 4_300 <= (rig.world.now - crashed) // 1_000_000 <= 5_100
     assert rig.events("n0 discovery_silent group=group node=node-1")
     # Nobody dials what is not heard any more.
-    assert "discovered/node-1" not in cluster_of(hosts[0]).targets
+    assert "discovered/node-1" not in cluster_of(hosts[0]).scanner.targets
     hosts[1].start()
     rig.formed()
     assert list(listing.entries("group")) == ["node-1"]
@@ -178,7 +178,7 @@ def test_a_node_found_at_a_new_address_is_dialled_there() -> None:
     cluster = cluster_of(rig.hosts[0])
     moved = TransportConfiguration.tcp("moved", "n9", 61616)
     cluster.find(rig.world.now, "discovered/node-1", moved)
-    assert cluster.targets["discovered/node-1"].host == "n9"
+    assert cluster.scanner.targets["discovered/node-1"].host == "n9"
     assert linked(rig.hosts[0]) == 1, "the connection there is stays"
 
 

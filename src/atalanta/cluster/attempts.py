@@ -1,4 +1,4 @@
-"""How often and after which pauses a connection is tried again.
+"""How often and after which pauses the link to a member is tried again.
 
 Rules of BridgeImpl.scheduleRetryConnect (Artemis 2.44): the first connection has `initial-connect-attempts` retries, a
 lost one `reconnect-attempts`; pause n is retry-interval * multiplier ** n, at most max-retry-interval.
@@ -15,32 +15,38 @@ EXPONENT_MAX: Final = 60
 
 
 class Attempts:
-    """By key of the dial. `config` tells the limits."""
+    """By node id. `config` tells the limits."""
 
     def __init__(self, config: ClusterConnectionConfig) -> None:
         self.config = config
         self.failed: dict[str, int] = {}  # since the last success
         self.connected: dict[str, bool] = {}  # those that were there at least once
 
-    def next_pause_ms(self, key: str) -> int:
+    def next_pause_ms(self, node_id: str) -> int:
         """Counts one failure; -1 when the attempts are used up."""
+        retries = self.failed.get(node_id, 0)
+        self.failed[node_id] = retries + 1
+        limit = self.config.initial_connect_attempts
+        if node_id in self.connected:
+            limit = self.config.reconnect_attempts
+        return -1 if 0 <= limit <= retries else self.pause_ms(retries)
+
+    def pause_ms(self, retries: int) -> int:
+        """After so many failures in a row, the one before them not counted."""
         config = self.config
-        retries = self.failed.get(key, 0)
-        self.failed[key] = retries + 1
-        limit = config.initial_connect_attempts
-        if key in self.connected:
-            limit = config.reconnect_attempts
-        if 0 <= limit <= retries:
-            return -1
         growth = config.retry_interval_multiplier ** min(retries, EXPONENT_MAX)
         pause_ms = int(config.retry_interval_ms * growth) or config.retry_interval_ms
         return min(pause_ms, config.max_retry_interval_ms)
 
-    def succeeded(self, key: str) -> None:
-        self.failed.pop(key, None)
-        self.connected[key] = True
+    def again(self, node_id: str) -> bool:
+        """Was there ever a link to it?"""
+        return node_id in self.connected
 
-    def forget(self, key: str) -> None:
-        """Whatever comes under this key later is a first connection again."""
-        self.failed.pop(key, None)
-        self.connected.pop(key, None)
+    def succeeded(self, node_id: str) -> None:
+        self.failed.pop(node_id, None)
+        self.connected[node_id] = True
+
+    def forget(self, node_id: str) -> None:
+        """Whatever comes later is a first connection again."""
+        self.failed.pop(node_id, None)
+        self.connected.pop(node_id, None)

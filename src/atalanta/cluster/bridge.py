@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.covered import Covered
 from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.outgoing import Outgoing
@@ -53,21 +54,25 @@ FILTER: Final = (
 
 def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> str:
     """As ClusterConnectionBridge builds it: included prefixes joined by OR, excluded ones by AND NOT."""
-    included: list[str] = []
-    excluded = [f"{internal_prefix}sf.", "activemq.management", "ActiveMQ.Advisory."]
-    for part in prefixes.split(","):
-        prefix = part.strip().replace("'", "''")
-        if prefix.startswith("!"):
-            excluded.append(prefix[1:])
-        elif prefix:
-            included.append(prefix)
+    covered = Covered(prefixes)
+    forced = [f"{internal_prefix}sf.", "activemq.management", "ActiveMQ.Advisory."]
     clauses: list[str] = []
-    if included:
-        clauses.append(
-            "(" + " OR ".join(f"(_AMQ_Address LIKE '{prefix}%')" for prefix in included) + ")"
-        )
-    clauses.extend(f"(_AMQ_Address NOT LIKE '{prefix}%')" for prefix in excluded)
+    if covered.included:
+        begins = [f"(_AMQ_Address LIKE {like(prefix)})" for prefix in covered.included]
+        clauses.append("(" + " OR ".join(begins) + ")")
+    excluded = [*forced, *covered.excluded]
+    clauses.extend(f"(_AMQ_Address NOT LIKE {like(prefix)})" for prefix in excluded)
     return FILTER.format(hops=max_hops, addresses=" AND ".join(clauses))
+
+
+def like(prefix: str) -> str:
+    """The pattern of what begins with `prefix`; unlike Artemis', its `_` and `%` mean themselves."""
+    quoted = prefix.replace("'", "''")
+    if "_" not in quoted and "%" not in quoted:
+        return f"'{quoted}%'"
+    for character in ("!", "_", "%"):
+        quoted = quoted.replace(character, "!" + character)
+    return f"'{quoted}%' ESCAPE '!'"
 
 
 def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
@@ -118,6 +123,8 @@ class Bridge(ClusterLink):
 
     def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
         super().__init__(cluster, conn, now)
+        if cluster.attempts.again(record.node_id):
+            self.times.call_timeout_ms = cluster.config.call_failover_timeout_ms
         self.record = record
         self.sessions_open: int = 0
         self.outgoing = PeerOutgoing(self, record)
@@ -130,21 +137,27 @@ class Bridge(ClusterLink):
         settings = self.cluster.settings
         name = self.cluster.unique_name()
         window = self.cluster.config.confirmation_window_bytes
-        self.send(
-            CreateSession(name + "-send", SEND_CHANNEL, NEWEST_VERSION, settings.cluster_user,
-                          settings.cluster_password, confirmation_window=window, pre_acknowledge=True), 1,
-        )  # fmt: skip
-        self.send(
-            CreateSessionV2(name + "-notify", NOTIFICATION_CHANNEL, NEWEST_VERSION, settings.cluster_user,
-                            settings.cluster_password, confirmation_window=window, pre_acknowledge=True), 1,
-        )  # fmt: skip
+        client_id = self.cluster.config.client_id
+        # The older packet has no place for a client id; a real bridge begins with it all the same.
+        first = CreateSession if client_id is None else CreateSessionV2
+        for kind, what, channel in (
+            (first, "-send", SEND_CHANNEL),
+            (CreateSessionV2, "-notify", NOTIFICATION_CHANNEL),
+        ):
+            packet = kind(
+                name + what, channel, NEWEST_VERSION, settings.cluster_user, settings.cluster_password,
+                confirmation_window=window, pre_acknowledge=True,
+            )  # fmt: skip
+            if isinstance(packet, CreateSessionV2):
+                packet.client_id = client_id
+            self.send(packet, 1)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open < 2:
             return
         self.waiting_since = 0
-        self.cluster.bridge_open(self.record)
+        self.cluster.bridge_open(now, self.record)
         self.outgoing.open()
         own_name = self.cluster.broker.config.name
         self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"

@@ -15,10 +15,10 @@ from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRI
 from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.discovered import DiscoveredMembers
-from atalanta.cluster.locator import Locator
 from atalanta.cluster.members import Members
 from atalanta.cluster.parked import PARKED, ParkedMessages
 from atalanta.cluster.record import PeerRecord
+from atalanta.cluster.scanner import LOCATE, Scanner
 from atalanta.cluster.subscribers import Subscribers
 from atalanta.cluster.topology import Member, Topology
 from atalanta.kernel import catalogue
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from atalanta.cluster.clusters import Clusters
     from atalanta.kernel.queue import Queue
 
-LOCATE: Final = "locate."
 BRIDGE: Final = "bridge."
 ANNOUNCE: Final = "announce"
 CONNECT_TIMEOUT_MAX_MS: Final = 600_000
@@ -54,10 +53,9 @@ class Cluster:
         self.notification_address = self.broker.config.management_notification_address
         self.mode = load_balancing(config)
         self.peers: dict[str, PeerRecord] = {}
-        self.locators: dict[str, Locator] = {}
-        self.targets: dict[str, TransportConfiguration] = {}
         self.attempts = Attempts(config)
         self.stopping: bool = False
+        self.scanner = Scanner(self)
         self.members = Members(self)
         self.parked = ParkedMessages(self)
         self.subscribers = Subscribers(self)
@@ -116,47 +114,12 @@ class Cluster:
 
     # -- finding members ------------------------------------------------------------------------
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
-        """Keep a locator to this connector, unless it is our own."""
-        if self.clusters.is_own(target):
-            return
-        known = name in self.targets or name in self.locators
-        self.targets[name] = target
-        if not known:
-            self._dial_locator(name)
-
-    def _dial_locator(self, name: str) -> None:
-        target = self.targets.get(name)
-        if target is not None and not self.stopping:
-            self.dial(self.key(LOCATE + name), target)
+        """A connector by which members may be found."""
+        self.scanner.find(now, name, target)
 
     def forget(self, name: str) -> None:
-        """A connector that is no longer heard of: a connection there stays as long as it lasts."""
-        self.targets.pop(name, None)
-        self.attempts.forget(LOCATE + name)
-
-    def locator_lost(self, now: int, name: str, why: str) -> None:
-        self.locators.pop(name, None)
-        self._retry(now, LOCATE + name)
-
-    def _retry(self, now: int, rest: str) -> None:
-        if self.stopping or (rest.startswith(LOCATE) and rest[len(LOCATE) :] not in self.targets):
-            return
-        pause_ms = self.attempts.next_pause_ms(rest)
-        if pause_ms < 0:
-            self._give_up(now, rest)
-        else:
-            self.broker.timers.set(self.key(rest), now + pause_ms * 1_000_000)
-
-    def _give_up(self, now: int, rest: str) -> None:
-        """The node is out: it gets nothing until there is news of it."""
-        self.told("cluster_gave_up", rest, "its attempts are used up")
-        self.attempts.forget(rest)
-        if rest.startswith(BRIDGE):
-            record = self.peers.pop(rest[len(BRIDGE) :], None)
-            if record is not None:
-                record.bindings.remove_all(now)
-        else:
-            self.targets.pop(rest[len(LOCATE) :], None)
+        """A discovered connector that is no longer heard of."""
+        self.scanner.forget(name)
 
     # -- peers ----------------------------------------------------------------------------------
     def bridge_to(self, now: int, member: Member) -> None:
@@ -212,13 +175,7 @@ class Cluster:
             return None
         rest = key[len(self.prefix) :]
         if rest.startswith(LOCATE):
-            name = rest[len(LOCATE) :]
-            if name not in self.targets or name in self.locators:
-                return None
-            locator = Locator(self, conn, now, name)
-            self.locators[name] = locator
-            locator.open(now)
-            return locator
+            return self.scanner.dialed(now, conn, rest[len(LOCATE) :])
         if rest.startswith(BRIDGE):
             record = self.peers.get(rest[len(BRIDGE) :])
             if record is None or record.bridge is not None:
@@ -232,18 +189,34 @@ class Cluster:
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         rest = key[len(self.prefix) :]
-        if rest.startswith(BRIDGE):
-            record = self.peers.get(rest[len(BRIDGE) :])
-            if record is None:
-                return
+        if rest.startswith(LOCATE):
+            self.scanner.lost(now, rest[len(LOCATE) :])
+            return
+        record = self.peers.get(rest[len(BRIDGE) :])
+        if record is not None:
             record.dialing = False
-        self._retry(now, rest)
+            self._retry(now, record)
 
-    def locator_open(self, name: str) -> None:
-        self.attempts.succeeded(LOCATE + name)
+    def bridge_open(self, now: int, record: PeerRecord) -> None:
+        self.attempts.succeeded(record.node_id)
+        self.scanner.wake(now)
 
-    def bridge_open(self, record: PeerRecord) -> None:
-        self.attempts.succeeded(BRIDGE + record.node_id)
+    def _retry(self, now: int, record: PeerRecord) -> None:
+        """The next attempt, or the end of them: the node is out and gets nothing until there is news of it."""
+        if self.stopping:
+            return
+        pause_ms = self.attempts.next_pause_ms(record.node_id)
+        if pause_ms >= 0:
+            key = self.key(BRIDGE + record.node_id)
+            self.broker.timers.set(key, now + pause_ms * 1_000_000)
+            return
+        self.told("cluster_gave_up", record.node_id, "its attempts are used up")
+        self._drop(now, record)
+
+    def _drop(self, now: int, record: PeerRecord) -> None:
+        record.bindings.remove_all(now)
+        self.peers.pop(record.node_id, None)
+        self.attempts.forget(record.node_id)
 
     def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
         record = bridge.record
@@ -255,12 +228,10 @@ class Cluster:
         if member is not None:
             self.members.gone(now, record.node_id, member.event_id)
         if bridge.said_goodbye:
-            record.bindings.remove_all(now)
-            self.peers.pop(record.node_id, None)
-            self.attempts.forget(BRIDGE + record.node_id)
+            self._drop(now, record)
             return
         record.bindings.disconnected()
-        self._retry(now, BRIDGE + record.node_id)
+        self._retry(now, record)
 
     # -- time -------------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
@@ -268,7 +239,7 @@ class Cluster:
         if rest == ANNOUNCE:
             self.members.announce_again(now)
         elif rest.startswith(LOCATE):
-            self._dial_locator(rest[len(LOCATE) :])
+            self.scanner.dial(rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):
             self._dial_bridge(now, rest)
         elif rest.startswith(PARKED):

@@ -122,10 +122,9 @@ class ClusterConnectionConfig:
     call_failover_timeout_ms: int = option(
         -1,
         "call-failover-timeout",
-        "the same while reconnecting, -1 for ever",
+        "the same for a link that was lost, -1 for ever",
         unit="ms",
         minimum=-1,
-        supported=False,
     )
     retry_interval_ms: int = option(
         500, "retry-interval", "pause before the next attempt", unit="ms", minimum=1
@@ -139,12 +138,16 @@ class ClusterConnectionConfig:
     initial_connect_attempts: int = option(
         -1,
         "initial-connect-attempts",
-        "attempts at the first connection, -1 for ever",
+        "attempts at a member's first connection, -1 for ever",
         unit="count",
         minimum=-1,
     )
     reconnect_attempts: int = option(
-        -1, "reconnect-attempts", "attempts at a lost one, -1 for ever", unit="count", minimum=-1
+        -1,
+        "reconnect-attempts",
+        "attempts at a lost one before the member is out, -1 for ever",
+        unit="count",
+        minimum=-1,
     )
     use_duplicate_detection: bool = option(
         True, "use-duplicate-detection", "a repeated message is dropped by the peer"
@@ -190,12 +193,11 @@ class ClusterConnectionConfig:
     topology_scanner_attempts: int = option(
         30,
         "topology-scanner-attempts",
-        "attempts to find a topology, -1 for ever",
+        "attempts at further connectors while one is reached, -1 for ever",
         unit="count",
         minimum=-1,
-        supported=False,
     )
-    client_id: str | None = option(None, "client-id", "name shown at the peer", supported=False)
+    client_id: str | None = option(None, "client-id", "name shown at the peer")
     scale_down_connector: str | None = option(
         None, "scale-down-connector", "not read by Artemis 2.44 either", supported=False
     )

@@ -23,7 +23,10 @@ PINGS_PER_TTL: Final = 3
 
 
 class LinkTimes:
-    """How long a link may be silent (`connection_ttl_ms`), how often it is looked after, how long opening may take."""
+    """How long a link may be silent (`connection_ttl_ms`), how often it is looked after, how long opening may take.
+
+    `call_timeout_ms` -1: as long as the link is not silent.
+    """
 
     def __init__(self, connection_ttl_ms: int, check_period_ms: int, call_timeout_ms: int) -> None:
         self.connection_ttl_ms = connection_ttl_ms
@@ -103,7 +106,8 @@ class DialedLink(Connection):
 
     def check_alive(self, now: int) -> bool:
         times = self.times
-        if self.waiting_since and now - self.waiting_since > times.call_timeout_ms * 1_000_000:
+        limit_ns = times.call_timeout_ms * 1_000_000
+        if self.waiting_since and 0 <= limit_ns < now - self.waiting_since:
             return False
         ttl_ns = times.connection_ttl_ms * 1_000_000
         if now - self.last_ping >= min(times.check_period_ms * 1_000_000, ttl_ns // PINGS_PER_TTL):

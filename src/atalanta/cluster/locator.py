@@ -18,11 +18,11 @@ class Locator(ClusterLink):
 
     def on_ready(self, now: int) -> None:
         self.waiting_since = 0
-        self.cluster.locator_open(self.key)
+        self.cluster.scanner.opened(now, self.key)
         self.announce(True)
 
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
         return None
 
     def on_lost(self, now: int, why: str) -> None:
-        self.cluster.locator_lost(now, self.key, why)
+        self.cluster.scanner.lost(now, self.key)

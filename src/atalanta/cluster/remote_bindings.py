@@ -47,6 +47,8 @@ class RemoteBindings:
             self._binding_added(now, message)
         elif kind == "BINDING_REMOVED":
             self.remove(now, self._text(message, "_AMQ_ClusterName"))
+        elif kind == "BINDING_UPDATED":
+            self._binding_updated(message)
         elif kind == "CONSUMER_CREATED":
             self._consumer(now, message, True)
         elif kind == "CONSUMER_CLOSED":
@@ -102,6 +104,14 @@ class RemoteBindings:
         self._address(address_name).add_remote(remote)
         self.cluster.broker.remotes_by_id[remote.id] = remote
         self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
+
+    def _binding_updated(self, message: Message) -> None:
+        """The queue's filter has changed (ClusterConnectionImpl.doBindingUpdated)."""
+        remote = self.bindings.get(self._text(message, "_AMQ_ClusterName"))
+        if remote is not None:
+            remote.filter = None
+            remote.filter_text = None
+            self._set_filter(remote, message.properties.get("_AMQ_FilterString"))
 
     def _set_filter(self, remote: RemoteBinding, text: object) -> None:
         if isinstance(text, str):
