@@ -10,7 +10,8 @@
                 await message.acknowledge()
 """
 
-from atalanta.client.asyncio_client import Connecting, connect, run
+from atalanta.client.asyncio_client import Connecting, ConnectionFactory, connect, run
+from atalanta.client.balancing import Balancing, FirstElement, Random, RandomSticky, RoundRobin
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
 from atalanta.client.logview import Chunk, Lease, LogView, Plan, Position
@@ -60,6 +61,7 @@ __all__ = [
     "AddressDoesNotExist",
     "AddressExists",
     "AddressFull",
+    "Balancing",
     "BrokerRefused",
     "Byte",
     "CallTimedOut",
@@ -70,11 +72,13 @@ __all__ = [
     "ConnectFailed",
     "Connecting",
     "Connection",
+    "ConnectionFactory",
     "ConnectionLost",
     "Consumer",
     "DuplicateId",
     "DuplicateMetadata",
     "Fenced",
+    "FirstElement",
     "Float",
     "IllegalState",
     "IncarnationChanged",
@@ -99,8 +103,11 @@ __all__ = [
     "QueueDoesNotExist",
     "QueueExists",
     "QueueKind",
+    "Random",
+    "RandomSticky",
     "RangeLost",
     "ReceivedMessage",
+    "RoundRobin",
     "SendFailed",
     "Server",
     "SessionRejected",

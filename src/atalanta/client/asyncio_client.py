@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import replace
 from ssl import SSLContext
 from typing import Any, TypeVar
 
 from atalanta.client.asyncio_shell import AsyncioShell
+from atalanta.client.balancing import Balancing
 from atalanta.client.connection import Connection
-from atalanta.client.options import ClientOptions, Server, parse_url
-from atalanta.client.secure import use_tls
+from atalanta.client.factory import UrlOptions, chosen_member
+from atalanta.client.options import ClientOptions, Server
 from atalanta.wire.core.client_errors import ConnectFailed
 
 try:
@@ -54,9 +55,12 @@ class Connecting:
             raise
         if chosen is None:
             return connection
-        self._options.servers = [chosen, *self._options.servers]
+        servers = [chosen, *self._options.servers]
         try:
-            balanced = await _login(self._options)
+            # The policy has spoken; what it chose comes first, and the finder has found.
+            balanced = await _login(
+                replace(self._options, servers=servers, balancing=None, finder=None)
+            )
         except ConnectFailed:
             return connection  # the topology names a node that cannot be reached from here
         await connection.close()
@@ -88,9 +92,31 @@ async def _choose(connection: Connection) -> Server | None:
                 await complete.wait()
     except TimeoutError:
         return None
-    members = connection.shell.members()
-    chosen = random.choice(members) if members else None
-    return None if chosen == connection.server else chosen
+    return chosen_member(connection.shell)
+
+
+class ConnectionFactory:
+    """Connections of one URL, as JMS has it: they share the balancing policy and what was discovered.
+
+        factory = ConnectionFactory("(tcp://a:1,tcp://b:2)", balancing=RoundRobin())
+        async with factory.connect() as one, factory.connect() as other:
+            …
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str | None = None,
+        password: str | None = None,
+        ssl: SSLContext | None = None,
+        balancing: Balancing | Callable[[int], int] | None = None,
+    ) -> None:
+        self._url = UrlOptions(url, user, password, ssl, balancing)
+
+    def connect(self) -> Connecting:
+        """One more connection."""
+        return Connecting(self._url.options())
 
 
 def connect(
@@ -99,19 +125,20 @@ def connect(
     user: str | None = None,
     password: str | None = None,
     ssl: SSLContext | None = None,
+    balancing: Balancing | Callable[[int], int] | None = None,
 ) -> Connecting:
-    """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`
-    (options.py has the options).
+    """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`, or to one that is
+    heard in `udp://group:port` (options.py has the options).
 
         async with connect("tcp://localhost:61616", user="u", password="p") as connection:
             …
 
-    TLS: `?sslEnabled=true&trustStorePath=ca.pem`, or `ssl`, a context of your own.
+    TLS: `?sslEnabled=true&trustStorePath=ca.pem`, or `ssl`, a context of your own. `balancing` chooses among the
+    servers (balancing.py); give several `connect` the same one, or use a ConnectionFactory, to share it.
     UriError at once for a URL that cannot be used; ConnectFailed, NotAuthorized when connecting.
     """
-    options = parse_url(url, user, password)
-    use_tls(options, ssl)
-    return Connecting(options)
+    factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)
+    return factory.connect()
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:

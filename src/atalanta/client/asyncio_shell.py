@@ -9,6 +9,7 @@ from typing import cast
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.ready import Acknowledgement, Waiting
+from atalanta.client.reconnect import ReconnectPolicy
 from atalanta.client.shell import Shell
 from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.client_reply import Reply
@@ -137,14 +138,15 @@ class AsyncioShell(Shell):
     async def _keep_connected(self) -> None:
         policy = self.policy
         while not self.closed and self.engine.failed is None:
+            if policy.wants_servers:
+                await self._find(policy)
+                continue
             dial = policy.next_dial()
             if dial is None:
                 self.give_up()
                 return
             server, at_ns = dial
-            pause_s = (at_ns - time.monotonic_ns()) / 1e9
-            if pause_s > 0:
-                await asyncio.sleep(pause_s)
+            await self._sleep_until(at_ns)
             try:
                 async with asyncio.timeout(self.options.connection_timeout_ms / 1000):
                     link = await self._dial(server)
@@ -152,6 +154,23 @@ class AsyncioShell(Shell):
                 policy.failed(time.monotonic_ns(), str(error) or "timed out")
                 continue
             await self._serve(server, link)
+
+    async def _sleep_until(self, at_ns: int) -> None:
+        pause_s = (at_ns - time.monotonic_ns()) / 1e9
+        if pause_s > 0:
+            await asyncio.sleep(pause_s)
+
+    async def _find(self, policy: ReconnectPolicy) -> None:
+        """Listens in a thread of its own, so that the loop goes on."""
+        finder = self.options.finder
+        assert finder is not None
+        await self._sleep_until(policy.next_at_ns)
+        try:
+            servers = await asyncio.to_thread(finder.servers, lambda: self.closed)
+        except OSError as error:
+            policy.found_none(time.monotonic_ns(), str(error))
+        else:
+            policy.found(servers)
 
     async def _dial(self, server: Server) -> _Link:
         tls = self.options.secure

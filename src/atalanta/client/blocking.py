@@ -14,28 +14,35 @@ nothing happens but pings.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ssl import SSLContext
-from typing import Any
+from typing import Any, Final
 
 from atalanta.client import connection as asynchronous
+from atalanta.client.balancing import Balancing
 from atalanta.client.blocking_shell import BlockingShell
 from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
+from atalanta.client.factory import UrlOptions, chosen_member
 from atalanta.client.logview import CHUNK_BYTES, Chunk, Lease, Plan, Position
 from atalanta.client.logview import LogView as AsyncLogView
 from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
-from atalanta.client.options import Server, parse_url
+from atalanta.client.options import ClientOptions, Server
 from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.queue_kind import QueueKind
 from atalanta.client.ready import READY
-from atalanta.client.secure import use_tls
 from atalanta.client.transaction import Sink
 from atalanta.client.transaction import Transaction as AsyncTransaction
+from atalanta.wire.core.client_errors import ConnectFailed
 from atalanta.wire.core.client_topology import Member
 from atalanta.wire.core.packets_lost_range import LostRange
 from atalanta.wire.core.packets_query import BindingQueryResponseV5, QueueQueryResponseV3
+
+TOPOLOGY_WAIT_S: Final = 2.0
+LOOK_S: Final = 0.05
 
 
 class Producer:
@@ -238,7 +245,7 @@ class Connection:
     """See atalanta.client.Connection."""
 
     def __init__(self, shell: BlockingShell, connection: asynchronous.Connection) -> None:
-        self._shell = shell
+        self.shell = self._shell = shell
         self._connection = connection
         self.options = connection.options
 
@@ -370,16 +377,66 @@ async def _awaited(waiting: Any) -> None:
     await waiting
 
 
+class ConnectionFactory:
+    """See atalanta.client.ConnectionFactory."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str | None = None,
+        password: str | None = None,
+        ssl: SSLContext | None = None,
+        balancing: Balancing | Callable[[int], int] | None = None,
+    ) -> None:
+        self._url = UrlOptions(url, user, password, ssl, balancing)
+
+    def connect(self) -> Connection:
+        """One more connection; it stands when this returns."""
+        return _balanced(self._url.options())
+
+
 def connect(
     url: str,
     *,
     user: str | None = None,
     password: str | None = None,
     ssl: SSLContext | None = None,
+    balancing: Balancing | Callable[[int], int] | None = None,
 ) -> Connection:
     """As atalanta.client.connect; the connection stands when this returns."""
-    options = parse_url(url, user, password)
-    use_tls(options, ssl)
+    factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)
+    return factory.connect()
+
+
+def _balanced(options: ClientOptions) -> Connection:
+    """Logs in, and once more where useTopologyForLoadBalancing sends us."""
+    connection = _login(options)
+    if not options.use_topology_for_load_balancing:
+        return connection
+    chosen = _choose(connection)
+    if chosen is None:
+        return connection
+    servers = [chosen, *options.servers]
+    try:
+        # The policy has spoken; what it chose comes first, and the finder has found.
+        balanced = _login(replace(options, servers=servers, balancing=None, finder=None))
+    except ConnectFailed:
+        return connection  # the topology names a node that cannot be reached from here
+    connection.close()
+    return balanced
+
+
+def _choose(connection: Connection) -> Server | None:
+    shell = connection.shell
+    until = time.monotonic() + TOPOLOGY_WAIT_S
+    while not shell.engine.topology_complete and time.monotonic() < until:
+        with shell.lock:
+            shell.pump(LOOK_S)
+    return chosen_member(shell) if shell.engine.topology_complete else None
+
+
+def _login(options: ClientOptions) -> Connection:
     shell = BlockingShell(options)
     connection = asynchronous.Connection(shell)
     try:

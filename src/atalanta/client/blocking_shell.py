@@ -174,19 +174,38 @@ class BlockingShell(Shell):
         if connection is not None:
             connection.close()
 
+    def _slept_until(self, at_ns: int, timeout_s: float) -> bool:
+        """Waits at most `timeout_s`; whether the time has come."""
+        pause_s = (at_ns - time.monotonic_ns()) / 1e9
+        if pause_s > 0:
+            time.sleep(min(pause_s, timeout_s))
+        return pause_s <= timeout_s
+
+    def _find(self, timeout_s: float) -> None:
+        """Listens, up to initialWaitTimeout."""
+        finder = self.options.finder
+        assert finder is not None
+        if not self._slept_until(self.policy.next_at_ns, timeout_s):
+            return
+        try:
+            servers = finder.servers(lambda: self.closed)
+        except OSError as error:
+            self.policy.found_none(time.monotonic_ns(), str(error))
+        else:
+            self.policy.found(servers)
+
     def _dial(self, timeout_s: float) -> None:
         """One attempt, when its time has come."""
+        if self.policy.wants_servers:
+            self._find(timeout_s)
+            return
         dial = self.policy.next_dial()
         if dial is None:
             self.give_up()
             return
         server, at_ns = dial
-        pause_s = (at_ns - time.monotonic_ns()) / 1e9
-        if pause_s > 0:
-            if pause_s > timeout_s:
-                time.sleep(timeout_s)
-                return
-            time.sleep(pause_s)
+        if not self._slept_until(at_ns, timeout_s):
+            return
         self.dialled = server
         try:
             plain = socket.create_connection(

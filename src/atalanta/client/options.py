@@ -1,4 +1,5 @@
-"""The URL of a client: `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`.
+"""The URL of a client: `tcp://host:port?options`, `(tcp://a:1,tcp://b:2)?options`, or `udp://group:port?options`,
+where the servers announce themselves.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
 milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
@@ -9,16 +10,20 @@ milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a 
 from __future__ import annotations
 
 import difflib
+import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from atalanta.client.balancing import Balancing, policy_named
+from atalanta.client.finding import Finder, UdpFinder, UdpGroup
 from atalanta.tls.context import ClientTls
 from atalanta.wire.core.config import TLS_FIELDS, read_tls
 from atalanta.wire.tls import TLS_REFUSED, TLS_UNUSED, TlsConfig
-from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri_list
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri, parse_uri_list
 
 SCHEMES: Final = ("tcp",)
+UDP: Final = "udp"
 FOREVER: Final = -1
 NO_LIMIT: Final = -1
 
@@ -38,14 +43,14 @@ IGNORED: Final = frozenset(
     "ha failoverAttempts blockOnAcknowledgeDefault cacheLargeMessagesClient "
     "autoGroup groupID preAcknowledge initialMessagePacketSize threadPoolMaxSize "
     "scheduledThreadPoolMaxSize useGlobalPools flowControlThreadPoolMaxSize cacheDestinations "
-    "connectionLoadBalancingPolicyClassName consumerMaxRate producerMaxRate callFailoverTimeout "
+    "consumerMaxRate producerMaxRate callFailoverTimeout "
     "dupsOKBatchSize transactionBatchSize enable1xPrefixes enableSharedClientID "
     "deserializationBlackList deserializationWhiteList deserializationAllowList "
     "deserializationDenyList ignoreJTA type protocolManagerFactoryStr tcpNoDelay "
     "tcpSendBufferSize tcpReceiveBufferSize nioRemotingThreads remotingThreads "
     "useGlobalWorkerPool useEpoll useKQueue directDeliver batchDelay connectTimeoutMillis "
     "netty-connect-timeout activemqServerName name localAddress localPort "
-    "confirmationWindowSize initialWaitTimeout".split()
+    "confirmationWindowSize discoveryStoppingTimeout localBindPort".split()
 )
 
 
@@ -88,6 +93,11 @@ class ClientOptions:
     block_on_non_durable_send: bool = True
     block_on_acknowledge: bool = False
     use_topology_for_load_balancing: bool = False
+    balancing: Balancing | None = None  # None: the servers in the order of the URL
+    refresh_timeout_ms: int = 10_000  # how long servers that were heard are believed in
+    initial_wait_timeout_ms: int = 10_000  # for the first of them
+    local_bind_address: str = ""  # the interface that listens
+    finder: Finder | None = None  # of a URL that names no server
     stay: bool = False  # reconnect to the same server only
     auto_create_queues: bool = True
     auto_create_addresses: bool = True
@@ -152,6 +162,11 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "blockOnDurableSend": ("block_on_durable_send", _boolean),
     "blockOnNonDurableSend": ("block_on_non_durable_send", _boolean),
     "blockOnAcknowledge": ("block_on_acknowledge", _boolean),
+    "connectionLoadBalancingPolicyClassName": ("balancing", policy_named),
+    "refreshTimeout": ("refresh_timeout_ms", _whole(1)),
+    "initialWaitTimeout": ("initial_wait_timeout_ms", _whole(1)),
+    "discoveryInitialWaitTimeout": ("initial_wait_timeout_ms", _whole(1)),
+    "localBindAddress": ("local_bind_address", _text),
     "useTopologyForLoadBalancing": ("use_topology_for_load_balancing", _boolean),
     "stay": ("stay", _boolean),
     "autoCreateQueues": ("auto_create_queues", _boolean),
@@ -163,8 +178,21 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
     """The options of a URL; arguments come before what stands in it. ValueError names the part."""
     if not isinstance(url, str):
         raise TypeError(f"a URL is text, not {type(url).__name__}")
-    found = parse_uri_list(url, SCHEMES)
     options = ClientOptions()
+    if url.strip().startswith(f"{UDP}://"):
+        _udp(options, url)
+    else:
+        _listed(options, url)
+    options.tls = read_tls(options.tls_params)
+    if user is not None:
+        options.user = user
+    if password is not None:
+        options.password = password
+    return options
+
+
+def _listed(options: ClientOptions, url: str) -> None:
+    found = parse_uri_list(url, SCHEMES)
     for member in found.members:
         port = DEFAULT_PORT if member.port is None else member.port
         server = Server(member.host, port)
@@ -174,12 +202,27 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
             _set(options, name, value)
     for name, value in found.params.items():
         _set(options, name, value)
-    options.tls = read_tls(options.tls_params)
-    if user is not None:
-        options.user = user
-    if password is not None:
-        options.password = password
-    return options
+
+
+def _udp(options: ClientOptions, url: str) -> None:
+    """The options first: the group listens as they say."""
+    found = parse_uri(url, (UDP,))
+    for name, value in found.params.items():
+        _set(options, name, value)
+    try:
+        multicast = ipaddress.IPv4Address(found.host).is_multicast
+    except ValueError:
+        multicast = False
+    if not multicast or not found.port:
+        raise UriError(f"'{url}' names no group such as udp://231.7.7.7:9876")
+    group = UdpGroup(
+        found.host,
+        found.port,
+        options.local_bind_address,
+        options.refresh_timeout_ms,
+        options.initial_wait_timeout_ms,
+    )
+    options.finder = UdpFinder(group, Server)
 
 
 def _set(options: ClientOptions, name: str, value: str) -> None:

@@ -102,16 +102,19 @@ class Shell(ClientEvents, ABC):
         self.tell("lost")
 
     def members(self) -> list[Server]:
-        """The cluster's nodes that can be dialled."""
+        """The cluster's nodes that can be dialled, sorted by node id."""
         found: list[Server] = []
-        for member in self.engine.topology.values():
+        for _, member in sorted(self.engine.topology.items()):
             if member.host is not None and member.port is not None:
                 found.append(Server(member.host, member.port))
         return found
 
     def give_up(self) -> None:
         """No attempt is left."""
+        finder = self.options.finder
         servers = ", ".join(str(server) for server in self.options.servers)
+        if finder is not None and not servers:
+            servers = finder.place
         last = self.policy.last_error
         self.engine.fail(ConnectFailed(f"no connection to {servers}: {last}", 4))
 
