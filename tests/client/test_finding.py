@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from atalanta.client import ConnectFailed, ConnectionFactory, connect
+from atalanta.client import ConnectFailed, Connection, ConnectionFactory, connect
 from atalanta.client.blocking import connect as connect_blocking
 from atalanta.client.finding import UdpFinder
 from atalanta.client.options import Server, parse_url
@@ -55,7 +55,7 @@ def test_the_first_server_is_waited_for_as_long_as_initial_wait_timeout() -> Non
     asyncio.run(main())
 
 
-async def _opened(url: str) -> object:
+async def _opened(url: str) -> Connection:
     return await connect(url)
 
 
