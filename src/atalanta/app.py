@@ -288,6 +288,7 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
         acceptors=configuration.acceptors,
         cluster=configuration.cluster_settings(),
         own=configuration.own,
+        grouping=configuration.grouping,
     )
 
 

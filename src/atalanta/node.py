@@ -13,6 +13,9 @@ from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.discovery import Discovery
+from atalanta.cluster.grouping_config import LOCAL, GroupingHandlerConfig
+from atalanta.cluster.grouping_local import LocalGrouping
+from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
@@ -56,6 +59,7 @@ class NodeConfig:
     acceptors: list[AcceptorConfig] = field(default_factory=list)
     cluster: ClusterSettings | None = None
     own: OwnSettings = field(default_factory=OwnSettings)
+    grouping: GroupingHandlerConfig | None = None
 
 
 @dataclass
@@ -127,6 +131,15 @@ class Node:
                 config.own,
             )
             self.parts["cluster"] = self.clusters
+            if config.grouping is not None:
+                self._keep_groups(config.grouping, config.cluster)
+
+    def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
+        """Before the cluster starts, so that it hears of every queue."""
+        kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
+        grouping = kind(config, cluster, self.broker, self.notifications)
+        self.broker.grouping = grouping
+        self.parts = {"grouping": grouping, **self.parts}
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:

@@ -12,6 +12,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import AddressConfig, QueueConfig
 from atalanta.kernel.message import Message
@@ -83,6 +84,7 @@ class Rig:
         change: Callable[[ClusterConnectionConfig], None] | None = None,
         password: str = CLUSTER_PASSWORD,
         memory_bytes: int = 100 << 20,
+        grouping: GroupingHandlerConfig | None = None,
         whole: Callable[[ClusterSettings], None] | None = None,
         doors: dict[str, int] | None = None,
         own: OwnSettings | None = None,
@@ -111,6 +113,7 @@ class Rig:
                 acceptor = AcceptorConfig(name, f"n{index}", port)
                 acceptor.cluster_connection = name
                 config.acceptors.append(acceptor)
+            config.grouping = grouping
             if node_id:
                 config.node_id = node_id
             if own is not None:

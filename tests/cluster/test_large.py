@@ -52,9 +52,12 @@ class LargeClient(Client):
         else:
             super().on_packet(packet)
 
-    def publish_large(self, address: str, body: bytes) -> None:
+    def publish_large(self, address: str, body: bytes, group: str = "") -> None:
         self.number += 1
-        self.send(SendLargeMessage(Message.create(address, b"", 4, True, 0, 4)))
+        message = Message.create(address, b"", 4, True, 0, 4)
+        if group:
+            message.properties.put("_AMQ_GROUP_ID", group)
+        self.send(SendLargeMessage(message))
         for start in range(0, len(body), PIECE):
             last = start + PIECE >= len(body)
             piece = body[start : start + PIECE]

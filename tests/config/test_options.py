@@ -14,6 +14,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import DivertConfig
@@ -37,6 +38,7 @@ DESCRIBED: list[type[Any]] = [
     BroadcastGroupConfig,
     DiscoveryGroupConfig,
     ClusterConnectionConfig,
+    GroupingHandlerConfig,
     OwnSettings,
 ]
 

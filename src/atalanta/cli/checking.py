@@ -11,6 +11,7 @@ from rich.table import Table
 from atalanta.app import acceptor_tls, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.check_cluster import check_cluster
+from atalanta.config.check_grouping import check_grouping
 from atalanta.config.check_places import check_places
 from atalanta.config.findings import (
     ERROR,
@@ -38,6 +39,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
             nodes.append(node)
     check_places(nodes, findings)
     check_cluster(nodes, findings)
+    check_grouping(nodes, findings)
     return list(dict.fromkeys(findings.found))
 
 

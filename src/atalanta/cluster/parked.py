@@ -170,8 +170,8 @@ class ParkedMessages(Observer):
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """False if it has to stay."""
         group = reference.message.group_id
-        if group is not None and group in away.held:
-            return False
+        if group is not None and (group in away.held or self.cluster.broker.grouping is not None):
+            return False  # a grouping handler keeps its groups with the member (kernel/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
         if reference.sequence > mark.through or reference.sequence == 0:
             chosen = self._takers(reference, away, group)

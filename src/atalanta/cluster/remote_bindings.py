@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
@@ -13,6 +13,9 @@ from atalanta.kernel.queue import Queue
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
+
+
+GROUPING_KINDS: Final = ("PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL")
 
 
 class RemoteBindings:
@@ -53,6 +56,10 @@ class RemoteBindings:
             self._consumer(now, message, True)
         elif kind == "CONSUMER_CLOSED":
             self._consumer(now, message, False)
+        elif kind in GROUPING_KINDS:
+            grouping = self.cluster.broker.grouping
+            if grouping is not None:
+                grouping.on_notification(now, self.node_id, kind, message)
 
     def _text(self, message: Message, name: str) -> str:
         value = message.properties.get(name)
@@ -104,6 +111,9 @@ class RemoteBindings:
         self._address(address_name).add_remote(remote)
         self.cluster.broker.remotes_by_id[remote.id] = remote
         self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.remote_added(now, cluster_name)
 
     def _binding_updated(self, message: Message) -> None:
         """The queue's filter has changed (ClusterConnectionImpl.doBindingUpdated)."""
@@ -157,6 +167,9 @@ class RemoteBindings:
             remote.connected = True
             if remote.consumer_count > 0:
                 self.cluster.clusters.redistribution.remote_consumer(now, remote)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_complete(now, self.node_id)
 
     # -- the peer goes --------------------------------------------------------------------------
     def disconnected(self) -> None:
@@ -165,6 +178,9 @@ class RemoteBindings:
         self.complete = False
         for remote in self.bindings.values():
             remote.connected = False
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_lost(self.cluster.broker.now, self.node_id)
 
     def remove(self, now: int, cluster_name: str) -> None:
         remote = self.bindings.pop(cluster_name, None)
@@ -183,8 +199,14 @@ class RemoteBindings:
             ):
                 leave(broker, address)
         self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
+        grouping = broker.grouping
+        if grouping is not None:
+            grouping.remote_removed(now, cluster_name)
 
     def remove_all(self, now: int) -> None:
         """The peer left for good."""
         for cluster_name in list(self.bindings):
             self.remove(now, cluster_name)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_lost(now, self.node_id)

@@ -17,6 +17,7 @@ from atalanta.config.address_xml import AddressSections
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
+from atalanta.config.grouping_xml import GroupingSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
@@ -72,6 +73,7 @@ class BrokerXml:
         self.diverts = DivertSection(configuration, report)
         self.plugins = PluginSection(configuration.broker.notifications, report)
         self.cluster = ClusterSections(configuration, report)
+        self.grouping = GroupingSection(configuration, report)
         self.defined: set[str] = set()
 
     def read(self, root: Node) -> None:
@@ -122,6 +124,7 @@ class BrokerXml:
             **self.diverts.handlers(),
             **self.plugins.handlers(),
             **self.cluster.handlers(),
+            **self.grouping.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]
         self.reader.read(core, targets, handlers, names.CORE)

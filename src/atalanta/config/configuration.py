@@ -13,6 +13,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.config import BrokerConfig
@@ -51,6 +52,7 @@ class Configuration:
     broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
+    grouping: GroupingHandlerConfig | None = None
     own: OwnSettings = field(default_factory=OwnSettings)
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
@@ -48,6 +49,11 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         " also as"
         ' `<cluster-connection-uri name=… address="static://(connector,connector)?maxHops=1"/>`.',
         ClusterConnectionConfig,
+    ),
+    (
+        "`<grouping-handler name=…>`",
+        "One on each node: groups of messages stay together across the cluster (docs/clusters.md).",
+        GroupingHandlerConfig,
     ),
     (
         "`<address-setting match=…>`",

@@ -181,6 +181,43 @@ class BindingGroup:
                 return place
         return -1
 
+    def has_queue(self, name: str) -> bool:
+        """Whether a queue of that name is among them."""
+        for queue in self.locals:
+            if queue.name == name:
+                return True
+        for remote in self.remotes:
+            if remote.is_of_queue(name):
+                return True
+        return False
+
+    def cluster_name_at(self, place: int, node_id: str) -> str:
+        """What the cluster calls the binding at that index of locals + remotes: queue name + id of its node."""
+        here = len(self.locals)
+        if place < here:
+            return self.locals[place].name + node_id
+        return self.remotes[place - here].cluster_name
+
+    def place_of(self, cluster_name: str, node_id: str) -> int:
+        """The index of the binding with that name, -1 if it is not among them."""
+        for place, queue in enumerate(self.locals):
+            if queue.name + node_id == cluster_name:
+                return place
+        for place, remote in enumerate(self.remotes):
+            if remote.cluster_name == cluster_name:
+                return len(self.locals) + place
+        return -1
+
+    def takes(self, place: int, message: Message, routing_type: int, only_queue: str) -> bool:
+        """May the binding at `place` have the message, whatever its consumers are?"""
+        here = len(self.locals)
+        if place < here:
+            return _local_eligible(self.locals[place], message, routing_type, only_queue)
+        remote = self.remotes[place - here]
+        if only_queue and not remote.is_of_queue(only_queue):
+            return False
+        return remote.accepts(message)
+
     def redistribution_target(self, message: Message) -> RemoteBinding | None:
         """Next connected remote queue with a consumer for `message` (Redistributor), or None.
 

@@ -20,6 +20,7 @@ from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateC
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
+from atalanta.kernel.grouping import GroupingHandler, route_grouped
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import ROUTE_TO, Message
@@ -101,6 +102,7 @@ class Broker:
         self.paging = Paging(self, pages)
         self.memory.paging = pages is not None
         self.observers: list[Observer] = []
+        self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
         self.clients = Clients()
         self.slow_consumers = SlowConsumers()
         self.parked: deque[Parked] = deque()
@@ -211,7 +213,11 @@ class Broker:
             if plan.repeats_lsn >= 0:
                 return plan
         if address.rules is None:
-            plan.routes = route(address, message, message.routing_type, only_queue)
+            handler = self.grouping
+            if handler is not None and message.group_id is not None:
+                plan.routes = route_grouped(self, handler, now, plan, address, only_queue, True)
+            else:
+                plan.routes = route(address, message, message.routing_type, only_queue)
         else:
             route_plan(self, now, plan, address, only_queue, True)
         if plan.routes or plan.diverted is not None:
@@ -675,4 +681,5 @@ class Broker:
     def live_bytes(self) -> int:
         """What the journal must keep, roughly: for the compaction's decision."""
         stored = self.stored_bytes + self.branches.stored_bytes + self.paging.record_bytes()
-        return stored + 64 * self.caches.count() + 256 * len(self.queues) + 4096
+        small = 256 * len(self.queues) + 128 * len(self.values) + 4096
+        return stored + 64 * self.caches.count() + small

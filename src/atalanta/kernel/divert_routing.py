@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import catalogue
 from atalanta.kernel.divert_config import PASS, STRIP
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.grouping import route_grouped
 from atalanta.kernel.origin import remember_origin
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.router import route, split_fqqn
+from atalanta.kernel.router import Route, route, split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -36,11 +37,21 @@ def route_plan(
     `may_create`: addresses of diverts may be created for it, and BrokerError says if they must not be.
     """
     rules = address.rules
-    message = plan.message
     if rules is None:
-        plan.routes = route(address, message, message.routing_type, only_queue)
+        plan.routes = routes_of(broker, now, plan, address, only_queue, may_create)
     else:
         Diverting(broker, now, plan, may_create).run(plan, address, rules, only_queue, [])
+
+
+def routes_of(
+    broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_wait: bool
+) -> list[Route]:
+    """As `route`, but messages of a group stay together across the cluster (kernel/grouping.py)."""
+    message = plan.message
+    handler = broker.grouping
+    if handler is not None and message.group_id is not None:
+        return route_grouped(broker, handler, now, plan, address, only_queue, may_wait)
+    return route(address, message, message.routing_type, only_queue)
 
 
 def divert_exclusively(broker: Broker, now: int, plan: Plan, address: Address) -> bool:
@@ -69,7 +80,9 @@ class Diverting:
             rules.expiry.apply(message, self.now)
         if rules.exclusive and self.exclusively(plan, rules, passed):
             return
-        plan.routes = route(address, message, message.routing_type, only_queue)
+        plan.routes = routes_of(
+            self.broker, self.now, plan, address, only_queue, self.may_create
+        )
         for group in rules.copying:
             divert = group.choose(message, passed)
             if divert is not None:
@@ -109,7 +122,9 @@ class Diverting:
                 continue
             self.root.diverted.append(twin)
             if address.rules is None:
-                twin.routes = route(address, copy, copy.routing_type, only_queue)
+                twin.routes = routes_of(
+                    broker, self.now, twin, address, only_queue, self.may_create
+                )
             else:
                 self.run(twin, address, address.rules, only_queue, passed)
             if twin.routes:

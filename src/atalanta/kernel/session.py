@@ -19,6 +19,7 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.moves import expire, purge
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.redelivery import redeliver
@@ -397,9 +398,13 @@ class Session:
             self._roll_back(now, False)
             raise error
         plans: list[Plan] = []
+        undecided: list[str] = []
         for message in transaction.messages:
             try:
                 plan = broker.prepare(now, message)
+            except Undecided as waiting:
+                undecided.extend(waiting.ids)
+                continue
             except BrokerError:
                 self._roll_back(now, False)
                 raise
@@ -408,6 +413,8 @@ class Session:
                 self._refuse_duplicate(now, endpoint, token, plan.repeats_lsn, why)
                 return
             plans.append(plan)
+        if undecided:
+            raise Undecided(undecided)  # all is as before; the commit is tried again
         self.transaction = Transaction()
         batch = records.Batch()
         references: list[Reference] = []

@@ -18,6 +18,7 @@ from atalanta.kernel.errors import (
     TRANSACTION_TIMEOUT,
     BrokerError,
 )
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import Reference
@@ -92,6 +93,8 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
     if error is None:
         try:
             plans = _plan(broker, now, transaction)
+        except Undecided:
+            raise  # tried again
         except BrokerError as refused:
             error = refused
     if error is not None:
@@ -111,14 +114,21 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
 
 def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
     plans: list[Plan] = []
+    undecided: list[str] = []
     for message in transaction.messages:
-        plan = broker.prepare(now, message)
+        try:
+            plan = broker.prepare(now, message)
+        except Undecided as waiting:
+            undecided.extend(waiting.ids)
+            continue
         if plan.repeats_lsn >= 0:
             raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
         plans.append(plan)
         if plan.diverted is not None:
             plans.extend(plan.diverted)
             plan.diverted = None
+    if undecided:
+        raise Undecided(undecided)
     return plans
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import xa
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.transaction import Transaction
 from atalanta.kernel.xa import Branch
 
@@ -198,6 +199,7 @@ def prepare(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: i
 def commit(
     session: Session, now: int, xid: bytes, one_phase: bool, endpoint: Endpoint, token: int
 ) -> None:
+    ended = session.ended_branch
     session.ended_branch = None
     _not_at_work(session, xid, "commit")
     _check_heuristic(session, xid)
@@ -212,7 +214,12 @@ def commit(
     del session.broker.branches.by_xid[xid]
     if branch.state == xa.ROLLED_BACK:
         raise branch.transaction.rollback_only or xa.in_wrong_state(branch)
-    session.commit_transaction(now, branch.transaction, endpoint, token)
+    try:
+        session.commit_transaction(now, branch.transaction, endpoint, token)
+    except Undecided:
+        session.broker.branches.by_xid[xid] = branch  # tried again
+        session.ended_branch = ended
+        raise
 
 
 def roll_back(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: int) -> None:

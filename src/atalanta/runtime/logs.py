@@ -30,9 +30,11 @@ LEVELS: Final = {
     "cluster_gave_up": logging.WARNING,
     "discovery_found_nobody": logging.WARNING,
     "node_id_shared": logging.ERROR,
+    "group_undecided": logging.WARNING,
     "option_without_effect": logging.WARNING,
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
+    "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
     "transaction_timed_out": logging.WARNING,
 }

@@ -8,6 +8,7 @@ from atalanta.kernel import logview
 from atalanta.kernel.catalogue import find_queue, parse_filter
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.grouping import Undecided
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.log_large import LargeChunk
 from atalanta.wire.core.packets_base import Packet
@@ -106,6 +107,8 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         elif isinstance(packet, LogSeek):
             sequence = logview.seek(session.broker, packet.queue, packet.timestamp_ms)
             session.reply(LogSeekResponse(correlation, sequence))
+    except Undecided:
+        raise
     except BrokerError as error:
         session.failed(correlation, error)
 

@@ -181,9 +181,13 @@ def _move(host: CoreHost, session: CoreSession, old: CoreConnection, new: CoreCo
     host.broker.clients.moved(old.client, new.client)
     if session.large is not None and session.large.holding:
         old.release_input()
+    if session.group_wait is not None:
+        old.release_input()
     session.connection = new
     if session.large is not None:
         session.large.moved()
+    if session.group_wait is not None:
+        new.hold_input()
     new.sessions[channel] = session
     new.replaying = True
     if new.version == 0:

@@ -17,6 +17,7 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
     BrokerError,
 )
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.wire.base import ProtocolError
@@ -69,10 +70,17 @@ XA_LAST: Final = 66
 
 def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
     """Decode, carry out, answer. ProtocolError for what does not belong here."""
-    if packet_type in LOG_REQUESTS:
-        answer_log(session, now, codec.decode(packet_type, body, session.version))
-        return
     packet = codec.decode(packet_type, body, session.version)
+    try:
+        _carry_out(session, now, packet_type, packet)
+    except Undecided as undecided:
+        session.hold_request(now, undecided, packet_type, body)
+
+
+def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:
+    if packet_type in LOG_REQUESTS:
+        answer_log(session, now, packet)
+        return
     if (XA_FIRST <= packet_type <= XA_LAST or packet_type == SESS_XA_FAILED) and answer_xa(
         session, now, packet
     ):
@@ -81,6 +89,8 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
     try:
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
             raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
+    except Undecided:
+        raise
     except BrokerError as error:
         session.failed(correlation if _waits(packet) else SILENT, error)
 

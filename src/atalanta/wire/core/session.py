@@ -14,12 +14,14 @@ from mypy_extensions import i32, i64
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.message import ROUTE_TO, Message, decode_message, write_message
 from atalanta.kernel.session import Session
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
+from atalanta.wire.core.group_wait import GroupWait, wait_for_group
 from atalanta.wire.core.large_delivery import LargeDelivery
 from atalanta.wire.core.large_receiver import LargeReceiver
 from atalanta.wire.core.packets_base import Packet
@@ -64,6 +66,7 @@ class CoreSession(Endpoint):
         self.confirmations = Confirmations(window_bytes)
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
+        self.group_wait: GroupWait | None = None  # a frame that is tried again
         self.kernel: Session | None = None  # set by the connection before the first frame
 
     @property
@@ -113,6 +116,8 @@ class CoreSession(Endpoint):
         """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""
         if self.large is not None and self.large.complete:
             return  # it is taken up when its file is synced
+        if self.group_wait is not None:
+            return  # its last frame is not taken up yet
         if self.confirmations.pending():
             broker = self.connection.host.broker
             broker.reply_when_durable(
@@ -177,8 +182,16 @@ class CoreSession(Endpoint):
             if message.special and not session.identity.cluster:
                 message.remove_property(ROUTE_TO)
             session.send(now, message, token)
+        except Undecided as undecided:
+            wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")
         except BrokerError as error:
             self.failed(token, error)
+
+    def hold_request(
+        self, now: int, undecided: Undecided, packet_type: int, body: bytes
+    ) -> None:
+        """A commit that cannot be carried out before somebody has decided where its groups go."""
+        wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
 
     # -- consuming ------------------------------------------------------------------------------
     def _acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
@@ -306,6 +319,8 @@ class CoreSession(Endpoint):
         if self.large is not None:
             self.large.abort()
             self.large = None
+        if self.group_wait is not None:
+            self.group_wait.end()
         if kernel is not None:
             if self.replay is not None:
                 self.connection.host.resumable.forget(self)

@@ -11,6 +11,7 @@ from atalanta.kernel import xa_session
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.xa_session import XaError
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_transaction import (
@@ -67,6 +68,8 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
     except XaError as error:
         if not isinstance(packet, XaFailed):
             session.reply(XaResponse(True, error.code, error.text, NO_CORRELATION))
+    except Undecided:
+        raise
     except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
         session.failed(NO_CORRELATION, refusal)
     return True

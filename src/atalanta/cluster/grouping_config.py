@@ -1,0 +1,47 @@
+"""`<grouping-handler>`: who decides which queue of the cluster a group of messages belongs to (fact sheet C11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.kernel.option import option
+
+LOCAL: Final = "LOCAL"
+REMOTE: Final = "REMOTE"
+TYPES: Final = {LOCAL: LOCAL, REMOTE: REMOTE}
+
+
+@dataclass
+class GroupingHandlerConfig:
+    """One per node; one node of a cluster has type LOCAL, all others REMOTE."""
+
+    name: str = option("", "name", "any", attribute=True)
+    type: str = option(
+        "", "type", "LOCAL decides and keeps what it decided, REMOTE asks the LOCAL one", choices=TYPES
+    )
+    address: str = option(
+        "", "address", "where handlers talk: must be covered by the cluster-connection's address"
+    )
+    timeout_ms: int = option(
+        5_000,
+        "timeout",
+        "longest wait for a decision, then the send is refused; also for a pinned queue to be seen",
+        unit="ms",
+        minimum=1,
+    )
+    group_timeout_ms: int = option(
+        -1,
+        "group-timeout",
+        "a group without messages for that long may go elsewhere, -1 never; on REMOTE nodes at most"
+        " that of the LOCAL one",
+        unit="ms",
+        minimum=-1,
+    )
+    reaper_period_ms: int = option(
+        30_000,
+        "reaper-period",
+        "how often the LOCAL handler looks for such groups",
+        unit="ms",
+        minimum=1,
+    )
