@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.sim.world import EPOCH, SECOND
 from atalanta.wire.core.packets_connection import DisconnectV3, Ping
@@ -225,3 +227,36 @@ def test_a_second_connection_to_a_peer_is_not_wanted() -> None:
     again = cluster_of(hosts[0]).on_dialed(rig.world.now, 9_999, "cluster.0.bridge.node-1")
     assert again is None
     assert len(cluster_of(hosts[0]).peers["node-1"].forward.consumers) == 1
+
+
+@pytest.mark.parametrize("alive", [0, 1, 2])
+def test_any_one_static_member_that_is_alive_at_start_is_enough(alive: int) -> None:
+    """All four list each other; the fourth starts beside one of them, the others come when they come."""
+    rig = Rig()
+    hosts = [rig.node(peers=[0, 1, 2, 3]) for _ in range(4)]
+    hosts[alive].start()
+    hosts[3].start()
+    rig.formed()
+    assert members(rig) == [sorted([f"node-{alive}", "node-3"])] * 2
+    for host in hosts:
+        if not host.up:
+            host.start()
+            rig.run(1)
+    rig.formed()
+    assert members(rig) == [["node-0", "node-1", "node-2", "node-3"]] * 4
+
+
+def test_members_are_learnt_from_the_topology_alone_and_stay_when_the_seed_is_gone() -> None:
+    rig = Rig()
+    hosts = [rig.node(peers=[0]) for _ in range(3)]
+    for host in hosts:
+        host.start()
+    rig.formed()
+    hosts[0].stop()
+    rig.run(30)
+    assert members(rig) == [["node-1", "node-2"]] * 2
+    client, other = rig.client(hosts[1]), rig.client(hosts[2])
+    other.consume("orders")
+    rig.run(1)
+    client.publish("orders", b"across")
+    rig.until(lambda: other.bodies == [b"across"])

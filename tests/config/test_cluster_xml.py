@@ -106,6 +106,26 @@ def test_uri_forms(tmp_path: Path) -> None:
         '<cluster-connection-uri name="x" address="multicast://dg?connectorName=own"/>',
     )
     assert found.discovery_group == "dg"
+    found = only(
+        tmp_path,
+        '<cluster-connection-uri name="x" address="multicast://dg?connectorName=own;maxHops=0;retryInterval=333"/>',
+    )
+    assert (found.discovery_group, found.max_hops, found.retry_interval_ms) == ("dg", 0, 333)
+
+
+def test_a_static_uri_of_connectors_written_out_as_artemis_has_them(tmp_path: Path) -> None:
+    configuration = read(
+        tmp_path,
+        '<cluster-connection-uri name="x" address="static://(tcp://one:6556?tcpNoDelay=false,tcp://two:6557,b)'
+        '?connectorName=own;allowDirectConnectionsOnly=true;clusterNotificationAttempts=4"/>',
+    )
+    [found] = configuration.cluster_connections
+    assert found.allow_direct_connections_only and found.notification_attempts == 4
+    settings = configuration.cluster_settings()
+    assert settings is not None
+    targets = [settings.transport(name) for name in found.static_connectors]
+    assert [(each.host, each.port) for each in targets] == [("one", 6556), ("two", 6557), ("127.0.0.1", 2)]
+    assert targets[0].parameters["tcpNoDelay"] == "false"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +137,11 @@ def test_uri_forms(tmp_path: Path) -> None:
             "unknown parameter 'hops'",
         ),
         ('<cluster-connection-uri name="x" address="static://(zz)"/>', "no connector 'zz'"),
+        ('<cluster-connection-uri name="x" address="static://(tcp://b:x)"/>', "'tcp://b:x'"),
+        (
+            '<cluster-connection-uri name="x" address="static://(b)?allowDirectConnectionsOnly=yes"/>',
+            "allow-direct-connections-only: 'yes' is neither",
+        ),
         (
             '<cluster-connection name="x"><connector-ref>own</connector-ref>'
             '<discovery-group-ref discovery-group-name="d"/></cluster-connection>',

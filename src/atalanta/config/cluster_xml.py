@@ -19,6 +19,7 @@ from atalanta.config.names import JGROUPS, UDP
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml_tree import Node
+from atalanta.wire.core.config import parse_connector
 from atalanta.wire.uri import UriError, parse_params
 
 # Names in a cluster-connection URI are those of the setters of Artemis'
@@ -220,7 +221,9 @@ class ClusterSections:
         self.reader.read(
             node, [], {"connector-ref": connector}, attributes=("allow-direct-connections-only",)
         )
-        text = node.attributes.get("allow-direct-connections-only", "false")
+        self._direct_only(node, node.attributes.get("allow-direct-connections-only", "false"), config)
+
+    def _direct_only(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
         try:
             config.allow_direct_connections_only = boolean(text)
         except BadValue as error:
@@ -238,8 +241,8 @@ class ClusterSections:
     # URI form
 
     def _uri_element(self, node: Node) -> None:
-        """`<cluster-connection-uri name="x" address="static://(c1,c2)?maxHops=1"/>`; also
-        multicast://group.
+        """`<cluster-connection-uri name="x" address="static://(c1,tcp://host:1)?maxHops=1"/>`, `multicast://group?…`
+        (ClusterConnectionStaticSchema, ClusterConnectionMulticastSchema).
         """
         config = ClusterConnectionConfig(name=node.attributes.get("name", ""))
         self.reader.read(node, [], attributes=("name", "address"))
@@ -247,14 +250,13 @@ class ClusterSections:
         self._add(node, config)
 
     def _read_uri(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
-        body, _, query = text.partition("?")
-        scheme, separator, rest = body.partition("://")
+        scheme, separator, rest = text.partition("://")
+        end = rest.find(")") + 1 if rest.startswith("(") else 0
+        rest, _, query = rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
         if separator and scheme == "static":
             config.static = True
-            for name in rest.strip("()").split(","):
-                if name.strip():
-                    config.static_connectors.append(name.strip())
-                    self.references.append((node, "connector", name.strip()))
+            for member in rest.strip("()").split(","):
+                self._static_member(node, member.strip(), config)
         elif separator and scheme == "multicast" and rest:
             config.discovery_group = rest.rstrip("/")
             self.references.append((node, "discovery-group", config.discovery_group))
@@ -272,6 +274,21 @@ class ClusterSections:
             return
         self._uri_params(node, params, config)
 
+    def _static_member(self, node: Node, member: str, config: ClusterConnectionConfig) -> None:
+        """The name of a connector, or a connector as Artemis has it here: `tcp://host:port?k=v`."""
+        if not member:
+            return
+        if "://" not in member:
+            self.references.append((node, "connector", member))
+        elif member not in self.configuration.connectors:
+            try:
+                connector = parse_connector(member, member)
+            except UriError as error:
+                self.report.problem(node.file, node.line, f"'{member}': {error}")
+                return
+            self.configuration.connectors[member] = connector
+        config.static_connectors.append(member)
+
     def _uri_params(
         self, node: Node, params: dict[str, str], config: ClusterConnectionConfig
     ) -> None:
@@ -280,7 +297,7 @@ class ClusterSections:
             if name == "name":
                 config.name = config.name or text
             elif name == "allowDirectConnectionsOnly":
-                config.allow_direct_connections_only = text.lower() == "true"
+                self._direct_only(node, text, config)
             elif name in URI_NAMES:
                 attribute = URI_NAMES[name]
                 try:
