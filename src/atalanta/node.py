@@ -18,6 +18,7 @@ from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
+from atalanta.cluster.rebalance import Rebalance
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
@@ -131,6 +132,9 @@ class Node:
                 config.own,
             )
             self.parts["cluster"] = self.clusters
+            self.parts["rebalance"] = Rebalance(
+                config.own, self.clusters, self.connections, self.acceptors
+            )
             if config.grouping is not None:
                 self._keep_groups(config.grouping, config.cluster)
 

@@ -128,6 +128,9 @@ def connection_settings(options: ClientOptions) -> ConnectionSettings:
         ping_period_ns=period_ms * MILLISECOND_NS if period_ms >= 0 else -1,
         call_timeout_ns=options.call_timeout_ms * MILLISECOND_NS,
         resume=options.reconnect_attempts != 0,
+        may_move=options.reconnect_attempts != 0
+        and not options.stay
+        and (len(options.servers) > 1 or options.use_topology_for_load_balancing),
     )
 
 

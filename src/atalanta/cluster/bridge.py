@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.balance_count import KIND as CLIENT_COUNTS
+from atalanta.cluster.balance_count import read_count
 from atalanta.cluster.covered import Covered
 from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
 from atalanta.cluster.link import ClusterLink
@@ -53,7 +55,10 @@ FILTER: Final = (
 
 
 def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> str:
-    """As ClusterConnectionBridge builds it: included prefixes joined by OR, excluded ones by AND NOT."""
+    """As ClusterConnectionBridge builds it: included prefixes joined by OR, excluded ones by AND NOT.
+
+    Behind it what only members of ours send.
+    """
     covered = Covered(prefixes)
     forced = [f"{internal_prefix}sf.", "activemq.management", "ActiveMQ.Advisory."]
     clauses: list[str] = []
@@ -62,7 +67,8 @@ def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> s
         clauses.append("(" + " OR ".join(begins) + ")")
     excluded = [*forced, *covered.excluded]
     clauses.extend(f"(_AMQ_Address NOT LIKE {like(prefix)})" for prefix in excluded)
-    return FILTER.format(hops=max_hops, addresses=" AND ".join(clauses))
+    text = FILTER.format(hops=max_hops, addresses=" AND ".join(clauses))
+    return f"({text}) OR _AMQ_NotifType = '{CLIENT_COUNTS}'"
 
 
 def like(prefix: str) -> str:
@@ -215,6 +221,9 @@ class Bridge(ClusterLink):
 
     def _notified(self, now: int, packet: ReceiveMessage) -> None:
         self.record.bindings.on_notification(now, packet.message)
+        self.record.clients = (
+            read_count(now, packet.message, self.record.node_id) or self.record.clients
+        )
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 
     def on_blocked(self, now: int, blocked: bool) -> None:

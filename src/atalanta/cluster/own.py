@@ -15,7 +15,49 @@ class OwnSettings:
     """Defaults are what a node without `atalanta.toml` does."""
 
     zone: str | None = option(
-        None, "zone", "where this node is: members of one zone are nearer to each other", supported=False
+        None, "zone", "where this node is: members of one zone are nearer to each other"
+    )
+    rebalance: bool = option(
+        True, "rebalance", "send clients to members that have fewer, if that does them no harm"
+    )
+    rebalance_any_client: bool = option(
+        False,
+        "rebalance-any-client",
+        "also clients that have not shown yet that they reconnect: true where all of them are told to",
+    )
+    rebalance_across_zones: bool = option(
+        True, "rebalance-across-zones", "clients may leave their zone if it has too many as a whole"
+    )
+    rebalance_tolerance_percent: int = option(
+        10,
+        "rebalance-tolerance",
+        "percent above the mean that a member may have",
+        unit="count",
+        minimum=0,
+        maximum=1_000,
+    )
+    rebalance_rate: int = option(
+        5,
+        "rebalance-rate",
+        "clients a node sends away a second",
+        unit="count",
+        minimum=1,
+        maximum=10_000,
+    )
+    rebalance_settle_ms: int = option(
+        5_000,
+        "rebalance-settle-time",
+        "nothing is done so long after a member came or went",
+        unit="ms",
+        minimum=0,
+    )
+    rebalance_patience_ms: int = option(
+        3_000,
+        "rebalance-patience",
+        "so long a client is held back until it pauses; then it stays",
+        unit="ms",
+        minimum=0,
+        maximum=60_000,
     )
     parked_message_timeout_ms: int = option(
         10_000,

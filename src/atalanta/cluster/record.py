@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.cluster.remote_bindings import RemoteBindings
 
 if TYPE_CHECKING:
+    from atalanta.cluster.balance_count import ClientCount
     from atalanta.cluster.bridge import Bridge
     from atalanta.cluster.cluster import Cluster
     from atalanta.cluster.topology import Member
@@ -25,6 +26,7 @@ class PeerRecord:
         self.member: Member | None = None
         self.forwarded: int = 0
         self.confirmed: int = 0
+        self.clients: ClientCount | None = None  # what it said last
 
     def linked(self) -> bool:
         """Does the peer talk to us? Then it is there, whatever others say."""

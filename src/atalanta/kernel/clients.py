@@ -18,6 +18,7 @@ class Clients:
         self.connected: dict[int, Client] = {}
         self.connections_total: int = 0
         self.sessions_total: int = 0
+        self.leaving: dict[int, bool] = {}  # those on their way to another node
         self.close: Callable[[int, str], None] = cannot_close
 
     def opened(self, session: Session) -> None:
@@ -41,6 +42,7 @@ class Clients:
             new.created_at = old.created_at
 
     def gone(self, now: int, broker: Broker, client: Client) -> None:
+        self.leaving.pop(client.connection, None)
         if self.connected.pop(client.connection, None) is not None:
             for observer in broker.observers:
                 observer.on_connection_destroyed(now, client)

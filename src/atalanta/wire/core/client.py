@@ -29,6 +29,7 @@ from atalanta.wire.core.client_topology import Member, apply_topology
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import (
+    CheckForFailover,
     Disconnect,
     DisconnectV2,
     DisconnectV3,
@@ -103,6 +104,10 @@ class ClientConnection:
         if self.settings.subscribe_topology:
             flag = self.settings.cluster_connection
             self.send(types.PING_CHANNEL, SubscribeTopologyV2(flag, types.NEWEST_VERSION))
+        if self.settings.may_move:
+            # As an Artemis client asks when it reconnects; nodes of ours see by it whom they may send elsewhere.
+            self.send(types.SESSION_CHANNEL, CheckForFailover(self.node_id))
+        self.node_id = None
         self._opening.clear()
         self._opening_deadline = 0
         self._unready = len(self.sessions)

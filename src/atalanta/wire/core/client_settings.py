@@ -17,12 +17,14 @@ class ConnectionSettings:
 
     `resume`: sessions outlive a lost connection, are made again on the next one, and what was not
     confirmed is sent again. Without it everything fails at a loss (node-to-node links).
+    `may_move`: any node of the cluster will do, so a node with too many clients may send it to another.
     """
 
     ttl_ns: int = 60_000_000_000
     ping_period_ns: int = 30_000_000_000
     call_timeout_ns: int = 30_000_000_000
     resume: bool = False
+    may_move: bool = False
     subscribe_topology: bool = True
     cluster_connection: bool = False  # the flag in SUBSCRIBE_TOPOLOGY_V2
 

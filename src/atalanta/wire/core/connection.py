@@ -52,6 +52,7 @@ from atalanta.wire.detect import CORE, NEED_MORE, detect
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.host import CoreHost
+    from atalanta.wire.core.moving import Moving
     from atalanta.wire.core.transport import TransportConfiguration
 
 SERVER_VERSION: Final = 136
@@ -111,6 +112,9 @@ class CoreConnection(Connection):
         self.held: list[bytes] = []
         self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
         self.gone: bool = False
+        self.moving: Moving | None = None  # to another node
+        self.came_from: str | None = None  # a client that reconnects says where it was before
+        self.pinned: bool = False  # it needs this node and no other
 
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
@@ -138,7 +142,7 @@ class CoreConnection(Connection):
                 continue
             session = self.sessions.get(channel)
             if session is None:
-                self._unknown_channel(framer.type, channel)
+                self._unknown_channel(now, framer.type, channel)
             else:
                 session.receive(now, framer.type, framer.data, framer.start, framer.end)
 
@@ -179,10 +183,13 @@ class CoreConnection(Connection):
         self.first_bytes = b""
         return data
 
-    def _unknown_channel(self, packet_type: int, channel: int) -> None:
+    def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
             raise ProtocolError(f"{types.packet_name(packet_type)} before login")
-        if packet_type != types.PACKETS_CONFIRMED:
+        if self.moving is not None:
+            framer = self.framer
+            self.moving.late(now, packet_type, channel, framer.data, framer.start, framer.end)
+        elif packet_type != types.PACKETS_CONFIRMED:
             self.host.broker.trace.count("frames_for_closed_sessions")
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
@@ -203,6 +210,7 @@ class CoreConnection(Connection):
         elif isinstance(packet, ReattachSession):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
+            self.came_from = packet.node_id or ""
             self.send(CheckForFailoverReply(True), channel)
         elif isinstance(packet, ClusterConnect):
             self._cluster_connect(now, packet)
@@ -436,8 +444,17 @@ class CoreConnection(Connection):
                 self._hold(True)
 
     def _hold(self, hold: bool) -> None:
+        hold = hold or self.moving is not None
         for session in self.sessions.values():
             session.session.set_blocked(hold)
+
+    def hold_deliveries(self) -> None:
+        """Nothing new for a client that is to move."""
+        self._hold(True)
+
+    def release_deliveries(self) -> None:
+        """It stays."""
+        self._hold(self.blocked or self.full)
 
     # -- life -----------------------------------------------------------------------------------
     def remove_session(self, channel: int) -> None:
@@ -472,6 +489,8 @@ class CoreConnection(Connection):
         if self.gone:
             return
         self.gone = True
+        if self.moving is not None:
+            self.moving.put_back()
         self.host.cluster.unsubscribe(self)
         self.end_sessions(now)
 
@@ -483,7 +502,7 @@ class CoreConnection(Connection):
 
     def lost(self, now: int, why: str) -> None:
         """Sessions that can be reattached wait for their client, for the time to live of the connection."""
-        if self.gone or not self.replaying or self.host.broker.stopping:
+        if self.gone or not self.replaying or self.host.broker.stopping or self.moving is not None:
             self.closed(now, why)
             return
         for session in list(self.sessions.values()):

@@ -71,6 +71,7 @@ class DeferredReply(Endpoint):
 def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
     """One request; refusals carry its correlation."""
     correlation = 0
+    session.connection.pinned = True  # positions and batches are those of this node
     try:
         if isinstance(packet, LogCommit):
             correlation = packet.correlation

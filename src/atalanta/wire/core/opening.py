@@ -58,7 +58,7 @@ def open_session(
     )  # fmt: skip
     kernel.xa = packet.xa
     session.kernel = kernel
-    kernel.set_blocked(connection.blocked or connection.full)
+    kernel.set_blocked(connection.blocked or connection.full or connection.moving is not None)
     if isinstance(packet, CreateSessionV2) and connection.client.client_id is None:
         connection.client.client_id = packet.client_id
     connection.client.sessions[packet.name] = kernel

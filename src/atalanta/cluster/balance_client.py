@@ -1,0 +1,179 @@
+"""Which clients may be sent to another node, and when.
+
+Nothing on the wire says that a client was given `reconnectAttempts`. But an Artemis client that makes its connection
+anew asks CHECK_FOR_FAILOVER first, with the node it was at (ClientSessionFactoryImpl.getConnection); on its first
+connection it never does. So who asks has come back once and will do so again. Python clients of ours ask from the start
+if any node of the cluster will do for them.
+
+A reason is a short text that stands in `atalanta rebalance`; None means that it may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.session import Session
+    from atalanta.wire.base import Connection
+
+VERSION_MIN: Final = 131  # reads DISCONNECT_V3
+DWELL_NS: Final = 2_000_000_000  # after its login a client is left alone
+CAME_BACK_NS: Final = 60_000_000_000  # longer if it was sent away from here and came back
+PAUSE_NS: Final = 20_000_000  # between two calls of its own
+Follows = Callable[
+    [str], bool
+]  # do messages of that address follow their consumers to another node?
+
+
+def is_client(connection: Connection) -> bool:
+    """A client that counts: logged in, no member of the cluster and no bridge of one, not on its way elsewhere."""
+    if not isinstance(connection, CoreConnection) or connection.cluster_peer or connection.gone:
+        return False
+    if connection.moving is not None and connection.moving.told_at:
+        return False
+    for session in connection.sessions.values():
+        kernel = session.kernel
+        if kernel is not None and not kernel.identity.cluster:
+            return True
+    return False
+
+
+class Judge:
+    """`any_client`: also those that never showed that they come back."""
+
+    def __init__(self, broker: Broker, any_client: bool, follows: Follows) -> None:
+        self.broker = broker
+        self.any_client = any_client
+        self.follows = follows
+        self.door: TransportConfiguration = TransportConfiguration("")  # announced for clients
+        self.doors: int = 0
+        self.returned: dict[
+            int, bool
+        ] = {}  # connections of clients that came back from where they were sent
+
+    def obstacle(self, connection: CoreConnection, now: int) -> str | None:
+        """Why this client is to stay, however long one waits."""
+        if connection.version < VERSION_MIN:
+            return "too old for a redirect"
+        if connection.pinned:
+            return "reads this node's log"
+        if connection.came_from is None and not self.any_client:
+            return "not known to reconnect"
+        age_ns = now - connection.opened
+        if age_ns < DWELL_NS:
+            return "just connected"
+        if connection.conn in self.returned and age_ns < CAME_BACK_NS:
+            return "came back a moment ago"
+        if not self._by_announced_door(connection):
+            return "came in by a door that is not announced"
+        if connection.client.temporary_queues:
+            return "has temporary queues"
+        for session in connection.sessions.values():
+            if session.kernel is not None:
+                reason = self._session(session.kernel, connection)
+                if reason is not None:
+                    return reason
+        return None
+
+    def _by_announced_door(self, connection: CoreConnection) -> bool:
+        """A client of another acceptor may not be able, or not be meant, to use the one that members announce."""
+        acceptor = connection.acceptor
+        if acceptor is None:
+            return True
+        if self.doors > 1 and acceptor.port != self.door.port:
+            return False
+        announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
+        return announced == (acceptor.tls is not None)
+
+    def _session(self, session: Session, connection: CoreConnection) -> str | None:
+        if session.identity.cluster:
+            return "a bridge of the cluster"
+        if session.xa:
+            return "takes part in distributed transactions"
+        for consumer in session.consumers.values():
+            if consumer.browse_only:
+                return "is browsing a queue"
+            if session.pre_acknowledge:
+                return "acknowledges before it has worked"
+            reason = self._queue(consumer.queue, connection)
+            if reason is not None:
+                return reason
+        return None
+
+    def _queue(self, queue: Queue, connection: CoreConnection) -> str | None:
+        """Would messages be left behind that nobody takes?"""
+        if queue.deleted or self._others(queue, connection):
+            return None
+        if not queue.spec.durable:
+            return f"last consumer of {queue.name}, which ends with it"
+        if self.follows(queue.spec.address):
+            return None
+        if queue.message_count > 0:
+            return f"last consumer of {queue.name}, which has messages"
+        if queue.spec.routing_type != ANYCAST:
+            return f"last consumer of the subscription {queue.name}"
+        if self._somebody_sends(queue.spec.address, connection):
+            return f"last consumer of {queue.name}, which others send to here"
+        return None
+
+    def _others(self, queue: Queue, connection: CoreConnection) -> bool:
+        """Other consumers that stay."""
+        for consumer in queue.consumers:
+            if consumer.browse_only:
+                continue
+            session = consumer.session
+            if session is None:
+                return True
+            client = session.client
+            if (
+                client is not connection.client
+                and client.connection not in self.broker.clients.leaving
+            ):
+                return True
+        return False
+
+    def _somebody_sends(self, address: str, connection: CoreConnection) -> bool:
+        for client in self.broker.clients.connected.values():
+            if client is connection.client or client.connection in self.broker.clients.leaving:
+                continue
+            for session in client.sessions.values():
+                for target, _ in session.producers.values():
+                    if target == address:
+                        return True
+        return False
+
+    def unrest(self, connection: CoreConnection, now: int) -> str | None:
+        """What must end before it can be told to go; the connection is held back already."""
+        moving = connection.moving
+        assert moving is not None
+        if moving.heard != connection.last_seen:
+            moving.heard = connection.last_seen
+            moving.mark = self.broker.journal.last
+        if now - connection.last_seen < PAUSE_NS:
+            return "is talking"
+        if self.broker.journal.durable < moving.mark:
+            return "waits for the disk"
+        if connection.holds > 0 or connection.blocked or connection.logins or len(connection.out):
+            return "has bytes on their way"
+        for session in connection.sessions.values():
+            if session.large is not None:
+                return "is sending a large message"
+            kernel = session.kernel
+            if kernel is None:
+                continue
+            if not kernel.transaction.empty() or kernel.branch is not None:
+                return "has a transaction open"
+            for consumer in kernel.consumers.values():
+                if len(consumer.unacknowledged) > 0 or consumer.stream is not None:
+                    return "has messages that it has not acknowledged"
+                for waiting, _ in consumer.queue.forced:
+                    if waiting is consumer:
+                        return "is receiving"
+        return None

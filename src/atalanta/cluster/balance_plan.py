@@ -1,0 +1,101 @@
+"""Who should give clients to whom. Every node computes the whole and does its own part of it, so that two nodes do not
+fill the same gap.
+
+A node gives only what it has above the mean, and only when that is more than the tolerance: afterwards nobody is above
+it, so nothing swings back. Zones are balanced each for itself, unless one of them as a whole has too much; also then
+the own zone's members get first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+PERCENT = 100
+
+
+class Place:
+    """A member: its clients, those on their way to it counted in. `accepts`: it may get more."""
+
+    def __init__(self, node_id: str, zone: str | None, clients: int, accepts: bool = True) -> None:
+        self.node_id = node_id
+        self.zone = zone
+        self.clients = clients
+        self.accepts = accepts
+
+
+def moves_of(
+    own: str, places: Sequence[Place], tolerance_percent: int, across_zones: bool
+) -> list[tuple[str, int]]:
+    """(node, how many clients) that `own` is to give; nothing if it has no surplus."""
+    for group in groups_of(places, tolerance_percent, across_zones):
+        if any(place.node_id == own for place in group):
+            return _share(own, group, tolerance_percent)
+    return []
+
+
+def groups_of(
+    places: Sequence[Place], tolerance_percent: int, across_zones: bool
+) -> list[list[Place]]:
+    """The zones, or all members as one group where a zone's mean is too high and clients may leave their zone."""
+    zones: dict[str, list[Place]] = {}
+    for place in places:
+        zones.setdefault(place.zone or "", []).append(place)
+    groups = list(zones.values())
+    if not across_zones or len(groups) < 2:
+        return groups
+    total = sum(place.clients for place in places)
+    limit = allowed(total, len(places), tolerance_percent)
+    for group in groups:
+        if sum(place.clients for place in group) > limit * len(group):
+            return [list(places)]
+    return groups
+
+
+def highest(total: int, members: int) -> int:
+    """The mean, rounded up: nobody has to have less."""
+    return -(-total // members)
+
+
+def allowed(total: int, members: int, tolerance_percent: int) -> int:
+    """More than that is too much."""
+    return max(
+        highest(total, members), total * (PERCENT + tolerance_percent) // (PERCENT * members)
+    )
+
+
+def _share(own: str, group: list[Place], tolerance_percent: int) -> list[tuple[str, int]]:
+    total = sum(place.clients for place in group)
+    level = highest(total, len(group))
+    limit = allowed(total, len(group), tolerance_percent)
+    room = {
+        place.node_id: level - place.clients
+        for place in group
+        if place.accepts and place.clients < level
+    }
+    for giver in sorted(group, key=_by_node):
+        if giver.clients <= limit:
+            continue
+        given = _give(giver, giver.clients - level, group, room)
+        if giver.node_id == own:
+            return given
+    return []
+
+
+def _give(
+    giver: Place, surplus: int, group: list[Place], room: dict[str, int]
+) -> list[tuple[str, int]]:
+    """The emptiest of the own zone first, then the emptiest of the others; what they get is taken off `room`."""
+    given: list[tuple[str, int]] = []
+    takers = [place for place in group if room.get(place.node_id, 0) > 0]
+    takers.sort(key=lambda place: (place.zone != giver.zone, place.clients, place.node_id))
+    for taker in takers:
+        count = min(surplus, room[taker.node_id])
+        if count > 0:
+            given.append((taker.node_id, count))
+            room[taker.node_id] -= count
+            surplus -= count
+    return given
+
+
+def _by_node(place: Place) -> str:
+    return place.node_id

@@ -1,0 +1,110 @@
+"""A client on its way to another node: first held back until it is quiet, then told where to go.
+
+What a real Artemis client does with DISCONNECT_V3 of reason 0 (ClientSessionFactoryImpl, 2.44, nodeDisconnected and
+failoverOrReconnect): the target becomes the connector that is dialled next, everything else is an ordinary
+reconnection. A call that waits for an answer at that moment fails in the application's face (AMQ219016), so a client is
+told in a pause between two calls, and until then it gets nothing new and no new credit to send.
+
+The node id of the packet is empty: with ours the client would strike this node from its topology (notifyNodeDown) and
+believe no older announcement of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import i64
+
+from atalanta.kernel.buffer import Reader
+from atalanta.kernel.message import decode_message
+from atalanta.wire.core import types
+from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.connection import CoreConnection
+    from atalanta.wire.core.session import CoreSession
+    from atalanta.wire.core.transport import TransportConfiguration
+
+PING_CHANNEL = 0
+# Acknowledgements tell what happened; sends without an answer are taken for sent.
+ONE_WAY: tuple[int, ...] = (
+    types.SESS_ACKNOWLEDGE,
+    types.SESS_INDIVIDUAL_ACKNOWLEDGE,
+    types.SESS_EXPIRED,
+)
+
+
+class Moving:
+    """`since` is when it was held back, `told_at` when it was told to go (0: not yet)."""
+
+    def __init__(self, connection: CoreConnection, now: int, target_node: str) -> None:
+        self.connection = connection
+        self.target_node = target_node
+        self.since: int = now
+        self.told_at: int = 0
+        self.heard: int = -1  # connection.last_seen when it was last looked at
+        self.mark: int = (
+            0  # the journal's end at that time: answers it waits for are durable by then
+        )
+        self.credits: list[tuple[CoreSession, str, int]] = []
+        self.sessions: dict[int, CoreSession] = {}  # of a client that was told
+
+    def begin(self) -> None:
+        """Deliveries stop; what is asked for sending waits."""
+        self.connection.moving = self
+        self.connection.hold_deliveries()
+
+    def withhold(self, session: CoreSession, address: str, amount: int) -> None:
+        """The client asks for credit to send: it gets it if it stays."""
+        self.credits.append((session, address, amount))
+
+    def give_up(self, now: int) -> None:
+        """It stays: it gets what was held back."""
+        connection = self.connection
+        connection.moving = None
+        connection.release_deliveries()
+        for session, address, amount in self.credits:
+            if session.channel in connection.sessions:
+                session.session.request_credits(address, amount)
+        self.credits = []
+        connection.host.broker.wake(now)
+
+    def tell(self, now: int, target: TransportConfiguration) -> None:
+        """Go there. The connection stays open until the client closes it: what it sent meanwhile is still looked at."""
+        connection = self.connection
+        self.told_at = now
+        self.credits = []
+        connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)
+        self.sessions = connection.sessions
+        connection.sessions = {}
+
+    def late(
+        self, now: int, packet_type: int, channel: int, data: bytes, start: i64, end: i64
+    ) -> None:
+        """A frame that crossed the good-bye.
+
+        One that asks for an answer is not carried out: its caller gets an error, or repeats it at the target, and it
+        must not happen twice. One that asks for none is taken for done by its sender, so it is.
+        """
+        session = self.sessions.get(channel)
+        if session is None:
+            return
+        if packet_type in ONE_WAY or (
+            packet_type == types.SESS_SEND and not asks_for_answer(session, data, start, end)
+        ):
+            session.receive(now, packet_type, data, start, end)
+        else:
+            self.connection.host.broker.trace.count("frames_after_redirect_undone")
+
+    def put_back(self) -> None:
+        """The connection ends: its sessions end with it."""
+        self.connection.moving = None
+        self.connection.sessions.update(self.sessions)
+        self.sessions = {}
+
+
+def asks_for_answer(session: CoreSession, data: bytes, start: i64, end: i64) -> bool:
+    """Whether a SESS_SEND is a blocking one, or confirmed later (a correlation the client waits for)."""
+    reader = Reader(data, start, end)
+    decode_message(reader)
+    return reader.boolean("requires_response")
