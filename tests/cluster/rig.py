@@ -92,7 +92,7 @@ class Rig:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
         `change` is told its cluster connection, `whole` all its cluster settings; `doors` are further
-        acceptors, port by the name of the cluster connection they serve.
+        acceptors, port by the name of the cluster connection they serve; `own` is its atalanta.toml.
         """
         index = len(self.hosts)
         if peers is None:

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 DWELL_NS: Final = 2_000_000_000  # after its login a client is left alone
 CAME_BACK_NS: Final = 60_000_000_000  # longer if it was sent away from here and came back
-PAUSE_NS: Final = 20_000_000  # between two calls of its own
+# A client that calls again and again is told shortly after a call; one that is silent for long, at any time. Between
+# these its next call may just be on its way.
+PAUSE_NS: Final = 20_000_000
+PAUSE_ENDS_NS: Final = 60_000_000
+SILENCE_NS: Final = 1_000_000_000
 Follows = Callable[
     [str], bool
 ]  # do messages of that address follow their consumers to another node?
@@ -54,6 +58,7 @@ class Judge:
         self.follows = follows
         self.door: TransportConfiguration = TransportConfiguration("")  # announced for clients
         self.doors: int = 0
+        self.cluster_name: str = ""
         self.returned: dict[
             int, bool
         ] = {}  # connections of clients that came back from where they were sent
@@ -88,6 +93,8 @@ class Judge:
         if acceptor is None:
             return True
         if self.doors > 1 and acceptor.port != self.door.port:
+            return False
+        if (acceptor.cluster_connection or self.cluster_name) != self.cluster_name:
             return False
         announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
         return announced == (acceptor.tls is not None)
@@ -156,7 +163,8 @@ class Judge:
         if moving.heard != connection.last_seen:
             moving.heard = connection.last_seen
             moving.mark = self.broker.journal.last
-        if now - connection.last_seen < PAUSE_NS:
+        silent_ns = now - connection.last_seen
+        if silent_ns < PAUSE_NS or PAUSE_ENDS_NS < silent_ns < SILENCE_NS:
             return "is talking"
         if self.broker.journal.durable < moving.mark:
             return "waits for the disk"

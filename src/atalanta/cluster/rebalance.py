@@ -21,7 +21,7 @@ from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
 
 if TYPE_CHECKING:
-    from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.clusters import Clusters
     from atalanta.wire.base import Connection
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
@@ -44,16 +44,20 @@ BALANCED: Final = "nothing: its clients are balanced"
 
 
 class Rebalance(Part):
-    """`connections` are the node's, by the shell's number; `acceptors` its doors."""
+    """Among the members of the first cluster connection.
+
+    `connections` are the node's, by the shell's number; `acceptors` its doors.
+    """
 
     def __init__(
         self,
         own: OwnSettings,
-        cluster: Cluster,
+        clusters: Clusters,
         connections: Mapping[int, Connection],
         acceptors: Mapping[str, AcceptorConfig],
     ) -> None:
         self.own = own
+        cluster = clusters.connections[0]
         self.cluster = cluster
         self.broker = cluster.broker
         self.connections = connections
@@ -62,6 +66,7 @@ class Rebalance(Part):
         self.judge = Judge(cluster.broker, own.rebalance_any_client, self.follows)
         self.judge.door = cluster.transport(cluster.config.connector)
         self.judge.doors = len(acceptors)
+        self.judge.cluster_name = cluster.config.name
         self.clients: int = 0
         self.told_clients: int = -1
         self.told_at: int = 0
