@@ -178,10 +178,10 @@ class AcceptorConfig:
     )
     auto_start: bool = option(True, "autoStart", "false: not opened at start")
     anycast_prefix: str = option(
-        "", "anycastPrefix", "address prefixes that mean anycast", supported=False
+        "", "anycastPrefix", "address prefixes that mean anycast, comma separated"
     )
     multicast_prefix: str = option(
-        "", "multicastPrefix", "address prefixes that mean multicast", supported=False
+        "", "multicastPrefix", "address prefixes that mean multicast, comma separated"
     )
     tls: TlsConfig | None = None  # None: sslEnabled is not true
     params: dict[str, str] = field(default_factory=dict)  # everything as written

@@ -28,6 +28,8 @@ class LargeReceiver(LargeWriter):
     def __init__(self, session: CoreSession, reader: Reader) -> None:
         self.session = session
         self.message: Message = decode_header(reader)
+        if session.prefixes is not None:
+            session.prefixes.message(self.message)
         self.body: LargeBody | None = None
         self.error: BrokerError | None = None
         self.request: list[bytes] | None = None

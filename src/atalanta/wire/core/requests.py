@@ -71,6 +71,8 @@ XA_LAST: Final = 66
 def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
     """Decode, carry out, answer. ProtocolError for what does not belong here."""
     packet = codec.decode(packet_type, body, session.version)
+    if session.prefixes is not None:
+        packet = session.prefixes.request(packet)
     try:
         _carry_out(session, now, packet_type, packet)
     except Undecided as undecided:

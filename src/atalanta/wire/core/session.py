@@ -25,6 +25,7 @@ from atalanta.wire.core.group_wait import GroupWait, wait_for_group
 from atalanta.wire.core.large_delivery import LargeDelivery
 from atalanta.wire.core.large_receiver import LargeReceiver
 from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.prefixes import Prefixes, prefixes_of
 from atalanta.wire.core.replay import Replay
 from atalanta.wire.core.requests import answer
 
@@ -67,6 +68,7 @@ class CoreSession(Endpoint):
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
         self.group_wait: GroupWait | None = None  # a frame that is tried again
+        self.prefixes: Prefixes | None = prefixes_of(connection.acceptor)
         self.kernel: Session | None = None  # set by the connection before the first frame
 
     @property
@@ -129,6 +131,8 @@ class CoreSession(Endpoint):
         reader = self.connection.host.reader
         reader.begin(data, start, end)
         message = decode_message(reader)
+        if self.prefixes is not None:
+            self.prefixes.message(message)
         requires_response = reader.boolean("requires_response")
         self.publish(now, message, requires_response, self._correlation(reader))
 
@@ -289,6 +293,8 @@ class CoreSession(Endpoint):
         self._producer_credits(types.SESS_PRODUCER_FAIL_CREDITS, address, amount)
 
     def _producer_credits(self, kind: int, address: str, amount: int) -> None:
+        if self.prefixes is not None:
+            address = self.prefixes.credited(address)
         encoded = address.encode("utf-16-le", "surrogatepass")
         out = self.connection.start_frame(kind, self.channel, 8 + len(encoded))
         write_i32_be(out, amount)
