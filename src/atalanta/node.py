@@ -13,6 +13,7 @@ from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.discovery import Discovery
+from atalanta.cluster.dns import DnsDiscovery
 from atalanta.cluster.grouping_config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
@@ -135,6 +136,8 @@ class Node:
             self.parts["rebalance"] = Rebalance(
                 config.own, self.clusters, self.connections, self.acceptors
             )
+            if config.own.dns_discovery is not None:
+                self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
             if config.grouping is not None:
                 self._keep_groups(config.grouping, config.cluster)
 
@@ -250,6 +253,12 @@ class Node:
         if self.failed is None:
             for part in self.parts.values():
                 part.on_datagram(now, group, data)
+
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """From `Links.resolve`."""
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_resolved(now, key, places, why)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """From the Passwords port: all who logged in with these credentials get their answer."""

@@ -42,6 +42,8 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
         ('# where\nzome = "east"', "atalanta.toml:2: unknown key 'zome' (did you mean 'zone'?)"),
         ("\n\nzone = 7", "atalanta.toml:3: zone: 7 is no str"),
         ("zone = ", "atalanta.toml:1: is no TOML"),
+        ('zone = "a"\ndns-discovery = "udp://x"', "atalanta.toml:2: dns-discovery: scheme 'udp'"),
+        ("dns-discovery-period = 5", "atalanta.toml:1: dns-discovery-period: 5 is less than 100"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
     ],
 )

@@ -103,6 +103,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "timer", key)
 
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """Noted."""
+        self._note(now, "resolved", key, places, why)
+
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """Noted."""
         self._note(now, "datagram", group, data)

@@ -55,6 +55,7 @@ class Cluster:
         self.peers: dict[str, PeerRecord] = {}
         self.attempts = Attempts(config)
         self.stopping: bool = False
+        self.finds_by_name: bool = False  # dns.py looks for members too
         self.scanner = Scanner(self)
         self.members = Members(self)
         self.parked = ParkedMessages(self)
@@ -139,7 +140,8 @@ class Cluster:
         """Not without any way to find members (ClusterConnectionImpl.nodeUP without a locator), nor beyond
         `allow-direct-connections-only`."""
         config = self.config
-        if config.discovery_group is None and not config.static_connectors:
+        known = config.static_connectors or self.finds_by_name
+        if config.discovery_group is None and not known:
             return False
         if not config.allow_direct_connections_only:
             return True

@@ -59,6 +59,19 @@ class OwnSettings:
         minimum=0,
         maximum=60_000,
     )
+    dns_discovery: str | None = option(
+        None,
+        "dns-discovery",
+        "names whose addresses are members, with commas: tcp://headless-service:61616 (A, AAAA) or"
+        " srv://_core._tcp.headless-service (SRV); for the first cluster connection",
+    )
+    dns_discovery_period_ms: int = option(
+        10_000,
+        "dns-discovery-period",
+        "how often these names are looked up again",
+        unit="ms",
+        minimum=100,
+    )
     parked_message_timeout_ms: int = option(
         10_000,
         "parked-message-timeout",

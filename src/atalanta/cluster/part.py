@@ -34,5 +34,8 @@ class Part:
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """A datagram came; every part hears of it and knows its own groups."""
 
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """The DNS answered; `why` tells what went wrong, "" nothing."""
+
     def flush(self, now: int) -> None:
         """Once per turn, before connections write."""

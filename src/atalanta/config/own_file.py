@@ -8,9 +8,11 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from atalanta.cluster.dns import dns_names
 from atalanta.cluster.own import OwnSettings
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, convert
+from atalanta.wire.uri import UriError
 
 NAME: Final = "atalanta.toml"
 SIZE_MAX_BYTES: Final = 1 << 20
@@ -75,6 +77,11 @@ class OwnReader:
                 self.problem(key, f"unknown key '{key}'", nearest(key, known))
             else:
                 self._assign(own, entry, key, value)
+        if own.dns_discovery is not None:
+            try:
+                dns_names(own.dns_discovery)
+            except UriError as error:
+                self.problem("dns-discovery", f"dns-discovery: {error}")
 
     def problem(self, key: str, text: str, hint: str = "") -> None:
         """`text` at the line where `key` stands."""

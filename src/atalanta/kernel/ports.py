@@ -101,6 +101,13 @@ class Links:
         """Send one datagram to a joined group; it may get lost, and may come back to the sender."""
         raise _missing(self, "Links.multicast")
 
+    def resolve(self, key: str, name: str, port: int) -> None:
+        """Ask the DNS: the addresses of `name`, each with `port`; or with port 0 its SRV records.
+
+        `node.on_resolved(now, key, places, why)` follows: (host, port) of each, sorted; `why` is "" if that worked.
+        """
+        raise _missing(self, "Links.resolve")
+
     def leave(self, group: str) -> None:
         """Receive no more datagrams of the group; nothing happens when it was not joined."""
         raise _missing(self, "Links.leave")

@@ -152,6 +152,10 @@ class Driver:
         """on_datagram"""
         self._call("on_datagram", group, data)
 
+    def resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """on_resolved"""
+        self._call("on_resolved", key, places, why)
+
     def committed(self, token: int) -> None:
         """on_committed"""
         self._call("on_committed", token)

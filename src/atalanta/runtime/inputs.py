@@ -46,6 +46,9 @@ class NodeInputs(Protocol):
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """One datagram of a multicast group that was joined."""
 
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """`Links.resolve` of that key has its answer."""
+
     def on_committed(self, now: int, token: int) -> None:
         """The disk's group commit of that token is durable."""
 

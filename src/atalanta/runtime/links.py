@@ -5,6 +5,7 @@ from __future__ import annotations
 from atalanta.kernel.ports import Links
 from atalanta.runtime.dialer import Dialer
 from atalanta.runtime.multicast import Multicast
+from atalanta.runtime.resolver import Resolver
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
@@ -15,6 +16,7 @@ class LoopLinks(Links):
 
     def __init__(self, connections: Connections, trace: LogTrace) -> None:
         self._dialer = Dialer(connections)
+        self._resolver = Resolver(connections.loop, connections.driver)
         self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
 
     def dial(self, key: str, host: str, port: int) -> None:
@@ -49,6 +51,10 @@ class LoopLinks(Links):
         """Links.multicast"""
         self._multicast.send(group, data)
 
+    def resolve(self, key: str, name: str, port: int) -> None:
+        """Links.resolve"""
+        self._resolver.resolve(key, name, port)
+
     def leave(self, group: str) -> None:
         """Links.leave"""
         self._multicast.leave(group)
@@ -56,4 +62,5 @@ class LoopLinks(Links):
     def close(self) -> None:
         """Gives up every attempt and leaves every group, without a word to the node."""
         self._dialer.cancel_all()
+        self._resolver.cancel_all()
         self._multicast.close()

@@ -73,6 +73,9 @@ class SimLinks(Links):
     def multicast(self, group: str, data: bytes) -> None:
         self.host.network.multicast(self.host, self.host.group_addresses[group], data)
 
+    def resolve(self, key: str, name: str, port: int) -> None:
+        self.host.network.resolve(self.host, f"{self.host.life}/{key}", name, port)
+
     def leave(self, group: str) -> None:
         address = self.host.group_addresses.pop(group, "")
         self.host.groups.get(address, {}).pop(group, None)
@@ -273,6 +276,12 @@ class Host(Machine):
             if self.node is not None:
                 self.node.on_datagram(self.world.now, name, data)
                 self.flush_later()
+
+    def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+        life, _, name = key.partition("/")
+        if self.node is not None and life == str(self.life):
+            self.node.on_resolved(self.world.now, name, places, why)
+            self.flush_later()
 
     def timer(self, key: str) -> None:
         if self.node is not None:

@@ -33,6 +33,9 @@ class Machine:
     def on_datagram(self, group: str, data: bytes) -> None:
         raise NotImplementedError
 
+    def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
+        raise NotImplementedError
+
 
 class Stream:
     """One direction of a connection."""
@@ -46,7 +49,10 @@ class Stream:
 
 
 class Network:
-    """`latency_ns` and `chunk_bytes_max` shape streams; `block` cuts a direction between two machines."""
+    """`latency_ns` and `chunk_bytes_max` shape streams; `block` cuts a direction between two machines.
+
+    `names` is the DNS: (host, port) by name, port 0 where the asker says it; `names_fail` is why it does not answer.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -59,6 +65,8 @@ class Network:
         self.blocked: dict[tuple[str, str], bool] = {}
         self.slow: dict[str, int] = {}
         self.groups: dict[str, list[Machine]] = {}
+        self.names: dict[str, list[tuple[str, int]]] = {}
+        self.names_fail: str = ""
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
@@ -215,3 +223,14 @@ class Network:
                 member.on_datagram(group, data)
 
         self.world.at(delay, arrive)
+
+    # -- names ----------------------------------------------------------------------------------
+    def resolve(self, source: Machine, key: str, name: str, port: int) -> None:
+        def answer() -> None:
+            found = self.names.get(name, [])
+            why = self.names_fail or ("" if found else f"{name} is not known")
+            places = [] if why else sorted((host, own or port) for host, own in found)
+            if source.up:
+                source.on_resolved(key, places, why)
+
+        self.world.at(self._latency(source), answer)

@@ -1,0 +1,81 @@
+"""Names of the DNS: addresses by the system's own resolver (hosts file, search domains), SRV records by dnspython."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import dns.asyncresolver
+import dns.exception
+import dns.rdatatype
+from dns.rdtypes.IN.SRV import SRV
+
+from atalanta.runtime.driver import Driver
+
+LIFETIME_S = 5.0
+Places = list[tuple[str, int]]
+
+
+class Resolver:
+    """At most one question a key is under way."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        driver: Driver,
+        servers: dns.asyncresolver.Resolver | None = None,
+    ) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._servers = servers
+        self._asking: dict[str, asyncio.Task[None]] = {}
+
+    def resolve(self, key: str, name: str, port: int) -> None:
+        """Links.resolve; a newer question replaces an older one of its key."""
+        before = self._asking.get(key)
+        if before is not None:
+            before.cancel()
+        task = self._loop.create_task(self._answer(key, name, port))
+        self._asking[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    def cancel_all(self) -> None:
+        """No answer to anything that was asked."""
+        for task in list(self._asking.values()):
+            task.cancel()
+
+    def _forget(self, key: str, done: asyncio.Task[None]) -> None:
+        if self._asking.get(key) is done:
+            del self._asking[key]
+
+    async def _answer(self, key: str, name: str, port: int) -> None:
+        places: Places = []
+        why = ""
+        try:
+            async with asyncio.timeout(LIFETIME_S + 1):
+                places = await (self._addresses(name, port) if port else self._services(name))
+        except TimeoutError:
+            why = f"no answer within {LIFETIME_S:g} s"
+        except OSError as error:
+            why = error.strerror or str(error)
+        except (dns.exception.DNSException, UnicodeError) as error:
+            why = str(error) or type(error).__name__
+        self._driver.resolved(key, places, why)
+
+    async def _addresses(self, name: str, port: int) -> Places:
+        found = await self._loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        return sorted({str(address[0]): port for _, _, _, _, address in found}.items())
+
+    async def _services(self, name: str) -> Places:
+        """Those of every priority and weight: all members are wanted, not one of them."""
+        if self._servers is None:
+            self._servers = dns.asyncresolver.Resolver()
+        answer = await self._servers.resolve(
+            name, dns.rdatatype.SRV, search=True, lifetime=LIFETIME_S
+        )
+        places: dict[tuple[str, int], None] = {}
+        for record in answer:
+            # "." as target says that there is no such service (RFC 2782).
+            if isinstance(record, SRV) and record.port and len(record.target.labels) > 1:
+                places[record.target.to_text(omit_final_dot=True), record.port] = None
+        return sorted(places)
