@@ -16,6 +16,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"kernel"},
     "wire": {"kernel"},
     "cluster": {"kernel", "wire.base", "wire.core", "wire.uri"},
+    "cluster": {"kernel", "wire.base", "wire.core", "wire.http_upgrade"},
     "ha": {"kernel", "store", "cluster"},
     "node": {"kernel", "store", "wire", "cluster", "ha"},
     "config": {"kernel", "store", "wire", "cluster", "ha", "node", "runtime.config"},
@@ -46,6 +47,7 @@ PROGRAMS = {"sim.__main__"}
 THIRD_PARTIES: dict[str, set[str]] = {
     "mypy_extensions": PURE | {"client"},
     "librt": PURE | {"client"},
+    "h11": {"wire"},
     "google_crc32c": {"store"},
     "cryptography": {"tls"},
     "dns": {"runtime", "client"},

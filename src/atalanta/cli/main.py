@@ -11,6 +11,7 @@ from atalanta.cli import address, data, queue, user
 from atalanta.cli.bench import bench
 from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
+from atalanta.cli.convert import convert
 from atalanta.cli.create import create
 from atalanta.cli.options import STATUSES
 from atalanta.cli.produce import produce
@@ -33,6 +34,7 @@ application.add_typer(data.application, name="data")
 application.add_typer(user.application, name="user")
 application.command()(create)
 application.command()(check)
+application.command()(convert)
 
 
 @application.command()

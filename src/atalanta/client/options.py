@@ -30,7 +30,6 @@ NO_LIMIT: Final = -1
 # Known to Artemis' client, refused here, with the reason.
 UNSUPPORTED: Final[dict[str, str]] = {
     "httpEnabled": "HTTP is not supported",
-    "httpUpgradeEnabled": "HTTP is not supported",
     "socksEnabled": "SOCKS is not supported",
     "socksHost": "SOCKS is not supported",
     "socksPort": "SOCKS is not supported",
@@ -49,7 +48,7 @@ IGNORED: Final = frozenset(
     "deserializationDenyList ignoreJTA type protocolManagerFactoryStr tcpNoDelay "
     "tcpSendBufferSize tcpReceiveBufferSize nioRemotingThreads remotingThreads "
     "useGlobalWorkerPool useEpoll useKQueue directDeliver batchDelay connectTimeoutMillis "
-    "netty-connect-timeout activemqServerName name localAddress localPort "
+    "netty-connect-timeout name localAddress localPort "
     "confirmationWindowSize discoveryStoppingTimeout localBindPort".split()
 )
 
@@ -101,6 +100,9 @@ class ClientOptions:
     stay: bool = False  # reconnect to the same server only
     auto_create_queues: bool = True
     auto_create_addresses: bool = True
+    http_upgrade: bool = False  # begin with an HTTP request, as for WildFly's http-acceptor
+    http_upgrade_endpoint: str = ""
+    server_name: str = ""
     tls: TlsConfig | None = None
     tls_params: dict[str, str] = field(default_factory=dict)  # as written
     secure: ClientTls | None = None  # how to dial, made of `tls` or given by the program
@@ -169,6 +171,9 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "localBindAddress": ("local_bind_address", _text),
     "useTopologyForLoadBalancing": ("use_topology_for_load_balancing", _boolean),
     "stay": ("stay", _boolean),
+    "httpUpgradeEnabled": ("http_upgrade", _boolean),
+    "httpUpgradeEndpoint": ("http_upgrade_endpoint", _text),
+    "activemqServerName": ("server_name", _text),
     "autoCreateQueues": ("auto_create_queues", _boolean),
     "autoCreateAddresses": ("auto_create_addresses", _boolean),
 }

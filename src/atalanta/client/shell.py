@@ -8,6 +8,7 @@ coroutine runs through in one step (`drive`).
 from __future__ import annotations
 
 import contextlib
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from atalanta.wire.core.client_events import ClientEvents
 from atalanta.wire.core.client_reply import Reply
 from atalanta.wire.core.client_settings import ConnectionSettings
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
 Result = TypeVar("Result")
 Listener = Callable[[], None]
@@ -32,7 +34,10 @@ class Shell(ClientEvents, ABC):
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
         self.policy = ReconnectPolicy(options)
-        self.engine = ClientConnection(self.write, connection_settings(options), self)
+        settings = connection_settings(options)
+        if options.http_upgrade:
+            settings.upgrade = self.upgrade
+        self.engine = ClientConnection(self.write, settings, self)
         self.closed = False
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
@@ -45,6 +50,13 @@ class Shell(ClientEvents, ABC):
     def server(self) -> Server | None:
         """Where the current (or last) connection leads."""
         return self.dialled
+
+    def upgrade(self) -> UpgradeRequest:
+        """How a connection to `dialled` begins where CORE is behind HTTP."""
+        host = self.dialled.host if self.dialled is not None else self.options.servers[0].host
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        options = self.options
+        return UpgradeRequest(host, nonce, options.http_upgrade_endpoint, options.server_name)
 
     # -- for the classes above ------------------------------------------------------------------
     @abstractmethod

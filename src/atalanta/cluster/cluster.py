@@ -185,6 +185,8 @@ class Cluster:
             record.dialing = False
             bridge = Bridge(self, conn, now, record)
             record.bridge = bridge
+            if record.member is not None and record.member.primary is not None:
+                bridge.through(record.member.primary)
             bridge.open(now)
             return bridge
         return None

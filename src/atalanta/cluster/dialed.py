@@ -14,7 +14,9 @@ from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Frame, Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import Disconnect, DisconnectV2, DisconnectV3, Ping
+from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.core.types import NEWEST_VERSION, PACKETS_CONFIRMED, PING_CHANNEL, packet_name
+from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest, upgrade_of
 
 if TYPE_CHECKING:
     from atalanta.wire.core.host import CoreHost
@@ -49,6 +51,7 @@ class DialedLink(Connection):
         self.blocked: bool = False
         self.last_seen: int = now
         self.last_ping: int = now
+        self.upgrade: UpgradeRequest | None = None  # CORE waits for the answer to it
         self.waiting_since: int = now  # for the answers that open the link; 0 once it is open
 
     # -- what a kind of link does ---------------------------------------------------------------
@@ -63,6 +66,10 @@ class DialedLink(Connection):
     # -- bytes ----------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
+        if self.upgrade is not None:
+            data = self._upgraded(self.upgrade, data)
+            if not data:
+                return
         for frame in self.framer.feed(data):
             if self.gone:
                 return
@@ -80,6 +87,21 @@ class DialedLink(Connection):
         else:
             self.on_packet(now, packet, frame.channel)
 
+    def through(self, target: TransportConfiguration) -> None:
+        """Before anything else is said: an HTTP request that asks for CORE, if the connector wants it so."""
+        nonce = self.host.broker.ids.secret(NONCE_BYTES)
+        self.upgrade = upgrade_of(target.parameters, target.host, nonce)
+        if self.upgrade is not None:
+            self.host.wire.write(self.conn, self.upgrade.request)
+
+    def _upgraded(self, upgrade: UpgradeRequest, data: bytes) -> bytes:
+        """What came behind the answer; what waited for it goes out with this turn."""
+        upgrade.feed(data)
+        if upgrade.done:
+            self.upgrade = None
+            self.write(b"")
+        return upgrade.rest
+
     def send(self, packet: Packet, channel: int) -> None:
         self.write(codec.encode(packet, channel, NEWEST_VERSION))
 
@@ -91,7 +113,7 @@ class DialedLink(Connection):
 
     def flush(self, now: int) -> None:
         self.dirty = False
-        if len(self.out):
+        if len(self.out) and self.upgrade is None:
             data = self.out.getvalue()
             self.out.truncate(0)
             self.host.wire.write(self.conn, data)

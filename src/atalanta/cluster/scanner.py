@@ -69,6 +69,7 @@ class Scanner:
             return None
         locator = Locator(self.cluster, conn, now, name)
         self.locators[name] = locator
+        locator.through(self.targets[name])
         locator.open(now)
         return locator
 

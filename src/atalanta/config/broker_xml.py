@@ -22,6 +22,7 @@ from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
+from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml_tree import Node, TreeReader
 from atalanta.kernel.config import BrokerConfig
@@ -51,6 +52,8 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     reader = TreeReader(report, known)
     root = reader.read(path)
     configuration.files.extend(reader.files)
+    if root is not None and is_wildfly(root):
+        root = broker_tree(root, report)
     if root is not None:
         BrokerXml(configuration, report).read(root)
     own = own_file(path)

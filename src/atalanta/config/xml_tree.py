@@ -52,12 +52,17 @@ class TreeReader:
         self.values = values
         self.folder = Path()
         self.includes = 0
+        self.keep_unknown = False  # expressions without a value stay as they are
         self.files: list[Path] = []  # all that were read
 
     def read(self, path: Path) -> Node | None:
         self.folder = path.parent.resolve()
         root = self._parse(path)
-        return None if root is None else self._node(root, path, 0)
+        if root is None:
+            return None
+        # In WildFly's file most expressions are not ours to judge (config/wildfly/reader.py looks at those that are).
+        self.keep_unknown = (etree.QName(root).namespace or "").startswith("urn:jboss:domain:")
+        return self._node(root, path, 0)
 
     def _parse(self, path: Path) -> Any:
         shown = str(path)
@@ -119,6 +124,8 @@ class TreeReader:
         try:
             return substitute(text, self.values)
         except KeyError as missing:
+            if self.keep_unknown:
+                return text
             name = missing.args[0]
             self.report.problem(
                 node.file,

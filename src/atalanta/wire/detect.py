@@ -6,6 +6,7 @@ from typing import Final
 
 NEED_MORE: Final = ""
 CORE: Final = "CORE"
+HTTP: Final = "HTTP"
 UNKNOWN: Final = "unknown"
 
 _FIRST: Final[list[tuple[bytes, str]]] = [
@@ -15,7 +16,7 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
     (b"CONNECT\r\n", "STOMP"),
     (b"STOMP\n", "STOMP"),
     (b"STOMP\r\n", "STOMP"),
-    (b"GET ", "HTTP"),
+    (b"GET ", HTTP),
 ]
 _PREFIX_BYTES_MAX: Final = 12
 

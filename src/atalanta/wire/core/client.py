@@ -38,6 +38,7 @@ from atalanta.wire.core.packets_connection import (
 )
 from atalanta.wire.core.packets_session import CreateSessionResponse
 from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.http_upgrade import UpgradeRequest
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client_consumer import ClientConsumer
@@ -75,6 +76,8 @@ class ClientConnection:
         self.node_id: str | None = None
         self._write = write
         self._framer = Framer(False, FRAME_BYTES_MAX)
+        self._upgrade: UpgradeRequest | None = None
+        self._early: list[bytes] = []  # until the other side agrees to speak CORE
         self._opening: deque[ClientSession] = deque()
         self._opening_deadline: int = 0
         self._unready: int = 0
@@ -88,7 +91,10 @@ class ClientConnection:
     def write(self, frame: bytes) -> None:
         """Bytes to the broker; nothing without a transport."""
         if self.connected:
-            self._write(frame)
+            if self._upgrade is not None:
+                self._early.append(frame)
+            else:
+                self._write(frame)
 
     def start(self, now: int) -> None:
         """A transport stands: greet, and make the sessions (again)."""
@@ -99,6 +105,10 @@ class ClientConnection:
         self._framer = Framer(False, FRAME_BYTES_MAX)
         self._last_seen = now
         self._last_tick = now
+        self._early.clear()
+        self._upgrade = None if self.settings.upgrade is None else self.settings.upgrade()
+        if self._upgrade is not None:
+            self._write(self._upgrade.request)
         self.write(types.HANDSHAKE)
         self._ping(now)
         if self.settings.subscribe_topology:
@@ -123,6 +133,8 @@ class ClientConnection:
         self.now = now
         self._last_seen = now
         try:
+            if self._upgrade is not None:
+                data = self._upgraded(self._upgrade, data)
             for frame in self._framer.feed(data):
                 if not self.connected:
                     return
@@ -135,6 +147,16 @@ class ClientConnection:
                     self._control(channel, codec.decode_frame(frame, self.version))
         except (DecodeError, ProtocolError) as error:
             self.events.broken(f"the broker sent what cannot be understood: {error}")
+
+    def _upgraded(self, upgrade: UpgradeRequest, data: bytes) -> bytes:
+        """What came behind the answer to the HTTP request; what waited for it goes out."""
+        upgrade.feed(data)
+        if upgrade.done:
+            self._upgrade = None
+            for frame in self._early:
+                self._write(frame)
+            self._early.clear()
+        return upgrade.rest
 
     def lost(self, now: int, why: str) -> None:
         """The transport is gone."""

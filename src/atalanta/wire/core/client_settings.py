@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from atalanta.wire.core.packets_session import CreateSessionV2
 from atalanta.wire.core.types import NEWEST_VERSION
+from atalanta.wire.http_upgrade import UpgradeRequest
 
 NO_WINDOW: Final = -1
 
@@ -26,6 +28,7 @@ class ConnectionSettings:
     resume: bool = False
     may_move: bool = False
     subscribe_topology: bool = True
+    upgrade: Callable[[], UpgradeRequest] | None = None  # how a transport begins that is behind HTTP
     cluster_connection: bool = False  # the flag in SUBSCRIBE_TOPOLOGY_V2
 
 

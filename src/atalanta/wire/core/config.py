@@ -46,7 +46,6 @@ UNUSED: Final[dict[str, str]] = {
     "nioRemotingThreads": _THREADS,
     "remotingThreads": _THREADS,
     "directDeliver": _THREADS,
-    "activemqServerName": "set by Artemis itself",
     "protocol": "old form of protocols",
     "router": "connection routers are not supported yet",
     "quietPeriod": _NETTY,
@@ -95,7 +94,6 @@ UNUSED: Final[dict[str, str]] = {
     "httpResponseTime": "HTTP is not supported",
     "httpServerScanPeriod": "HTTP is not supported",
     "httpRequiresSessionId": "HTTP is not supported",
-    "httpUpgradeEndpoint": "HTTP is not supported",
     "servletPath": "HTTP is not supported",
     "socksHost": "SOCKS is not supported",
     "socksPort": "SOCKS is not supported",
@@ -109,7 +107,6 @@ UNUSED: Final[dict[str, str]] = {
 # True for one of these changes what travels on the wire: refused rather than ignored.
 REFUSED: Final[dict[str, str]] = {
     "httpEnabled": "CORE over HTTP is not supported",
-    "httpUpgradeEnabled": "the HTTP upgrade handshake is not supported",
     "useServlet": "CORE over HTTP is not supported",
     "socksEnabled": "connections through SOCKS are not supported",
     "proxyProtocolEnabled": "the PROXY protocol is not supported",
@@ -177,6 +174,11 @@ class AcceptorConfig:
         minimum=-1,
     )
     auto_start: bool = option(True, "autoStart", "false: not opened at start")
+    http_upgrade_enabled: bool = option(
+        False,
+        "httpUpgradeEnabled",
+        "clients may begin with an HTTP request that asks for CORE, as WildFly's http-connector does",
+    )
     anycast_prefix: str = option(
         "", "anycastPrefix", "address prefixes that mean anycast, comma separated"
     )
@@ -220,6 +222,15 @@ class ConnectorConfig:
         unit="bytes",
         minimum=-1,
     )
+    http_upgrade_enabled: bool = option(
+        False,
+        "httpUpgradeEnabled",
+        "connections begin with an HTTP request that asks for CORE, as WildFly's http-acceptor wants it",
+    )
+    http_upgrade_endpoint: str = option(
+        "", "httpUpgradeEndpoint", "the http-acceptor that is asked for"
+    )
+    server_name: str = option("", "activemqServerName", "the broker in WildFly that is asked for")
     tls: TlsConfig | None = None
     params: dict[str, str] = field(default_factory=dict)  # as written, without host and port
     unused: list[tuple[str, str]] = field(default_factory=list)

@@ -47,7 +47,8 @@ from atalanta.wire.core.packets_topology import (
 )
 from atalanta.wire.core.reattach import end_session, reattach, remember
 from atalanta.wire.core.session import DELIVERED_BYTES_MAX, CoreSession
-from atalanta.wire.detect import CORE, NEED_MORE, detect
+from atalanta.wire.detect import CORE, HTTP, NEED_MORE, detect
+from atalanta.wire.http_upgrade import UpgradeAnswer
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
@@ -97,6 +98,7 @@ class CoreConnection(Connection):
         self.full: bool = False  # this turn has delivered its share
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
         self.first_bytes: bytes = b""
+        self.upgrade: UpgradeAnswer | None = None  # a request for CORE over HTTP is being read
         self.greeted: bool = False
         self.version: int = 0
         self.authenticated: bool = False
@@ -170,8 +172,14 @@ class CoreConnection(Connection):
 
     def _greet(self, data: bytes) -> bytes:
         """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
+        if self.upgrade is not None:
+            data = self._upgrade(data)
         data = self.first_bytes + data
         protocol = detect(data[:16])
+        if protocol == HTTP and self.acceptor is not None and self.acceptor.http_upgrade_enabled:
+            self.upgrade = UpgradeAnswer()
+            data = self._upgrade(data)
+            protocol = detect(data[:16])
         if protocol == NEED_MORE:
             self.first_bytes = data
             return b""
@@ -182,6 +190,19 @@ class CoreConnection(Connection):
         self.greeted = True
         self.first_bytes = b""
         return data
+
+    def _upgrade(self, data: bytes) -> bytes:
+        """An HTTP request that asks to go on as CORE (WildFly's http-connector): what comes behind it."""
+        upgrade = self.upgrade
+        assert upgrade is not None
+        upgrade.feed(data)
+        self.first_bytes = b""
+        if not upgrade.done:
+            return b""
+        self.upgrade = None
+        self._send_bytes(upgrade.answer)
+        rest: bytes = upgrade.rest
+        return rest
 
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:

@@ -1,0 +1,42 @@
+"""`atalanta convert`: WildFly's standalone.xml as broker.xml, and back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="a standalone.xml or a broker.xml", show_default=False)
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="where to write it [default: the terminal]")
+]
+Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
+
+
+def convert(file: File, output: Output = None, force: Force = False) -> None:
+    """Write a WildFly standalone.xml as broker.xml, or a broker.xml as WildFly's subsystem; name what is left out."""
+    from atalanta.config.convert import convert_file
+    from atalanta.config.problems import ConfigError
+    from atalanta.runtime.exit_codes import BAD_CONFIGURATION
+
+    if output is not None and output.exists() and not force:
+        typer.echo(f"{output} exists; --force overwrites it", err=True)
+        raise typer.Exit(BAD_CONFIGURATION)
+    try:
+        converted = convert_file(file, dict(os.environ))
+    except ConfigError as error:
+        for problem in error.problems:
+            typer.echo(str(problem), err=True)
+        raise typer.Exit(BAD_CONFIGURATION) from error
+    if output is None:
+        typer.echo(converted.text, nl=False)
+    else:
+        output.write_text(converted.text, encoding="utf-8")
+        kind = "a WildFly standalone.xml" if converted.to_wildfly else "a broker.xml"
+        typer.echo(f"{output}: {kind}", err=True)
+    for line in converted.left_out:
+        typer.echo(f"left out: {line}", err=True)

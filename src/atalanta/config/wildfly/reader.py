@@ -1,0 +1,333 @@
+"""The messaging-activemq subsystem of a standalone.xml as the tree of the broker.xml that means the same.
+
+Every element of the tree carries file and line of the standalone.xml, so that whatever broker_xml.py finds wrong
+with it is told where the user wrote it. Expressions are replaced before; only those that matter must have a value.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.config.problems import Report
+from atalanta.config.wildfly import tables
+from atalanta.config.wildfly.sockets import Place, Sockets, below, checked
+from atalanta.config.wildfly.transports import Transports
+from atalanta.config.xml_tree import Node
+
+ROOTS: Final = ("server", "subsystem", "domain")
+
+
+def is_wildfly(root: Node) -> bool:
+    """Whether this is WildFly's file, or its subsystem alone."""
+    return root.name in ROOTS and root.namespace.startswith("urn:jboss:domain:")
+
+
+def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
+    """An element of broker.xml that stands where `source` does."""
+    return Node(tag, "", source.file, source.line, attributes, text)
+
+
+def broker_tree(root: Node, report: Report) -> Node | None:
+    """`<configuration>` with one `<core>`; None (and a problem) without exactly one broker."""
+    if root.name == "domain":
+        report.problem(
+            root.file,
+            root.line,
+            "a domain.xml describes many servers",
+            "take the standalone.xml of one, or the <subsystem> of one profile",
+        )
+        return None
+    subsystems = [
+        node
+        for node in below(root)
+        if node.name == "subsystem" and node.namespace.startswith(tables.SUBSYSTEM)
+    ]
+    servers = [server for each in subsystems for server in each.all("server")]
+    if len(servers) != 1:
+        report.problem(
+            root.file,
+            root.line,
+            f"the messaging-activemq subsystem holds {len(servers)} brokers (<server>), not one",
+        )
+        return None
+    for each in subsystems:
+        for child in each.children:
+            if child.name in tables.WITHOUT_EFFECT:
+                why = tables.WITHOUT_EFFECT[child.name]
+                report.without_effect(child.file, child.line, child.name, why)
+    for node in below(servers[0]):
+        if node.name not in tables.WITHOUT_EFFECT:
+            checked(node, report)
+    return SubsystemReader(Sockets(root, report), report).read(servers[0])
+
+
+class SubsystemReader:
+    """Makes the sections of `<core>` out of the children of one `<server>`."""
+
+    def __init__(self, sockets: Sockets, report: Report) -> None:
+        self.sockets = sockets
+        self.report = report
+        self.transports = Transports(sockets, report)
+        self.sections: dict[str, Node] = {}
+        self.core = Node("core", "", "", 0)
+
+    def read(self, server: Node) -> Node:
+        """`<configuration>`."""
+        self.core = made(server, "core")
+        self.core.children.append(made(server, "name", server.attributes.get("name", "")))
+        for name, text in server.attributes.items():
+            if name in tables.SERVER:
+                self.core.children.append(made(server, name, text))
+            elif name != "name":
+                self._unknown(server, name)
+        for child in server.children:
+            self._child(child)
+        self.core.children.extend(self.sections.values())
+        configuration = made(server, "configuration")
+        configuration.children.append(self.core)
+        return configuration
+
+    def section(self, source: Node, name: str) -> Node:
+        """The one section of that name."""
+        if name not in self.sections:
+            self.sections[name] = made(source, name)
+        return self.sections[name]
+
+    def _child(self, child: Node) -> None:
+        if child.name in tables.WITHOUT_EFFECT:
+            why = tables.WITHOUT_EFFECT[child.name]
+            self.report.without_effect(child.file, child.line, child.name, why)
+        elif child.name in tables.GROUPS:
+            self._group(child)
+        elif child.name in tables.DIRECTORIES:
+            self._directory(child)
+        elif child.name.endswith("connector"):
+            self._into("connectors", self.transports.connector(child), child)
+        elif child.name.endswith("acceptor"):
+            self._into("acceptors", self.transports.acceptor(child), child)
+        elif child.name.endswith("broadcast-group"):
+            self._into("broadcast-groups", self._broadcast_group(child), child)
+        elif child.name.endswith("discovery-group"):
+            self._into("discovery-groups", self._discovery_group(child), child)
+        else:
+            self._entry(child)
+
+    def _entry(self, child: Node) -> None:
+        match child.name:
+            case "cluster-connection":
+                made_of = self._elements(child, tables.CLUSTER_CONNECTION)
+                self._into("cluster-connections", made_of, child)
+            case "bridge":
+                self._into("bridges", self._bridge(child), child)
+            case "divert":
+                self._into("diverts", self._elements(child, {}), child)
+            case "grouping-handler":
+                self.core.children.append(self._elements(child, {}))
+            case "queue" | "jms-queue" | "jms-topic":
+                self._into("addresses", self._address(child), child)
+            case "security-setting":
+                self._into("security-settings", self._security(child), child)
+            case "address-setting":
+                setting = self._elements(child, tables.ADDRESS_SETTING)
+                setting.attributes = {"match": child.attributes.get("name", "")}
+                self._into("address-settings", setting, child)
+            case _:
+                self._ha_policy(child)
+
+    def _into(self, section: str, entry: Node | None, source: Node) -> None:
+        if entry is not None:
+            self.section(source, section).children.append(entry)
+
+    def _unknown(self, node: Node, name: str) -> None:
+        self.report.problem(node.file, node.line, f"unknown attribute '{name}' of <{node.name}>")
+
+    # -- the broker itself ----------------------------------------------------------------------
+    def _group(self, node: Node) -> None:
+        names = tables.GROUPS[node.name]
+        silent = tables.GROUPS_WITHOUT_EFFECT.get(node.name, {})
+        for name, text in node.attributes.items():
+            if name in names:
+                self.core.children.append(made(node, names[name], text))
+            elif name in silent:
+                self.report.without_effect(node.file, node.line, f"{node.name} {name}", silent[name])
+            else:
+                self._unknown(node, name)
+        password = self._credential(node)
+        if password is not None:
+            self.core.children.append(made(node, "cluster-password", password))
+
+    def _credential(self, node: Node) -> str | None:
+        """`<credential-reference clear-text="…"/>`; credential stores are WildFly's own."""
+        for reference in node.all("credential-reference"):
+            if "clear-text" in reference.attributes:
+                return reference.attributes["clear-text"]
+            self.report.problem(
+                reference.file,
+                reference.line,
+                "WildFly's credential stores cannot be read",
+                'write clear-text="${NAME}" and set that environment variable',
+            )
+        return None
+
+    def _directory(self, node: Node) -> None:
+        """Relative to the data folder, as in WildFly."""
+        path = node.attributes.get("path", "")
+        if path:
+            relative = not path.startswith("/")
+            self.core.children.append(made(node, node.name, f"data/{path}" if relative else path))
+
+    def _ha_policy(self, node: Node) -> None:
+        kind, _, role = node.name.rpartition("-")
+        policy = made(node, "ha-policy")
+        if node.name in ("live-only", "primary-only"):
+            inner = made(node, node.name)
+            for child in node.all("scale-down"):
+                inner.children.append(self._scale_down(child))
+        elif kind in ("replication", "shared-store"):
+            inner = made(node, kind)
+            name = {"primary": "primary", "master": "primary", "colocated": "colocated"}
+            inner.children.append(made(node, name.get(role, "backup")))
+        else:
+            self.report.problem(node.file, node.line, f"unknown element <{node.name}> in <server>")
+            return
+        policy.children.append(inner)
+        self.core.children.append(policy)
+
+    def _scale_down(self, node: Node) -> Node:
+        entry = made(node, "scale-down")
+        for name, text in node.attributes.items():
+            if name == "connectors":
+                entry.children.append(listed(node, "connectors", text))
+            elif name == "discovery-group":
+                entry.children.append(discovery_reference(node, text))
+            elif name != "cluster-name":
+                entry.children.append(made(node, name, text))
+        return entry
+
+    # -- groups, cluster connections, bridges ---------------------------------------------------
+    def _broadcast_group(self, node: Node) -> Node | None:
+        group = self._group_of_nodes(node)
+        if group is not None:
+            for name in node.attributes.get("connectors", "").split():
+                group.children.append(made(node, "connector-ref", name))
+        return group
+
+    def _discovery_group(self, node: Node) -> Node | None:
+        return self._group_of_nodes(node)
+
+    def _group_of_nodes(self, node: Node) -> Node | None:
+        """Of either kind, by a multicast socket binding or by JGroups."""
+        kind = "broadcast-group" if node.name.endswith("broadcast-group") else "discovery-group"
+        group = made(node, kind, name=node.attributes.get("name", ""))
+        binding = node.attributes.get("socket-binding", "")
+        if binding:
+            place = self.sockets.place(node, binding)
+            if place is None:
+                return None
+            self._multicast(node, group, binding, place)
+        elif "jgroups-cluster" in node.attributes or "jgroups-channel" in node.attributes:
+            channel = node.attributes.get("jgroups-channel", node.attributes.get("jgroups-stack", ""))
+            group.children.append(made(node, "jgroups-file", f"{node.file}#{channel}"))
+            cluster = node.attributes.get("jgroups-cluster", channel)
+            group.children.append(made(node, "jgroups-channel", cluster))
+        for name in ("broadcast-period", "refresh-timeout", "initial-wait-timeout"):
+            if name in node.attributes:
+                group.children.append(made(node, name, node.attributes[name]))
+        return group
+
+    def _multicast(self, node: Node, group: Node, binding: str, place: Place) -> None:
+        if not place.group_address or not place.group_port:
+            self.report.problem(
+                node.file,
+                node.line,
+                f"socket-binding '{binding}' has no multicast-address and multicast-port",
+            )
+            return
+        if place.host and place.host != "0.0.0.0":
+            group.children.append(made(node, "local-bind-address", place.host))
+        group.children.append(made(node, "group-address", place.group_address))
+        group.children.append(made(node, "group-port", str(place.group_port)))
+
+    def _bridge(self, node: Node) -> Node:
+        bridge = self._elements(node, tables.BRIDGE)
+        password = self._credential(node)
+        if password is not None:
+            bridge.children.append(made(node, "password", password))
+        return bridge
+
+    def _elements(self, node: Node, names: dict[str, str]) -> Node:
+        """Attributes become elements; lists, filters and references take their shape in broker.xml."""
+        entry = made(node, node.name, name=node.attributes.get("name", ""))
+        for name, text in node.attributes.items():
+            if name in ("name", "allow-direct-connections-only"):
+                continue
+            if name == "static-connectors":
+                static = listed(node, name, text)
+                only = node.attributes.get("allow-direct-connections-only")
+                if only is not None:
+                    static.attributes["allow-direct-connections-only"] = only
+                entry.children.append(static)
+            elif name in ("discovery-group", "discovery-group-name"):
+                entry.children.append(discovery_reference(node, text))
+            elif name == "filter":
+                entry.children.append(made(node, "filter", string=text))
+            else:
+                entry.children.append(made(node, names.get(name, name), text))
+        return entry
+
+    # -- addresses and permissions --------------------------------------------------------------
+    def _address(self, node: Node) -> Node:
+        """`<jms-queue name="q">` is the queue jms.queue.q, as WildFly makes it."""
+        name = node.attributes.get("name", "")
+        if node.name == "jms-topic":
+            topic = name if name.startswith(tables.JMS_TOPIC) else tables.JMS_TOPIC + name
+            address = made(node, "address", name=topic)
+            address.children.append(made(node, "multicast"))
+            return address
+        if node.name == "jms-queue" and not name.startswith(tables.JMS_QUEUE):
+            name = tables.JMS_QUEUE + name
+        anycast = node.name == "jms-queue" or node.attributes.get("routing-type") == "ANYCAST"
+        address = made(node, "address", name=node.attributes.get("address", name))
+        kind = made(node, "anycast" if anycast else "multicast")
+        queue = made(node, "queue", name=name)
+        selector = node.attributes.get("filter", node.attributes.get("selector", ""))
+        if selector:
+            queue.children.append(made(node, "filter", string=selector))
+        if "durable" in node.attributes:
+            queue.children.append(made(node, "durable", node.attributes["durable"]))
+        kind.children.append(queue)
+        address.children.append(kind)
+        return address
+
+    def _security(self, node: Node) -> Node:
+        setting = made(node, "security-setting", match=node.attributes.get("name", ""))
+        roles: dict[str, list[str]] = {}
+        for role in node.all("role"):
+            for name, text in role.attributes.items():
+                if name == "name":
+                    continue
+                if name not in tables.PERMISSIONS:
+                    self._unknown(role, name)
+                elif text.strip().lower() == "true":
+                    holder = role.attributes.get("name", "")
+                    for kind in tables.PERMISSIONS[name]:
+                        holders = roles.setdefault(kind, [])
+                        if holder not in holders:
+                            holders.append(holder)
+        for kind, holders in roles.items():
+            setting.children.append(made(node, "permission", type=kind, roles=",".join(holders)))
+        return setting
+
+
+def listed(source: Node, name: str, text: str) -> Node:
+    """A list of names of connectors."""
+    section = made(source, name)
+    section.children = [made(source, "connector-ref", each) for each in text.split()]
+    return section
+
+
+def discovery_reference(source: Node, name: str) -> Node:
+    """`<discovery-group-ref discovery-group-name="…"/>`."""
+    reference = made(source, "discovery-group-ref")
+    reference.attributes["discovery-group-name"] = name
+    return reference

@@ -1,0 +1,135 @@
+"""Socket bindings, interfaces and listeners of a standalone.xml: where a name leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.config.problems import Report, nearest
+from atalanta.config.wildfly.tables import UNDERTOW
+from atalanta.config.xml_tree import Node
+
+LISTENERS: Final = ("http-listener", "https-listener")
+
+
+@dataclass(frozen=True)
+class Place:
+    """host and port of a binding, and its multicast group if it has one (port 0: none)."""
+
+    host: str
+    port: int
+    group_address: str = ""
+    group_port: int = 0
+
+
+class Sockets:
+    """What the file says of sockets. A name that leads nowhere is a problem at the element that uses it."""
+
+    def __init__(self, root: Node, report: Report) -> None:
+        self.report = report
+        self.offset = 0
+        self.default_interface = ""
+        self.interfaces: dict[str, Node] = {}
+        self.bindings: dict[str, Node] = {}
+        self.listeners: dict[str, Node] = {}
+        for section in root.all("interfaces"):
+            for interface in section.all("interface"):
+                self.interfaces[interface.attributes.get("name", "")] = interface
+        for group in root.all("socket-binding-group"):
+            self.default_interface = group.attributes.get("default-interface", "")
+            self.offset = self._number(group, "port-offset", 0)
+            for binding in group.children:
+                self.bindings[binding.attributes.get("name", "")] = binding
+        for node in below(root):
+            if node.namespace.startswith(UNDERTOW) and node.name in LISTENERS:
+                self.listeners[node.attributes.get("name", "")] = node
+
+    def place(self, user: Node, name: str) -> Place | None:
+        """Of the socket binding `name`, for the element `user`."""
+        binding = self.bindings.get(name)
+        if binding is None:
+            self._missing(user, "socket-binding", name, list(self.bindings))
+            return None
+        if binding.name == "outbound-socket-binding":
+            return self._outbound(user, binding)
+        host = self._interface(user, binding.attributes.get("interface", self.default_interface))
+        port = self._number(binding, "port", 0)
+        if port and binding.attributes.get("fixed-port", "false") != "true":
+            port += self.offset
+        group_port = self._number(binding, "multicast-port", 0)
+        return Place(host, port, binding.attributes.get("multicast-address", ""), group_port)
+
+    def listener(self, user: Node, name: str) -> Place | None:
+        """Of the HTTP listener `name`."""
+        listener = self.listeners.get(name)
+        if listener is None:
+            self._missing(user, "http-listener", name, list(self.listeners))
+            return None
+        return self.place(listener, listener.attributes.get("socket-binding", ""))
+
+    def _outbound(self, user: Node, binding: Node) -> Place | None:
+        for remote in binding.all("remote-destination"):
+            return Place(remote.attributes.get("host", ""), self._number(remote, "port", 0))
+        for local in binding.all("local-destination"):
+            return self.place(user, local.attributes.get("socket-binding-ref", ""))
+        self.report.problem(
+            binding.file, binding.line, f"<{binding.name}> says neither host and port nor a binding"
+        )
+        return None
+
+    def _interface(self, user: Node, name: str) -> str:
+        interface = self.interfaces.get(name)
+        if interface is None:
+            self._missing(user, "interface", name, list(self.interfaces))
+            return ""
+        for child in interface.children:
+            if child.name in ("inet-address", "loopback-address"):
+                return checked(child, self.report).attributes.get("value", "")
+            if child.name == "any-address":
+                return "0.0.0.0"
+            if child.name == "loopback":
+                return "127.0.0.1"
+        self.report.problem(
+            interface.file,
+            interface.line,
+            f"the address of interface '{name}' cannot be told from this file",
+            '<inet-address value="…"/> says it',
+        )
+        return ""
+
+    def _number(self, node: Node, name: str, default: int) -> int:
+        text = checked(node, self.report).attributes.get(name, "").strip()
+        if not text:
+            return default
+        if not text.isdecimal() or int(text) > 65_535:
+            if "${" not in text:
+                self.report.problem(node.file, node.line, f"{name}: '{text}' is no port")
+            return default
+        return int(text)
+
+    def _missing(self, user: Node, kind: str, name: str, known: list[str]) -> None:
+        self.report.problem(
+            user.file, user.line, f"there is no {kind} '{name}'", nearest(name, known)
+        )
+
+
+def below(node: Node) -> Iterator[Node]:
+    """`node` and everything in it, as it stands in the file."""
+    yield node
+    for child in node.children:
+        yield from below(child)
+
+
+def checked(node: Node, report: Report) -> Node:
+    """`node`, told as a problem where an expression of it has no value."""
+    for name, text in node.attributes.items():
+        if "${" in text:
+            inner = text[text.index("${") + 2 :].split("}")[0]
+            report.problem(
+                node.file,
+                node.line,
+                f"'${{{inner}}}' has no value ({name} of <{node.name}>)",
+                f"set the environment variable {inner}, or write ${{{inner}:default}}",
+            )
+    return node

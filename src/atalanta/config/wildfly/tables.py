@@ -1,0 +1,195 @@
+"""Names of the messaging-activemq subsystem beside those of broker.xml (fact sheet C15; WildFly's schema 17.0).
+
+Both readings use these tables: subsystem to broker.xml (reader.py) and back (writer.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SUBSYSTEM: Final = "urn:jboss:domain:messaging-activemq:"
+JGROUPS: Final = "urn:jboss:domain:jgroups:"
+UNDERTOW: Final = "urn:jboss:domain:undertow:"
+UNDERTOW_SCHEMA: Final = "14.0"
+SCHEMA: Final = "13.0"  # what is written: understood by WildFly 23 and newer
+
+# Attributes of <server> with the name of the element of <core>.
+SERVER: Final = (
+    "persistence-enabled",
+    "persist-id-cache",
+    "persist-delivery-count-before-delivery",
+    "id-cache-size",
+    "page-max-concurrent-io",
+    "scheduled-thread-pool-max-size",
+    "thread-pool-max-size",
+    "wild-card-routing-enabled",
+    "connection-ttl-override",
+    "async-connection-execution-enabled",
+    "address-queue-scan-period",
+)
+
+# Child of <server> -> its attribute -> element of <core>.
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "security": {
+        "enabled": "security-enabled",
+        "invalidation-interval": "security-invalidation-interval",
+    },
+    "cluster": {"user": "cluster-user", "password": "cluster-password"},
+    "management": {
+        "address": "management-address",
+        "notification-address": "management-notification-address",
+        "jmx-enabled": "jmx-management-enabled",
+        "jmx-domain": "jmx-domain",
+    },
+    "journal": {
+        "type": "journal-type",
+        "buffer-timeout": "journal-buffer-timeout",
+        "buffer-size": "journal-buffer-size",
+        "sync-transactional": "journal-sync-transactional",
+        "sync-non-transactional": "journal-sync-non-transactional",
+        "log-write-rate": "log-journal-write-rate",
+        "file-size": "journal-file-size",
+        "min-files": "journal-min-files",
+        "pool-files": "journal-pool-files",
+        "file-open-timeout": "journal-file-open-timeout",
+        "compact-percentage": "journal-compact-percentage",
+        "compact-min-files": "journal-compact-min-files",
+        "max-io": "journal-max-io",
+        "create-bindings-dir": "create-bindings-dir",
+        "create-journal-dir": "create-journal-dir",
+        "global-max-memory-size": "global-max-size",
+        "global-max-disk-usage": "max-disk-usage",
+        "disk-scan-period": "disk-scan-period",
+        "max-attic-files": "journal-max-attic-files",
+    },
+    "statistics": {
+        "enabled": "message-counter-enabled",
+        "message-counter-sample-period": "message-counter-sample-period",
+        "message-counter-max-day-history": "message-counter-max-day-history",
+    },
+    "transaction": {"timeout": "transaction-timeout", "scan-period": "transaction-timeout-scan-period"},
+    "message-expiry": {
+        "scan-period": "message-expiry-scan-period",
+        "thread-priority": "message-expiry-thread-priority",
+    },
+    "debug": {
+        "perf-blast-pages": "perf-blast-pages",
+        "run-sync-speed-test": "run-sync-speed-test",
+        "server-dump-interval": "server-dump-interval",
+        "memory-measure-interval": "memory-measure-interval",
+        "memory-warning-threshold": "memory-warning-threshold",
+    },
+    "network-isolation": {
+        "network-check-nic": "network-check-NIC",
+        "network-check-period": "network-check-period",
+        "network-check-timeout": "network-check-timeout",
+        "network-check-list": "network-check-list",
+        "network-check-url-list": "network-check-URL-list",
+        "network-check-ping-command": "network-check-ping-command",
+        "network-check-ping6-command": "network-check-ping6-command",
+    },
+    "critical-analyzer": {
+        "enabled": "critical-analyzer",
+        "check-period": "critical-analyzer-check-period",
+        "timeout": "critical-analyzer-timeout",
+        "policy": "critical-analyzer-policy",
+    },
+}
+
+# Attributes of GROUPS that say nothing to this broker, and why.
+_DATABASE: Final = "messages are kept in the journal's files"
+GROUPS_WITHOUT_EFFECT: Final[dict[str, dict[str, str]]] = {
+    "security": {
+        name: "users are read from artemis-users.properties and artemis-roles.properties"
+        for name in ("domain", "elytron-domain", "override-in-vm-security")
+    },
+    "journal": {
+        name: _DATABASE
+        for name in (
+            "datasource", "database", "messages-table", "bindings-table", "jms-bindings-table",
+            "large-messages-table", "node-manager-store-table", "page-store-table",
+            "jdbc-lock-expiration", "jdbc-lock-renew-period", "jdbc-network-timeout",
+        )
+    },
+}  # fmt: skip
+
+DIRECTORIES: Final = (
+    "bindings-directory",
+    "journal-directory",
+    "large-messages-directory",
+    "paging-directory",
+)
+
+# Attribute of a permission -> types of broker.xml; the first is its own, the others come with it in WildFly
+# (SecurityRoleDefinition.transform).
+PERMISSIONS: Final = {
+    "send": ("send",),
+    "consume": ("consume", "browse"),
+    "create-durable-queue": ("createDurableQueue", "createAddress"),
+    "delete-durable-queue": ("deleteDurableQueue", "deleteAddress"),
+    "create-non-durable-queue": ("createNonDurableQueue", "createAddress"),
+    "delete-non-durable-queue": ("deleteNonDurableQueue", "deleteAddress"),
+    "manage": ("manage",),
+}
+IMPLIED: Final = ("browse", "createAddress", "deleteAddress")
+
+# Attribute -> element, where the names differ; all other attributes are elements of the same name.
+ADDRESS_SETTING: Final = {"redelivery-multiplier": "redelivery-delay-multiplier"}
+CLUSTER_CONNECTION: Final = {
+    "connector-name": "connector-ref",
+    "message-load-balancing-type": "message-load-balancing",
+}
+BRIDGE: Final = {"reconnect-attempts-on-same-node": "reconnect-attempts-same-node"}
+
+# Parts of the subsystem that are about clients within WildFly, or about Java.
+_CLIENTS: Final = "for applications within WildFly: the broker does not need it"
+WITHOUT_EFFECT: Final[dict[str, str]] = {
+    "connection-factory": _CLIENTS,
+    "pooled-connection-factory": _CLIENTS,
+    "legacy-connection-factory": _CLIENTS,
+    "external-jms-queue": _CLIENTS,
+    "external-jms-topic": _CLIENTS,
+    "global-client": _CLIENTS,
+    "connector-service": "Java classes cannot be loaded",
+    "incoming-interceptors": "Java classes cannot be loaded",
+    "outgoing-interceptors": "Java classes cannot be loaded",
+    "jms-bridge": "JMS bridges are run by WildFly, not by the broker: write a core bridge",
+}
+# The prefix of the core names of WildFly's <jms-queue> and <jms-topic>.
+JMS_QUEUE: Final = "jms.queue."
+JMS_TOPIC: Final = "jms.topic."
+
+# Parameters that keep their hyphens; of all others WildFly's `batch-delay` is Artemis' `batchDelay`.
+HYPHENATED: Final = ("handshake-timeout", "connect-timeout-millis")
+
+# What the subsystem has attributes for; everything else of broker.xml is left out when it is written.
+_LINK: Final = (
+    "check-period", "connection-ttl", "min-large-message-size", "call-timeout", "retry-interval",
+    "retry-interval-multiplier", "max-retry-interval", "reconnect-attempts", "use-duplicate-detection",
+    "confirmation-window-size", "producer-window-size",
+)  # fmt: skip
+KNOWN: Final[dict[str, tuple[str, ...]]] = {
+    "cluster-connection": (
+        *_LINK, "address", "connector-ref", "call-failover-timeout", "initial-connect-attempts",
+        "message-load-balancing", "max-hops", "notification-attempts", "notification-interval",
+    ),
+    "bridge": (
+        *_LINK, "queue-name", "forwarding-address", "ha", "reconnect-attempts-same-node", "user",
+        "password", "routing-type", "transformer-class-name",
+    ),
+    "divert": ("address", "forwarding-address", "routing-name", "exclusive", "transformer-class-name"),
+    "grouping-handler": ("type", "address", "timeout", "group-timeout", "reaper-period"),
+    "broadcast-group": ("broadcast-period",),
+    "discovery-group": ("refresh-timeout", "initial-wait-timeout"),
+    "scale-down": ("enabled", "group-name", "commit-interval"),
+    "address-setting": (
+        "dead-letter-address", "expiry-address", "expiry-delay", "redelivery-delay",
+        "redelivery-delay-multiplier", "max-delivery-attempts", "max-read-page-bytes",
+        "max-redelivery-delay", "max-size-bytes", "page-size-bytes", "page-max-cache-size",
+        "address-full-policy", "message-counter-history-day-limit", "last-value-queue",
+        "redistribution-delay", "send-to-dla-on-no-route", "slow-consumer-check-period",
+        "slow-consumer-policy", "slow-consumer-threshold", "auto-create-jms-queues",
+        "auto-delete-jms-queues", "auto-create-queues", "auto-delete-queues", "auto-create-addresses",
+        "auto-delete-addresses", "auto-delete-created-queues",
+    ),
+}  # fmt: skip
