@@ -55,6 +55,12 @@ class InstantDisk(Disk):
     def delete(self, name: str) -> None:
         return None
 
+    def set_aside(self, name: str, spare_name: str) -> None:
+        return None
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        return None
+
 
 class NoTimers(Timers):
     def set(self, key: str, at_ns: int) -> None:

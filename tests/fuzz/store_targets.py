@@ -18,7 +18,7 @@ from atalanta.store.block import encode_block, encode_record
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import PageFiles, page_name
 from atalanta.store.recovery import read_back
-from atalanta.store.segment import segment_name
+from atalanta.store.segment import Segment, segment_name
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import KIB, Target
 from tests.kernel.bench import Bench
@@ -121,9 +121,10 @@ class JournalTarget(Target):
         return [files, files[:SEGMENT_BYTES], b""]
 
     def mutator(self) -> Mutator:
-        block = encode_block(JOURNAL_ID, 3, 1, encode_record(1, b"x" * 40))
-        wrong = encode_block(JOURNAL_ID, 1, 2, encode_record(1, b"y"))
-        long = encode_block(JOURNAL_ID, 1, 1, b"\x7f\xff\xff\xff\x01")
+        seal = Segment(JOURNAL_ID, 1, SEGMENT_BYTES, False).seal
+        block = encode_block(seal, 3, 1, encode_record(1, b"x" * 40))
+        wrong = encode_block(seal, 1, 2, encode_record(1, b"y"))
+        long = encode_block(seal, 1, 1, b"\x7f\xff\xff\xff\x01")
         return Mutator(self.size_max, (block, wrong, long, b"ATBK", bytes(500), block[:28]))
 
     def run(self, data: bytes) -> None:

@@ -163,3 +163,18 @@ def test_damage_on_a_real_disk_is_refused(tmp_path: Path) -> None:
     )
     assert done.returncode != 0
     assert f"JournalDamaged: journal file {name}, offset 92".encode() in done.stderr
+
+
+def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    disk.create("a", 100, b"head")
+    disk.commit("a", 4, b"one", 1)
+    disk.set_aside("a", "aside")
+    disk.create("b", 100, b"")
+    disk.reuse("aside", "c", b"HE")
+    disk.commit("c", 7, b"two", 2)
+    assert [answers.next() for _ in range(2)] == [1, 2]
+    disk.close()
+    assert disk.names() == ["b", "c"]
+    assert (tmp_path / "c").read_bytes() == b"HEadonetwo" + bytes(90)

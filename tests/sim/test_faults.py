@@ -60,7 +60,7 @@ def test_nothing_that_was_planted_happens_after_the_end() -> None:
 
 
 def test_faults_and_load_last_for_the_whole_of_a_long_run() -> None:
-    scenario = Scenario(2, 3, LONG_SECONDS)
+    scenario = Scenario(3, 3, LONG_SECONDS)
     planned = [producer.total for producer in scenario.producers]
     outcome = scenario.run()
     for begin_seconds in (0.0, LONG_SECONDS / 2):

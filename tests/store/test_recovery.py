@@ -8,7 +8,7 @@ from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block, encode_record
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.journal import Journal
-from atalanta.store.segment import SEGMENT_HEAD_SIZE
+from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
 from tests.store.rig import FIRST, JOURNAL_ID, SECOND, Rig, config
 
 
@@ -210,7 +210,8 @@ def test_the_journal_of_another_node_is_refused() -> None:
 def test_journal_bytes_inside_a_message_are_no_blocks() -> None:
     """A body that holds blocks (another journal's, or old ones of this) and is torn: still torn."""
     foreign = encode_block(bytes(16), 900, 1, encode_record(1, b"s"))
-    old = encode_block(JOURNAL_ID, 1, 1, encode_record(1, b"one"))
+    seal = Segment(JOURNAL_ID, 1, 4096, False).seal
+    old = encode_block(seal, 1, 1, encode_record(1, b"one"))
     rig, _, end = two_blocks([foreign + old + b"tail"])
     rig.disk.flip_bit(FIRST, end - 1)
     assert rig.restart().payloads() == [b"one"]

@@ -76,6 +76,12 @@ class ReadOnlyDisk(Disk):
     def delete(self, name: str) -> None:
         return None
 
+    def set_aside(self, name: str, spare_name: str) -> None:
+        return None
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        return None
+
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)

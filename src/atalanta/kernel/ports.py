@@ -224,9 +224,9 @@ class Pages:
 class Disk:
     """The files of one journal folder; used by `store/` only.
 
-    `names`, `size`, `read` and `repair` work at once and may block shortly. `create`, `commit` and
-    `delete` are jobs: they return at once and are done in order, one after the other, so a commit
-    is durable only together with all jobs before it. A job that fails is reported by
+    `names`, `size`, `read` and `repair` work at once and may block shortly. The others are jobs: they
+    return at once and are done in order, one after the other, so a commit is durable only together
+    with all jobs before it. A job that fails is reported by
     `node.on_disk_failed(now, why)`, once, and no job after it is done. After a crash the finished
     jobs stand, the one in work may have left any subset of its pages, those behind it left nothing.
     """
@@ -261,6 +261,18 @@ class Disk:
     def delete(self, name: str) -> None:
         """Job: remove the file and sync the folder, so that files vanish in the order asked for."""
         raise _missing(self, "Disk.delete")
+
+    def set_aside(self, name: str, spare_name: str) -> None:
+        """Job: as `delete`, but the file stays, under another name, for `reuse`."""
+        raise _missing(self, "Disk.set_aside")
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        """Job: `head` replaces the beginning of a file that was set aside; when that is synced it gets its new name.
+
+        Behind the head is what was there before. A crash in the middle may leave it with either head, but under
+        the new name only with the new one.
+        """
+        raise _missing(self, "Disk.reuse")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

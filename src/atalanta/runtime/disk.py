@@ -141,6 +141,15 @@ class FileDisk(Disk):
         self._forget(name)
         self._add(lambda: self._do_delete(name))
 
+    def set_aside(self, name: str, spare_name: str) -> None:
+        """Job: rename, sync the folder."""
+        self._forget(name)
+        self._add(lambda: self._do_set_aside(name, spare_name))
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        """Job: write the head, sync, rename, sync the folder."""
+        self._add(lambda: self._do_reuse(spare_name, name, head))
+
     def _add(self, job: Job) -> None:
         if self._closed:
             raise RuntimeError(f"{self.folder}: the disk is closed")
@@ -213,6 +222,25 @@ class FileDisk(Disk):
             write_all(self._write_file, offset, ZEROS[:piece])
             offset += piece
         os.fsync(self._write_file)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+    def _do_set_aside(self, name: str, spare_name: str) -> None:
+        if name == self._write_name:
+            self._close_write_file()
+        os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+    def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
+        file = os.open(old, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            write_all(file, 0, head)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.rename(old, new)
         sync_folder(self._folder(name))
         self._tell(self._answer, 0)
 

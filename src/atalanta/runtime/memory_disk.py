@@ -60,6 +60,16 @@ class MemoryDisk(Disk):
         """Disk.delete"""
         del self._files[name]
 
+    def set_aside(self, name: str, spare_name: str) -> None:
+        """Disk.set_aside"""
+        self._files[spare_name] = self._files.pop(name)
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        """Disk.reuse"""
+        file = self._files.pop(spare_name)
+        file[: len(head)] = head
+        self._files[name] = file
+
     def _answer(self, token: int) -> None:
         self._open_jobs -= 1
         self._committed(token)

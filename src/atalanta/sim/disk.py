@@ -1,7 +1,8 @@
 """A virtual disk: jobs take time, and a crash tears the one in work and loses those behind it.
 
 What a crash may leave (kernel.ports.Disk): of a commit any subset of its pages, each old or new, in
-no order; of a creation a file of any length or none; of a deletion the file or not. Draws come from
+no order; of a creation a file of any length or none; of a deletion the file or not; of a file that is used again
+either head under the old name, the new one under the new. Draws come from
 the generator given, calls from the scheduler given, so one seed gives one story.
 """
 
@@ -17,17 +18,22 @@ from atalanta.kernel.ports import Disk
 CREATE: Final = 0
 COMMIT: Final = 1
 DELETE: Final = 2
+SET_ASIDE: Final = 3
+REUSE: Final = 4
 
 # Bytes that reach a disk together: sectors, or pages of the page cache.
 PAGE_SIZES: Final = (512, 4096)
 
 
 class _Job:
-    def __init__(self, kind: int, name: str, offset: int, data: bytes, extra: int) -> None:
+    def __init__(
+        self, kind: int, name: str, offset: int, data: bytes, extra: int, new_name: str = ""
+    ) -> None:
         self.kind = kind
         self.name = name
         self.offset = offset
         self.data = data
+        self.new_name = new_name
         # The size of a creation, the token of a commit.
         self.extra = extra
 
@@ -114,7 +120,10 @@ class SimDisk(Disk):
                     data[:size] = job.data[:size]
                 self.files[job.name] = data
         elif draw.random() < 0.5:
-            del self.files[job.name]
+            if job.kind == REUSE and draw.random() < 0.5:
+                self.files[job.name][: len(job.data)] = job.data
+            else:
+                self._finish(job)
 
     def _tear_commit(self, job: _Job) -> None:
         """Each page of the file that the commit touches is new or old, independently."""
@@ -154,6 +163,12 @@ class SimDisk(Disk):
 
     def delete(self, name: str) -> None:
         self._add(_Job(DELETE, name, 0, b"", 0))
+
+    def set_aside(self, name: str, spare_name: str) -> None:
+        self._add(_Job(SET_ASIDE, name, 0, b"", 0, spare_name))
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        self._add(_Job(REUSE, spare_name, 0, head, 0, name))
 
     # --- work -------------------------------------------------------------------------------------
 
@@ -197,6 +212,14 @@ class SimDisk(Disk):
             self._fail(job)
             return
         self._jobs.popleft()
+        self._finish(job)
+        self._working = False
+        if self._jobs:
+            self._begin()
+        if job.kind == COMMIT and self._committed is not None:
+            self._committed(job.extra)
+
+    def _finish(self, job: _Job) -> None:
         if job.kind == CREATE:
             data = bytearray(job.extra)
             data[: len(job.data)] = job.data
@@ -204,13 +227,11 @@ class SimDisk(Disk):
         elif job.kind == COMMIT:
             self._write(job.name, job.offset, job.data)
             self.commits += 1
-        else:
+        elif job.kind == DELETE:
             del self.files[job.name]
-        self._working = False
-        if self._jobs:
-            self._begin()
-        if job.kind == COMMIT and self._committed is not None:
-            self._committed(job.extra)
+        else:
+            self._write(job.name, 0, job.data)
+            self.files[job.new_name] = self.files.pop(job.name)
 
     def _fail(self, job: _Job) -> None:
         self._tear(job)

@@ -4,8 +4,9 @@
             u32 crc32c of all before it · `length` bytes of records
     record  u32 length · u8 kind · payload; the length counts kind and payload
 
-The head's checksum covers the journal's id too, so that a block of another journal inside a message
-body is not taken for one of ours. A block counts only as a whole, so its records share a checksum;
+The head's checksum covers a seal too, the journal's id and the number of the file (Segment.seal), so that a block
+of another journal inside a message body, or one that an earlier use of the file has left, is not taken for one of
+ours. A block counts only as a whole, so its records share a checksum;
 their lsns follow from the first one's.
 """
 
@@ -65,20 +66,20 @@ def encode_record(kind: int, payload: bytes) -> bytes:
     return (len(payload) + 1).to_bytes(4, "big") + kind.to_bytes(1, "big") + payload
 
 
-def encode_block(journal_id: bytes, first: int, count: int, records: bytes) -> bytes:
+def encode_block(seal: bytes, first: int, count: int, records: bytes) -> bytes:
     """The whole block; `first` is the lsn of the first of `count` records."""
     checksum: int = crc32c(records)
     head = BLOCK_HEAD.pack(BLOCK_MAGIC, len(records), first, count, checksum)
-    head_checksum: int = crc32c(journal_id + head)
+    head_checksum: int = crc32c(seal + head)
     return b"".join([head, CRC.pack(head_checksum), records])
 
 
-def decode_block_head(journal_id: bytes, data: bytes, offset: int = 0) -> BlockHead | None:
-    """The header at `offset`, or None when there is no valid one of this journal."""
+def decode_block_head(seal: bytes, data: bytes, offset: int = 0) -> BlockHead | None:
+    """The header at `offset`, or None when there is no valid one with this seal."""
     if len(data) - offset < BLOCK_HEAD_SIZE or not data.startswith(BLOCK_MAGIC, offset):
         return None
     head = data[offset : offset + BLOCK_HEAD.size]
-    head_checksum: int = crc32c(journal_id + head)
+    head_checksum: int = crc32c(seal + head)
     if CRC.unpack_from(data, offset + BLOCK_HEAD.size)[0] != head_checksum:
         return None
     _, length, first, count, checksum = BLOCK_HEAD.unpack(head)

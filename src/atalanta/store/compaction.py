@@ -33,10 +33,11 @@ NEARLY_ALL_PERCENTAGE: Final = 85
 class SegmentCursor:
     """Reads the records of a sealed segment step by step. Memory: one block."""
 
-    def __init__(self, disk: Disk, segment: Segment, journal_id: bytes, step_bytes: int) -> None:
+    def __init__(self, disk: Disk, segment: Segment, step_bytes: int) -> None:
         self.finished = False
         self._window = FileWindow(disk, segment.name, step_bytes)
-        self._journal_id = journal_id
+        self._seal = segment.seal
+        self._end = segment.end
         self._position = SEGMENT_HEAD_SIZE
         self._records: list[Record] = []
         self._next = 0
@@ -65,15 +66,15 @@ class SegmentCursor:
         window = self._window
         self._records = []
         self._next = 0
-        data = window.get(self._position, BLOCK_HEAD_SIZE)
-        head: BlockHead | None = decode_block_head(self._journal_id, data)
-        if head is None:
-            if data.strip(b"\0"):
-                raise JournalDamaged(window.name, self._position, "no block begins here")
+        if self._position >= self._end:
             self.finished = True
             return
+        data = window.get(self._position, BLOCK_HEAD_SIZE)
+        head: BlockHead | None = decode_block_head(self._seal, data)
+        if head is None:
+            raise JournalDamaged(window.name, self._position, "no block begins here")
         start = self._position + BLOCK_HEAD_SIZE
-        if start + head.length > window.size:
+        if start + head.length > self._end:
             raise JournalDamaged(window.name, self._position, "a block exceeds its file")
         try:
             self._records = decode_records(head, window.get(start, head.length))
@@ -165,7 +166,6 @@ class Compaction:
         cursor = SegmentCursor(
             journal.disk,
             journal.segments[0],
-            journal.config.journal_id,
             journal.config.compact_step_bytes,
         )
         self._cursor = cursor

@@ -23,11 +23,19 @@ from atalanta.store.errors import JournalDamaged, JournalFailed
 from atalanta.store.ports import JournalKeeper, JournalOwner, Replay
 from atalanta.store.recovery import read_back
 from atalanta.store.report import RecoveryReport
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment, encode_segment_head
+from atalanta.store.segment import (
+    SEGMENT_HEAD_SIZE,
+    Segment,
+    encode_segment_head,
+    is_spare,
+    spare_name,
+)
 from atalanta.store.waiting import Waiting
 
 # Sizes of segments for one large record are rounded up to this, in bytes.
 SIZE_STEP: Final = 4096
+# Files of segments that are of no more use, kept for the next ones.
+SET_ASIDE_MAX: Final = 2
 
 
 class Journal(ports.Journal):
@@ -47,6 +55,7 @@ class Journal(ports.Journal):
         # Those with blocks, oldest first; then at most one that is prepared and still empty.
         self.segments: list[Segment] = []
         self.spares: list[Segment] = []
+        self.set_aside: list[str] = []  # names of files of the usual size, to become segments
         self.total_bytes = 0
         # Bytes of records that were handed to the disk in this life.
         self.written_bytes = 0
@@ -91,11 +100,24 @@ class Journal(ports.Journal):
         for segment in self.segments:
             self.total_bytes += segment.size
             segment.others = 1
+        self._take_set_aside()
         if not self.segments:
             if not self.spares:
                 self._create(self.config.segment_size_bytes, 1)
             self._advance()
         return state.report
+
+    def _take_set_aside(self) -> None:
+        """What an earlier life has put aside is good for this one, if it has the size that is usual now."""
+        for name in self.disk.names():
+            if is_spare(name):
+                if (
+                    len(self.set_aside) < SET_ASIDE_MAX
+                    and self.disk.size(name) == self.config.segment_size_bytes
+                ):
+                    self.set_aside.append(name)
+                else:
+                    self.disk.delete(name)
 
     def idle(self) -> bool:
         """Whether every appended record is durable."""
@@ -184,12 +206,13 @@ class Journal(ports.Journal):
         if self.waiting.count == 0:
             self._hurried = False
         segment = self.segments[len(self.segments) - 1]
-        block = encode_block(self._journal_id, self._started + 1, count, taken.data)
+        block = encode_block(segment.seal, self._started + 1, count, taken.data)
         self._started += count
         self._in_flight = self._started
         self._count(segment, taken.kinds)
         position = self._position
         self._position += len(block)
+        segment.end = self._position
         self.written_bytes += len(taken.data)
         self.disk.commit(segment.name, position, block, self._in_flight)
         if not self.spares and self._position * 2 > segment.size:
@@ -224,9 +247,13 @@ class Journal(ports.Journal):
         return self.segments[len(self.segments) - 1].number + 1
 
     def _create(self, size: int, number: int) -> None:
-        segment = Segment(number, size)
-        head = encode_segment_head(self._journal_id, number, size)
-        self.disk.create(segment.name, size, head)
+        used_before = size == self.config.segment_size_bytes and len(self.set_aside) > 0
+        segment = Segment(self._journal_id, number, size, used_before)
+        head = encode_segment_head(self._journal_id, number, size, used_before)
+        if used_before:
+            self.disk.reuse(self.set_aside.pop(), segment.name, head)
+        else:
+            self.disk.create(segment.name, size, head)
         self.spares.append(segment)
 
     def _advance(self) -> None:
@@ -239,7 +266,15 @@ class Journal(ports.Journal):
         """For compaction: nothing that is alive has its only durable copy in the oldest segment."""
         segment = self.segments.pop(0)
         self.total_bytes -= segment.size
-        self.disk.delete(segment.name)
+        if (
+            segment.size == self.config.segment_size_bytes
+            and len(self.set_aside) < SET_ASIDE_MAX
+        ):
+            name = spare_name(segment.number)
+            self.disk.set_aside(segment.name, name)
+            self.set_aside.append(name)
+        else:
+            self.disk.delete(segment.name)
 
     # --- answers of the disk ----------------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 Only one commit is in flight at a time. So a block that is not whole can be the work of a crash only
 if nothing was committed after it: then it is the torn tail, was never confirmed, and is overwritten
-with zeros so that its leftovers can never be misread. If a later block exists, the bad one had been
-durable, and JournalDamaged names the place instead of skipping it. A flipped bit in the very last
-block cannot be told from a torn write; the bytes cut are in the report.
+with zeros so that its leftovers can never be misread. (In a file that was another segment before, only
+if its head is whole: without one nobody can tell it from old blocks, and nobody takes it for a new
+one.) If a later block exists, the bad one had been durable, and JournalDamaged names the place instead
+of skipping it. A flipped bit in the very last block cannot be told from a torn write; the bytes cut are in the report.
 
 What was accepted is written and synced once more: after the kill of a process, or a failed sync,
 the last block may be readable and yet not on the disk.
@@ -34,6 +35,7 @@ from atalanta.store.segment import (
     encode_segment_head,
     segment_name,
     segment_number,
+    was_used_before,
 )
 from atalanta.store.window import FileWindow
 
@@ -110,30 +112,43 @@ class JournalRecovery:
             # Either a crash cut off its creation, or it is damaged: then something is in it.
             self._unborn = window.name
             begin = min(SEGMENT_HEAD_SIZE, window.size)
-            if self._find_leftovers(window, begin, "the header is not whole") is not None:
+            if self._find_leftovers(window, begin, "the header is not whole", b"") is not None:
                 why = "the header is not whole, but the file was written to"
                 raise JournalDamaged(window.name, 0, why)
             return
+        used_before = was_used_before(head)
+        number = segment_number(window.name)
+        segment = Segment(self._config.journal_id, number, window.size, used_before)
         blocks = self._report.blocks
-        position = self._read_blocks(window)
+        position = self._read_blocks(window, segment.seal)
+        segment.end = position
         why = f"the block of record {self._expected} is not whole"
-        leftovers = self._find_leftovers(window, position, why)
+        leftovers = self._find_leftovers(window, position, why, segment.seal)
+        if used_before:
+            leftovers = self._torn_block(window, position)
         if leftovers is not None:
             self._found_torn(leftovers)
             self._leftovers = leftovers
         state = self.state
-        state.spares.append(Segment(segment_number(window.name), window.size))
+        state.spares.append(segment)
         if self._report.blocks > blocks:
             state.segments += state.spares
             state.spares = []
             state.position = position
 
-    def _read_blocks(self, window: FileWindow) -> int:
+    def _torn_block(self, window: FileWindow, position: int) -> Stretch | None:
+        """Where blocks of an earlier use may follow: the block that has a whole head, but not what belongs to it."""
+        torn = self._torn
+        if torn is None or torn.name != window.name:
+            return None
+        return Stretch(window.name, position, torn.end, torn.why)
+
+    def _read_blocks(self, window: FileWindow, seal: bytes) -> int:
         """Replay block after block; returns the offset of the first that is not there or whole."""
         position = SEGMENT_HEAD_SIZE
         while True:
             data = window.get(position, BLOCK_HEAD_SIZE)
-            head = decode_block_head(self._config.journal_id, data)
+            head = decode_block_head(seal, data)
             if head is None:
                 return position
             self._check_order(window, position, head)
@@ -177,7 +192,9 @@ class JournalRecovery:
         elif torn.name != found.name:
             raise _damaged(torn, f"{found.name} was written to after it")
 
-    def _find_leftovers(self, window: FileWindow, begin: int, why: str) -> Stretch | None:
+    def _find_leftovers(
+        self, window: FileWindow, begin: int, why: str, seal: bytes
+    ) -> Stretch | None:
         """From `begin` to the last byte that is not zero. JournalDamaged by a later block there."""
         end = 0
         offset = begin
@@ -188,17 +205,17 @@ class JournalRecovery:
             used = len(data[:size].rstrip(ZERO))
             if used > 0:
                 end = offset + used
-                self._look_for_block(window, data, offset, begin, why)
+                self._look_for_block(window, data, offset, begin, why, seal)
             offset += size
         return None if end == 0 else Stretch(window.name, begin, end, why)
 
     def _look_for_block(
-        self, window: FileWindow, data: bytes, offset: int, begin: int, why: str
+        self, window: FileWindow, data: bytes, offset: int, begin: int, why: str, seal: bytes
     ) -> None:
         index = data.find(BLOCK_MAGIC)
         while index >= 0:
             # Not later ones are the torn block itself, or old blocks inside a message's body.
-            head = decode_block_head(self._config.journal_id, data, index)
+            head = decode_block_head(seal, data, index)
             if head is not None and head.first > self._expected and offset + index > begin:
                 torn = self._torn
                 if torn is None:
@@ -219,7 +236,9 @@ class JournalRecovery:
             block = self._disk.read(last.name, last.offset, last.end - last.offset)
             self._disk.repair(last.name, last.offset, block)
         for spare in self.state.spares:
-            head = encode_segment_head(self._config.journal_id, spare.number, spare.size)
+            head = encode_segment_head(
+                self._config.journal_id, spare.number, spare.size, spare.used_before
+            )
             self._disk.repair(spare.name, 0, head)
 
     def _zero(self, stretch: Stretch) -> None:

@@ -14,13 +14,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64
 
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.wire.core.packets_session import ReattachSession, ReattachSessionResponse
+from atalanta.wire.core.types import COUNTED
 
 if TYPE_CHECKING:
     from atalanta.wire.core.connection import CoreConnection
     from atalanta.wire.core.host import CoreHost
+    from atalanta.wire.core.replay import Replay
     from atalanta.wire.core.session import CoreSession
 
 LOST_MAX: Final = 1_000  # connections kept for their clients; the oldest goes first
@@ -100,15 +103,31 @@ def end_session(session: CoreSession, now: int) -> None:
 
 def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
     """Whole frames that are written now: those of resumable sessions are kept until they are confirmed."""
-    position = 0
-    while position < len(data):
-        length = int(read_i32_be(data, position)) + 4
-        session = sessions.get(int(read_i64_be(data, position + 5)))
-        if session is not None and session.replay is not None:
-            code: int = data[position + 4]
-            packet_type = code - 256 if code > 127 else code
-            session.replay.sent(packet_type, data[position : position + length])
-        position += length
+    size: i64 = len(data)
+    position: i64 = 0
+    begin: i64 = 0  # of a run of counted frames on `channel`
+    count: i64 = 0
+    channel: i64 = -1
+    replay: Replay | None = None
+    while position < size:
+        own: i64 = read_i64_be(data, position + 5)
+        counted = COUNTED[data[position + 4]] != 0
+        if own != channel or not counted:
+            if replay is not None and count > 0:
+                replay.sent(data, begin, position, count)
+            if own != channel:
+                channel = own
+                session = sessions.get(int(own))
+                replay = session.replay if session is not None else None
+            begin = position
+            count = 0
+        position += i64(read_i32_be(data, position)) + 4
+        if counted:
+            count += 1
+        else:
+            begin = position
+    if replay is not None and count > 0:
+        replay.sent(data, begin, size, count)
 
 
 def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> None:
@@ -128,8 +147,8 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     assert replay is not None
     replay.confirmed(packet.last_confirmed_command_id)
     connection.flush(now)
-    if replay.frames:
-        host.wire.write(connection.conn, b"".join(replay.frames))
+    if replay.count > 0:
+        host.wire.write(connection.conn, replay.unconfirmed())
     connection.logged_in_by_session(now, session)
     session.session.set_blocked(connection.blocked or connection.full)
     broker = host.broker

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from atalanta.wire.core.types import NOT_COUNTED
+from librt.strings import read_i32_be
+from mypy_extensions import i64
 
 # More than a client with this window can leave unconfirmed in good order, but never more than the maximum.
 WINDOWS: Final = 4
 SPARE_BYTES: Final = 1 << 20
 REPLAY_BYTES_MAX: Final = 64 << 20
+
+
+class Run:
+    """`count` whole frames that lie together in what was written: `data[start:end]`."""
+
+    def __init__(self, data: bytes, start: i64, end: i64, count: i64) -> None:
+        self.data = data
+        self.start: i64 = start
+        self.end: i64 = end
+        self.count: i64 = count
 
 
 class Replay:
@@ -20,28 +31,54 @@ class Replay:
     """
 
     def __init__(self, window_bytes: int) -> None:
-        self.limit_bytes: int = min(window_bytes * WINDOWS + SPARE_BYTES, REPLAY_BYTES_MAX)
-        self.frames: deque[bytes] = deque()
-        self.first: int = 0
-        self.bytes: int = 0
+        self.limit_bytes: i64 = min(window_bytes * WINDOWS + SPARE_BYTES, REPLAY_BYTES_MAX)
+        self.first: i64 = 0
+        self.count: i64 = 0
+        self.bytes: i64 = 0
+        self._runs: deque[Run] = deque()
 
-    def sent(self, packet_type: int, frame: bytes) -> None:
-        if packet_type in NOT_COUNTED:
-            return
-        self.frames.append(frame)
-        self.bytes += len(frame)
+    def sent(self, data: bytes, start: i64, end: i64, count: i64) -> None:
+        """`count` frames that are counted (types.NOT_COUNTED) were written, as data[start:end]."""
+        size = end - start
+        if size * 2 < len(data):
+            # The rest, which is others', would be held for nothing.
+            self._runs.append(Run(data[start:end], 0, size, count))
+        else:
+            self._runs.append(Run(data, start, end, count))
+        self.count += count
+        self.bytes += size
         while self.bytes > self.limit_bytes:
-            self._forget()
+            self._forget(1)
 
     def confirmed(self, number: int) -> None:
         """The peer has everything up to this one."""
-        while self.frames and self.first <= number:
-            self._forget()
+        last: i64 = number
+        while self.count > 0 and self.first <= last:
+            self._forget(last - self.first + 1)
 
-    def _forget(self) -> None:
-        self.bytes -= len(self.frames.popleft())
-        self.first += 1
+    def _forget(self, most: i64) -> None:
+        """The oldest frames, at most so many, and only those of one run."""
+        run = self._runs[0]
+        if run.count <= most:
+            self._runs.popleft()
+            self.bytes -= run.end - run.start
+            self.first += run.count
+            self.count -= run.count
+            return
+        position = run.start
+        for _ in range(most):
+            position += i64(read_i32_be(run.data, position)) + 4
+        self.bytes -= position - run.start
+        run.start = position
+        run.count -= most
+        self.first += most
+        self.count -= most
+
+    def unconfirmed(self) -> bytes:
+        """All that is kept, as it was written."""
+        return b"".join([run.data[run.start : run.end] for run in self._runs])
 
     def covers(self, number: int) -> bool:
         """Whether a peer that has everything up to this one can be sent all the rest."""
-        return self.first - 1 <= number < self.first + len(self.frames)
+        last: i64 = number
+        return self.first - 1 <= last < self.first + self.count

@@ -112,7 +112,7 @@ class CoreSession(Endpoint):
         """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
         if packet_type == types.SESS_ADD_METADATA2 or packet_type == types.SESS_UNIQUE_ADD_METADATA:
             return data[end - 1] != 0
-        return packet_type not in types.NOT_COUNTED
+        return types.COUNTED[packet_type & 0xFF] != 0
 
     def confirm(self) -> None:
         """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""

@@ -265,6 +265,10 @@ NOT_COUNTED: Final = (
     REATTACH_SESSION_RESP,
     SESS_ADD_METADATA,
 )
+# The same for the hot path, by the code's byte: 1 if frames of it are counted.
+COUNTED: Final = bytes(
+    [0 if (code - 256 if code > 127 else code) in NOT_COUNTED else 1 for code in range(256)]
+)
 
 
 def packet_name(code: int) -> str:
