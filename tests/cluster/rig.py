@@ -19,6 +19,7 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.security import PERMISSIONS
 from atalanta.node import Node, Ports
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
@@ -109,6 +110,7 @@ class Rig:
             if whole is not None:
                 whole(settings)
             config = node_config(index, shape, settings, addresses(queues or both()))
+            config.security.add_rule("#", {name: ("all",) for name in PERMISSIONS})
             for name, port in (doors or {}).items():
                 acceptor = AcceptorConfig(name, f"n{index}", port)
                 acceptor.cluster_connection = name

@@ -34,13 +34,20 @@ class Redistribution(Observer):
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         """A local consumer without selector takes everything: nothing to move."""
-        queue = consumer.queue
-        if consumer.selector is None and queue.name in self.armed:
+        if consumer.selector is None and not consumer.browse_only:
+            self._disarm(consumer.queue)
+
+    def _disarm(self, queue: Queue) -> None:
+        if queue.name in self.armed:
             del self.armed[queue.name]
             self.clusters.broker.timers.cancel(TIMER + queue.name)
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
-        self.consider(now, consumer.queue)
+        """The delay counts from here, whatever was armed before."""
+        queue = consumer.queue
+        if not consumer.browse_only and not takes_everything(queue):
+            self._disarm(queue)
+            self.consider(now, queue)
 
     def on_unattended(self, now: int, queue: Queue) -> None:
         """Also what comes after the last consumer left: Artemis' redistributor stays at the queue as a consumer."""
@@ -52,7 +59,8 @@ class Redistribution(Observer):
         group = None if address is None else address.groups.get(remote.routing_name)
         if group is not None:
             for queue in list(group.locals):
-                self.consider(now, queue)
+                if not takes_everything(queue):
+                    self.consider(now, queue)
 
     def consider(self, now: int, queue: Queue) -> None:
         """Arm the queue's timer if there is a reason and a delay is set."""
@@ -124,3 +132,8 @@ class Redistribution(Observer):
             broker.timers.set(key, now)
         if moves:
             broker.trace.count("messages_redistributed", moves)
+
+
+def takes_everything(queue: Queue) -> bool:
+    """Is there a local consumer without a selector? Then nothing is for others."""
+    return any(not each.browse_only and each.selector is None for each in queue.consumers)
