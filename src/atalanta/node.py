@@ -20,6 +20,7 @@ from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.rebalance import Rebalance
+from atalanta.cluster.scale_down import Asked, ScaleDown
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
@@ -116,6 +117,7 @@ class Node:
         self.broker.clients.close = self._close_after_turn
         self.parts: dict[str, Part] = {}  # by the first segment of their keys
         self.clusters: Clusters | None = None
+        self.scale_down: ScaleDown | None = None
         if config.cluster is not None:
             connections = config.cluster.cluster_connections
             self.management.cluster_connections = [one.name for one in connections]
@@ -138,6 +140,11 @@ class Node:
             )
             if config.own.dns_discovery is not None:
                 self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
+            self.scale_down = ScaleDown(
+                self.clusters, self.connections, config.own.scale_down_timeout_ms
+            )
+            self.parts["scaledown"] = self.scale_down
+            self.management.departure = Asked(self.scale_down)
             if config.grouping is not None:
                 self._keep_groups(config.grouping, config.cluster)
 
@@ -173,9 +180,16 @@ class Node:
         )
         if any(queue.leases for queue in self.broker.queues.values()):
             logview.end_leases(self.broker, now)
+        if self.scale_down is not None:
+            self.scale_down.parts = self.parts
         for part in self.parts.values():
             part.start(now)
         self.flush(now)
+
+    def leave(self, now: int) -> None:
+        """Give everything to another member; `scale_down.over()` says when that has come to an end."""
+        if self.scale_down is not None:
+            self.scale_down.leave(now)
 
     def stop(self, now: int) -> None:
         """Say good-bye to clients and peers; the shell then waits for the journal and closes."""

@@ -239,6 +239,8 @@ class Cluster:
 
     # -- time -------------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
+        if self.stopping:
+            return
         rest = key[len(self.prefix) :]
         if rest == ANNOUNCE:
             self.members.announce_again(now)

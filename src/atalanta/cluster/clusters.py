@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links, Wire
     from atalanta.wire.core.connection import CoreConnection
     from atalanta.wire.core.host import CoreHost
-    from atalanta.wire.core.packets_cluster import NodeAnnounce
+    from atalanta.wire.core.packets_cluster import NodeAnnounce, ScaleDownAnnouncement
 
 PREFIX: Final = "cluster."
 
@@ -150,3 +150,18 @@ class AcceptorHooks(ClusterHooks):
 
     def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
         self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
+
+    def may_fail_over(self, node_id: str | None) -> bool:
+        """ActiveMQPacketHandler.handleCheckForFailover: a node that could absorb says no until it has."""
+        clusters = self.clusters
+        if node_id is None or node_id == clusters.broker.node_id:
+            return True
+        return (
+            clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
+        )
+
+    def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
+        broker = self.clusters.broker
+        if packet.target_node_id == broker.node_id:
+            broker.absorbed.add(packet.scaled_down_node_id)
+            broker.trace.event("node_absorbed", {"node": packet.scaled_down_node_id})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.option import option
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
@@ -218,6 +219,7 @@ class ClusterSettings:
     cluster_user: str = DEFAULT_CLUSTER_USER
     cluster_password: str = DEFAULT_CLUSTER_PASSWORD
     internal_naming_prefix: str = "$.artemis.internal."
+    scale_down: ScaleDownConfig | None = None
 
     def transport(self, name: str) -> TransportConfiguration:
         """The connector of that name as others are told of it."""

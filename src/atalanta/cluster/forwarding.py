@@ -11,12 +11,13 @@ from typing import Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64
 
+from atalanta.kernel.absorbing import FORWARD_DUPLICATE
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message, write_message
 from atalanta.kernel.reference import Reference
 from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.types import SESS_SEND
 
-BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
 PRODUCER_ID: Final = 1
 
 
@@ -38,6 +39,12 @@ def forwarded(reference: Reference, node_bytes: bytes, duplicate_detection: bool
         properties.put(
             BRIDGE_DUPLICATE, node_bytes + int(reference.message.id).to_bytes(8, "big", signed=True)
         )
+    if reference.message.special:
+        known = properties.get(FORWARD_DUPLICATE)
+        if isinstance(known, bytes):
+            # A node that left may have sent it there before it gave it to us.
+            properties.remove(FORWARD_DUPLICATE)
+            properties.put(BRIDGE_DUPLICATE, known)
     return message
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from librt.strings import BytesWriter
 
@@ -12,10 +12,27 @@ from atalanta.wire.core.large import CHUNK_BYTES, NO_ANSWER, cut, write_sent_pie
 from atalanta.wire.core.packets_message_codec import write_send_large
 
 if TYPE_CHECKING:
-    from atalanta.cluster.outgoing import Outgoing
+    from atalanta.cluster.dialed import DialedLink
+    from atalanta.cluster.outgoing_limits import OutgoingLimits
+    from atalanta.kernel.broker import Broker
     from atalanta.kernel.message import Message
 
 READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
+
+
+class LargeSender(Protocol):
+    """Whose session a large message travels in."""
+
+    link: DialedLink
+    broker: Broker
+    channel: int
+    limits: OutgoingLimits
+
+    def large_sent(self) -> None:
+        """All of it is written: the next message may follow."""
+
+    def cannot_read(self, body: LargeBody) -> None:
+        """Its file is damaged: the connection must go, since the peer has its beginning."""
 
 
 class LargeForwarding(LargeStream):
@@ -25,7 +42,7 @@ class LargeForwarding(LargeStream):
     """
 
     def __init__(
-        self, outgoing: Outgoing, message: Message, body: LargeBody, correlation: int
+        self, outgoing: LargeSender, message: Message, body: LargeBody, correlation: int
     ) -> None:
         self.outgoing = outgoing
         self.link = outgoing.link

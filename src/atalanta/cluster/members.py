@@ -37,7 +37,9 @@ class Members:
     def own(self) -> Member:
         cluster = self.cluster
         own = cluster.transport(cluster.config.connector)
-        return Member(cluster.node_id, self.event_id, own, None, None, None)
+        scale_down = cluster.settings.scale_down
+        group = None if scale_down is None else scale_down.group_name
+        return Member(cluster.node_id, self.event_id, own, None, None, group)
 
     def _arm(self, now: int) -> None:
         cluster = self.cluster

@@ -79,3 +79,10 @@ class OwnSettings:
         unit="ms",
         minimum=-1,
     )
+    scale_down_timeout_ms: int = option(
+        600_000,
+        "scale-down-timeout",
+        "how long a node may take to give its messages to another when it leaves",
+        unit="ms",
+        minimum=1,
+    )

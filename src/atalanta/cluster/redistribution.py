@@ -91,6 +91,8 @@ class Redistribution(Observer):
     def on_timer(self, now: int, key: str) -> None:
         name = key[len(TIMER) :]
         self.armed.pop(name, None)
+        if self.clusters.connections[0].stopping:
+            return
         broker = self.clusters.broker
         queue = broker.queues.get(name)
         if queue is None or queue.active_lease() is not None:

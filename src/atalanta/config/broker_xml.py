@@ -18,6 +18,7 @@ from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
 from atalanta.config.grouping_xml import GroupingSection
+from atalanta.config.ha_xml import HaSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
@@ -77,6 +78,7 @@ class BrokerXml:
         self.plugins = PluginSection(configuration.broker.notifications, report)
         self.cluster = ClusterSections(configuration, report)
         self.grouping = GroupingSection(configuration, report)
+        self.ha = HaSection(configuration, report)
         self.defined: set[str] = set()
 
     def read(self, root: Node) -> None:
@@ -118,7 +120,6 @@ class BrokerXml:
         handlers = {
             "acceptors": self._acceptors,
             "connectors": self._connectors,
-            "ha-policy": self._ha_policy,
             "wildcard-addresses": self._wildcards,
             "wild-card-routing-enabled": self._wildcard_routing,
             "global-max-size": self._global_max_size,
@@ -128,11 +129,13 @@ class BrokerXml:
             **self.plugins.handlers(),
             **self.cluster.handlers(),
             **self.grouping.handlers(),
+            **self.ha.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]
         self.reader.read(core, targets, handlers, names.CORE)
         self.addresses.finish()
         self.cluster.finish()
+        self.ha.finish()
         self._check_acceptors(core)
         self._warn()
 
@@ -266,30 +269,6 @@ class BrokerXml:
                     f"acceptor '{acceptor.name}': there is no cluster-connection '{wanted}'",
                     nearest(wanted, sorted(connections)),
                 )
-
-    def _ha_policy(self, node: Node) -> None:
-        """Only "a primary without a backup" is what this version is; a backup must not start as a
-        primary.
-        """
-        policies = [child.name for child in node.children]
-        if len(node.children) == 1 and policies[0] in ("primary-only", "live-only"):
-            for child in node.children[0].children:
-                self.report.without_effect(
-                    child.file, child.line, child.name, "scaling down is not supported yet"
-                )
-            return
-        for policy in node.children:
-            for role in policy.children:
-                if role.name in ("backup", "slave") and policy.name != "colocated":
-                    self.report.problem(
-                        role.file,
-                        role.line,
-                        "this file describes a backup, which is not supported yet",
-                        "started as it is, it would be a second primary",
-                    )
-        self.report.without_effect(
-            node.file, node.line, "ha-policy", "not supported yet: this node has no backup"
-        )
 
     def _wildcards(self, node: Node) -> None:
         wildcard = self.configuration.broker.wildcard

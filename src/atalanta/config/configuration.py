@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
 )
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -53,6 +54,7 @@ class Configuration:
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     grouping: GroupingHandlerConfig | None = None
+    scale_down: ScaleDownConfig | None = None
     own: OwnSettings = field(default_factory=OwnSettings)
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
@@ -110,4 +112,5 @@ class Configuration:
             self.broker.cluster_user,
             self.broker.cluster_password,
             self.broker.internal_naming_prefix,
+            self.scale_down,
         )

@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
 )
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import ADD_HEADERS, DivertConfig
@@ -54,6 +55,13 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "`<grouping-handler name=…>`",
         "One on each node: groups of messages stay together across the cluster (docs/clusters.md).",
         GroupingHandlerConfig,
+    ),
+    (
+        "`<scale-down>`",
+        "Below `<ha-policy><primary-only>` (or `<live-only>`), with `<connectors>` of `<connector-ref>` or"
+        ' `<discovery-group-ref discovery-group-name=…/>`; else any member is the target. See'
+        " [scale-down](scale-down.md).",
+        ScaleDownConfig,
     ),
     (
         "`<address-setting match=…>`",

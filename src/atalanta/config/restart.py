@@ -22,6 +22,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
         ("discovery-groups", before.discovery_groups, after.discovery_groups),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
+        ("scale-down", before.scale_down, after.scale_down),
     ):
         if one != two:
             names.append(name)

@@ -10,13 +10,19 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
+from atalanta.kernel.absorbing import ACK_ROUTE_TO, Absorbed, set_acknowledged_aside
 from atalanta.kernel.account import DROP, FAIL
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.clients import Clients
 from atalanta.kernel.displacing import cut_rings, displace, enter
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
-from atalanta.kernel.duplicates import BRIDGE_PREFIX, DuplicateCache, DuplicateCaches
+from atalanta.kernel.duplicates import (
+    BRIDGE_DUPLICATE,
+    BRIDGE_PREFIX,
+    DuplicateCache,
+    DuplicateCaches,
+)
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
@@ -54,7 +60,6 @@ if TYPE_CHECKING:
 DISPATCH_MAX: Final = (
     2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
 )
-BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"
 FLUSH_TIMER: Final = "kernel.flush"
 
 
@@ -95,6 +100,7 @@ class Broker:
         self.values: dict[str, tuple[bytes, int]] = {}
         self.sinks = Sinks()
         self.branches = Branches()
+        self.absorbed = Absorbed()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.large = LargeBodies(trace)
@@ -261,6 +267,8 @@ class Broker:
             plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
             if unknown and not plan.routes:
                 self._route_again(plan, message, unknown)
+            if ACK_ROUTE_TO in message.properties:
+                set_acknowledged_aside(plan, message)
 
     def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:
         """The peer named queues that are gone: told; an anycast message is routed by its address rather than lost.

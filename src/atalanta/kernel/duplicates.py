@@ -6,7 +6,10 @@ PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
 
 from __future__ import annotations
 
+from typing import Final
+
 BRIDGE_PREFIX = "BRIDGE."
+BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
 
 
 class DuplicateCache:

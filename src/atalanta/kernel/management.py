@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
+from atalanta.kernel.departure import Departure
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_acceptor import (
     ACCEPTOR_ATTRIBUTES,
@@ -68,6 +69,7 @@ class Management:
         self.cluster_connections: list[str] = []
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.web_started: bool = False
+        self.departure: Departure = Departure()
         self.jobs: Jobs = Jobs(self)
         self.pauses: Pauses = Pauses(broker)
 

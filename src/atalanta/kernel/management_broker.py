@@ -176,7 +176,7 @@ def send_queue_info(call: Call, given: Parameters) -> object:
 
 
 def update_duplicates(call: Call, given: Parameters) -> object:
-    """Ids a leaving node hands over: hex strings, as scale-down sends them (fact sheet A1.f)."""
+    """Ids a leaving node hands over as texts (fact sheet A1.f); ours writes what is no UTF-8 as lone surrogates."""
     broker = call.broker
     address = text_of(given, 0)
     ids = given[1]
@@ -186,11 +186,18 @@ def update_duplicates(call: Call, given: Parameters) -> object:
         )
     cache = broker.duplicate_cache(address)
     for item in ids:
-        raw = str(item).encode("utf-8", "surrogatepass")
+        raw = bytes_of_id(str(item))
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:
             payload = records.encode_duplicates(address, broker.take_message_id(), [raw])
             cache.add(raw, broker.journal.append(records.DUPLICATES, payload))
     return None
+
+
+def bytes_of_id(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def roles(call: Call, given: Parameters) -> object:
@@ -199,6 +206,22 @@ def roles(call: Call, given: Parameters) -> object:
 
 def roles_json(call: Call, given: Parameters) -> object:
     return roles_as_json(call, text_of(given, 0))
+
+
+def scale_down(call: Call, given: Parameters) -> object:
+    """The node gives all it has to another and ends: at once it is only promised (Artemis ends before it answers).
+
+    The connection of who asks stays until the end, for `scaleDownProgress`.
+    """
+    session = call.session
+    asker = -1 if session is None else session.client.connection
+    call.management.departure.ask(call.now, optional_text(given, 0), asker)
+    return None
+
+
+def scale_down_progress(call: Call, given: Parameters) -> object:
+    """JSON, see docs/scale-down.md."""
+    return encode_json(call.management.departure.progress())
 
 
 USERS: Final = "users stand in artemis-users.properties: use `atalanta user`, or edit the file"
@@ -219,7 +242,8 @@ OWN_OPERATIONS: Final[Operations] = {
     "clearAuthenticationCache": [("", flush_executor)],
     "clearAuthorizationCache": [("", flush_executor)],
     "forceFailover": [("", refuse(FAILOVER))],
-    "scaleDown": [("S", refuse("this broker cannot hand its messages over yet"))],
+    "scaleDown": [("S", scale_down)],
+    "scaleDownProgress": [("", scale_down_progress)],
     "freezeReplication": [("", refuse(FAILOVER))],
     "addUser": [("SSSb", refuse(USERS))],
     "listUser": [("S", refuse(USERS))],

@@ -18,7 +18,7 @@ from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue
 from atalanta.kernel.paging_reader import PageReader, alive
 from atalanta.kernel.ports import Pages
-from atalanta.kernel.reference import PagedReference, Reference
+from atalanta.kernel.reference import READY, PagedReference, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Paging:
         paged = queue.paged
         assert paged is not None
         queue.count_in(reference)
+        if reference.state != READY:
+            queue.enter(reference)  # a transaction in doubt holds it: it stays in memory
+            return
         paged.tail.append(reference)
         paged.tail_bytes += reference.size
         self.tail_bytes += reference.size

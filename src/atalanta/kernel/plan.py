@@ -23,4 +23,5 @@ class Plan:
         self.repeats_lsn: int = -1
         self.after_lsn: int = 0
         self.origin: Plan | None = None  # what it is a copy of: names the id that gets (origin.py)
+        self.acknowledged: list[Route] | None = None  # by a transaction in doubt: absorbing.py
         self.diverted: list[Plan] | None = None  # copies that diverts make: written with the message

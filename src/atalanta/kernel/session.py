@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from atalanta.kernel import catalogue, records, sending, xa_session
 from atalanta.kernel.auto_creation import prepare_address
 from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.errors import (
     DUPLICATE_ID,
     FENCED,
@@ -121,7 +122,7 @@ class Session:
     def _send_in_transaction(self, now: int, message: Message) -> None:
         transaction = self.transaction
         duplicate_id = message.duplicate_id
-        if duplicate_id is not None:
+        if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
             name = split_fqqn(message.address)[0]
             cache = self.broker.duplicate_cache(name)
             key = (name, duplicate_id)

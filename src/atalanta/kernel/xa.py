@@ -11,6 +11,7 @@ from binascii import b2a_base64
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
+from atalanta.kernel.absorbing import store_acknowledged
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.errors import (
     DUPLICATE_ID,
@@ -100,16 +101,22 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
     if error is not None:
         roll_back_active(broker, now, branch, error)
         raise error
-    branch.plans = plans
+    batch = records.Batch()
+    written: list[Plan] = []
+    arrived: list[Reference] = []
+    for plan in plans:
+        if plan.acknowledged is not None:
+            written.append(store_acknowledged(broker, plan, batch, arrived))
+    branch.plans = [plan for plan in plans if plan not in written]
+    transaction.acknowledged.extend(arrived)
     hold(branch)
     branch.state = PREPARED
     payload = encode_prepared(branch)
     branch.stored_bytes = len(payload)
     broker.branches.prepared += 1
     broker.branches.stored_bytes += branch.stored_bytes
-    batch = records.Batch()
     batch.add(records.XA_PREPARED, payload)
-    branch.lsn = broker.append_batch(batch, [], [], endpoint, token)
+    branch.lsn = broker.append_batch(batch, written, arrived, endpoint, token)
 
 
 def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
@@ -179,6 +186,12 @@ def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
         if broker.duplicate_cache(cache_name).lsn_of(duplicate_id) >= 0:
             return True
     return False
+
+
+def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
+    """Another node has the branch: it ends here without effect; what it acknowledged is the caller's to finish."""
+    _release(broker, branch)
+    batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
 
 
 def roll_back_prepared(

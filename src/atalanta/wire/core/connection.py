@@ -25,7 +25,12 @@ from atalanta.wire.core import codec, types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
 from atalanta.wire.core.opening import open_session, refused, time_to_live_ms
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
+from atalanta.wire.core.packets_cluster import (
+    ClusterConnect,
+    ClusterConnectReply,
+    NodeAnnounce,
+    ScaleDownAnnouncement,
+)
 from atalanta.wire.core.packets_connection import (
     CheckForFailover,
     CheckForFailoverReply,
@@ -64,6 +69,7 @@ LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer 
 DEFAULT_TTL_NS: Final = 60_000_000_000
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 CLUSTER_CHANNEL: Final = 3
+CLUSTER_PACKETS: Final = (types.NODE_ANNOUNCE, types.SCALEDOWN_ANNOUNCEMENT)
 # Packet types that are looked at without a login, and the one channel each of them is sent on.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
     types.PING: 0,
@@ -232,11 +238,14 @@ class CoreConnection(Connection):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
             self.came_from = packet.node_id or ""
-            self.send(CheckForFailoverReply(True), channel)
+            ok = self.host.cluster.may_fail_over(packet.node_id)
+            self.send(CheckForFailoverReply(ok), channel)
         elif isinstance(packet, ClusterConnect):
             self._cluster_connect(now, packet)
         elif isinstance(packet, NodeAnnounce):
             self.host.cluster.announced(now, self, packet)
+        elif isinstance(packet, ScaleDownAnnouncement):
+            self.host.cluster.scaled_down(now, packet)
         else:
             self.host.closing.append((self.conn, "the peer said good-bye"))
 
@@ -245,7 +254,7 @@ class CoreConnection(Connection):
         if self.authenticated:
             if packet_type == types.PACKETS_CONFIRMED:
                 return
-            if packet_type == types.NODE_ANNOUNCE and channel == CLUSTER_CHANNEL and self.cluster_peer:
+            if packet_type in CLUSTER_PACKETS and channel == CLUSTER_CHANNEL and self.cluster_peer:
                 return
             if channel == 0 and packet_type in (
                 types.DISCONNECT,
@@ -503,7 +512,7 @@ class CoreConnection(Connection):
     def stop(self, now: int) -> None:
         """The node shuts down in good order (reason 4, fact sheet A1.b)."""
         if self.greeted:
-            self.send(DisconnectV3(self.host.broker.node_id), 0)
+            self.send(self.host.goodbye or DisconnectV3(self.host.broker.node_id), 0)
             self.host.closing.append((self.conn, "the node stops"))
 
     def closed(self, now: int, why: str) -> None:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.management import Management
     from atalanta.kernel.ports import Wire
     from atalanta.wire.core.connection import CoreConnection
-    from atalanta.wire.core.packets_cluster import NodeAnnounce
+    from atalanta.wire.core.packets_cluster import NodeAnnounce, ScaleDownAnnouncement
+    from atalanta.wire.core.packets_connection import DisconnectV3
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -32,6 +33,14 @@ class ClusterHooks:
         return None
 
     def unsubscribe(self, connection: CoreConnection) -> None:
+        return None
+
+    def may_fail_over(self, node_id: str | None) -> bool:
+        """A client of that node asks whether it may go on here (CHECK_FOR_FAILOVER)."""
+        return True
+
+    def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
+        """A peer says that all its messages have been sent here."""
         return None
 
     def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
@@ -63,6 +72,7 @@ class CoreHost:
         # For packets that are read in place: nothing is held in it from one to the next.
         self.reader: Reader = Reader(b"")
         self.resumable = Resumable()
+        self.goodbye: DisconnectV3 | None = None  # to clients, where that is not a plain shutdown
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []  # connections that go on taking up what they got

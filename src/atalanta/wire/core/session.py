@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
+from atalanta.kernel.absorbing import SCALEDOWN_TO, redirect
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
@@ -183,8 +184,11 @@ class CoreSession(Endpoint):
                 host.management.handle(now, message, session)
                 self.done(token)
                 return
-            if message.special and not session.identity.cluster:
-                message.remove_property(ROUTE_TO)
+            if message.special:
+                if not session.identity.cluster:
+                    message.remove_property(ROUTE_TO)
+                elif message.has_property(SCALEDOWN_TO):
+                    redirect(host.broker, message)
             session.send(now, message, token)
         except Undecided as undecided:
             wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")

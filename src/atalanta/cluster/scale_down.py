@@ -1,0 +1,377 @@
+"""A node that leaves for good: it gives all it has to another member, says good-bye, and ends (fact sheet A1.f).
+
+Seeking: the connection to the target, while clients are still served. Freezing: nothing more is read from clients and
+peers; when all that was read is durable and answered, they get DISCONNECT with the target (reason 2), and go there.
+Moving: messages, transactions in doubt, duplicate ids (scale_down_stages.py). What the target has confirmed is gone
+here, and nothing else: a crash of either at any point loses nothing, and the target knows what comes twice. A lost
+target is dialled again until the time is up; what is left then stays in the journal, and is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.bridge import Bridge
+from atalanta.cluster.part import Part
+from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_stages import Mover
+from atalanta.kernel.departure import Departure
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, DisconnectV3
+
+if TYPE_CHECKING:
+    from atalanta.cluster.clusters import Clusters
+    from atalanta.kernel.queue import Queue
+    from atalanta.wire.base import Connection
+    from atalanta.wire.core.transport import TransportConfiguration
+
+TARGET: Final = "scaledown.target"
+DEADLINE: Final = "scaledown.deadline"
+LOOK: Final = "scaledown.look"  # again, a little later
+LOOK_NS: Final = 50_000_000
+# As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
+SEEK_NS: Final = 10_000_000_000
+
+NONE: Final = "none"
+SEEKING: Final = "seeking"
+FREEZING: Final = "freezing"
+MOVING: Final = "moving"
+DONE: Final = "done"
+FAILED: Final = "failed"
+
+
+class Candidate:
+    """`node_id` is empty where only a connector is known."""
+
+    def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
+        self.node_id = node_id
+        self.transport = transport
+
+
+class Asked(Departure):
+    """Management's side of it."""
+
+    def __init__(self, part: ScaleDown) -> None:
+        self.part = part
+
+    def ask(self, now: int, connector: str | None, asker: int) -> None:
+        self.part.asked(now, connector, asker)
+
+    def progress(self) -> dict[str, object]:
+        return self.part.progress()
+
+
+class ScaleDown(Part):
+    """`frozen`: clients have been sent away, so the node must end whatever comes of it."""
+
+    def __init__(
+        self, clusters: Clusters, connections: dict[int, Connection], timeout_ms: int
+    ) -> None:
+        self.clusters = clusters
+        self.config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
+        # scale-down-clustername of 1.4, else the first.
+        named = clusters.by_name.get(self.config.cluster_name or "")
+        self.cluster = named or clusters.connections[0]
+        self.broker = clusters.broker
+        self.host = clusters.host
+        self.connections = connections
+        self.timeout_ms = timeout_ms
+        self.connector: str | None = None  # which an operator named
+        self.askers: dict[int, bool] = {}
+        self.phase = NONE
+        self.frozen = False
+        self.why = ""
+        self.target: Candidate | None = None
+        self.candidate: Candidate | None = None  # is being dialled, or looked at
+        self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
+        self.link: TargetLink | None = None
+        self.mover: Mover | None = None
+        self.saying_goodbye: dict[int, bool] = {}
+        self.seek_until = 0
+        self.moved = 0
+        self.parts: dict[str, Part] = {}
+        self.on_over: Callable[[], None] | None = None
+
+    # -- beginning ------------------------------------------------------------------------------
+    def wanted_at_stop(self) -> bool:
+        """`<scale-down>` is there, and enabled."""
+        return self.cluster.settings.scale_down is not None and self.config.enabled
+
+    def over(self) -> bool:
+        return self.phase in (DONE, FAILED)
+
+    def under_way(self) -> bool:
+        return self.phase in (SEEKING, FREEZING, MOVING)
+
+    def asked(self, now: int, connector: str | None, asker: int) -> None:
+        """By management. BrokerError, and the node goes on, if there is nobody to go to."""
+        if self.under_way() or self.frozen:
+            raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
+        if connector is not None and connector not in self.cluster.settings.connectors:
+            raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
+        self.connector = connector
+        if not self.candidates():
+            raise BrokerError(
+                ILLEGAL_STATE, f"nobody can take the messages of this broker: {self._nobody()}"
+            )
+        if asker >= 0:
+            self.askers[asker] = True
+        self.leave(now)
+
+    def leave(self, now: int) -> None:
+        """Begin; `over` says when it has come to an end."""
+        if self.under_way() or self.frozen:
+            return
+        self.phase = SEEKING
+        self.why = ""
+        self.seek_until = now + SEEK_NS
+        self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
+        self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
+        self._seek(now)
+
+    def stop(self, now: int) -> None:
+        if self.link is not None:
+            self.link.close("the node stops")
+
+    # -- who takes over -------------------------------------------------------------------------
+    def candidates(self) -> list[Candidate]:
+        """Who may be the target, the best first: linked members before others."""
+        config = self.config
+        names = [self.connector] if self.connector is not None else config.connectors
+        if names and (config.group_name is None or self.connector is not None):
+            return self._named(names)
+        linked: list[Candidate] = []
+        others: list[Candidate] = []
+        for member in self.cluster.topology.members.values():
+            if member.node_id == self.cluster.node_id or member.primary is None:
+                continue
+            if config.group_name is not None and member.scale_down_group != config.group_name:
+                continue
+            record = self.cluster.peers.get(member.node_id)
+            there = record is not None and record.linked()
+            (linked if there else others).append(Candidate(member.node_id, member.primary))
+        return linked + others
+
+    def _named(self, names: list[str]) -> list[Candidate]:
+        own = self.cluster.transport(self.cluster.config.connector)
+        found: list[Candidate] = []
+        for name in names:
+            transport = self.cluster.transport(name)
+            if not transport.same_target(own):
+                found.append(Candidate("", transport))
+        return found
+
+    def _nobody(self) -> str:
+        group = self.config.group_name
+        if group is not None and self.connector is None:
+            return f"no other member is of the scale-down group '{group}'"
+        return "no other member is known"
+
+    def _seek(self, now: int) -> None:
+        """Dial the next candidate; when all were tried, look again until the time for it is up."""
+        if self.candidate is not None or self.phase != SEEKING:
+            return
+        for candidate in self.candidates():
+            if place(candidate) not in self.refused:
+                self.candidate = candidate
+                self.cluster.dial(TARGET, candidate.transport)
+                return
+        self.refused = {}
+        if now >= self.seek_until:
+            self._end(now, FAILED, self.why or self._nobody())
+        else:
+            self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        if self.candidate is None or self.link is not None or not self.under_way():
+            return None
+        self.link = TargetLink(self, conn, now, self.config.commit_interval)
+        self.link.open(now)
+        return self.link
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        self._not_this_one(now, why)
+
+    def _not_this_one(self, now: int, why: str) -> None:
+        candidate = self.candidate
+        self.candidate = None
+        if candidate is None or not self.under_way():
+            return
+        self.why = f"{place(candidate)}: {why}"
+        if self.phase == SEEKING:
+            self.refused[place(candidate)] = True
+            self._seek(now)
+        else:
+            self.broker.timers.set(
+                TARGET, now + self.cluster.config.retry_interval_ms * 1_000_000
+            )
+
+    def identified(self, now: int, link: TargetLink, node_id: str) -> None:
+        """The target has said who it is."""
+        assert self.candidate is not None
+        if node_id == self.cluster.node_id or (
+            self.target is not None and node_id != self.target.node_id
+        ):
+            link.close(f"that is node {node_id}")
+            return
+        if self.target is None:
+            self.target = Candidate(node_id, self.candidate.transport)
+            self.cluster.told("scale_down_target", node_id, place(self.target))
+            self._freeze(now)
+        elif self.phase == MOVING:
+            self.mover = Mover(self, link)
+
+    def link_lost(self, now: int, link: TargetLink, why: str) -> None:
+        """What was under way goes back to its place; the same target is dialled again."""
+        if self.link is link:
+            self.link = None
+        if self.mover is not None:
+            self.mover.abort(now)
+            self.mover = None
+        if self.under_way():
+            self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+            self._not_this_one(now, why)
+
+    # -- freezing -------------------------------------------------------------------------------
+    def _freeze(self, now: int) -> None:
+        """Nothing more is taken up from clients and peers; parts dial nothing more.
+
+        Bridges to the cluster go on: what waits for a member that is there goes straight to it.
+        """
+        self.phase = FREEZING
+        self.frozen = True
+        self.broker.stopping = True
+        for part in self.parts.values():
+            if part is not self:
+                part.stop(now)
+        for conn, connection in list(self.connections.items()):
+            if isinstance(connection, CoreConnection):
+                if conn not in self.askers:
+                    connection.hold_input()
+                    self.saying_goodbye[conn] = True
+            elif not isinstance(connection, Bridge | TargetLink):
+                connection.stop(now)
+        assert self.target is not None
+        self.host.goodbye = DisconnectV3(
+            self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
+        )
+
+    def _frozen_step(self, now: int) -> None:
+        """When all that was taken up is answered: good-bye, and when everybody is gone: move."""
+        if self.broker.parked or self.broker.acknowledging:
+            return
+        if self.host.resumable is not None:
+            self.host.resumable.end_all(now)
+        for conn in list(self.saying_goodbye):
+            connection = self.connections.get(conn)
+            if connection is None:
+                del self.saying_goodbye[conn]
+            elif self.saying_goodbye[conn]:
+                self.saying_goodbye[conn] = False
+                connection.stop(now)
+                self.host.closing.append((conn, "the node leaves"))
+        if not self.saying_goodbye:
+            self.phase = MOVING
+            if self.link is not None:
+                self.mover = Mover(self, self.link)
+            elif self.candidate is None:
+                self._dial_again()
+        else:
+            self.look_again(now)
+
+    # -- turns ----------------------------------------------------------------------------------
+    def flush(self, now: int) -> None:
+        if self.phase == FREEZING:
+            self._frozen_step(now)
+        if self.mover is not None and self.phase == MOVING:
+            self.mover.turn(now)
+
+    def look_again(self, now: int) -> None:
+        """Another turn, a little later."""
+        self.broker.timers.set(LOOK, now + LOOK_NS)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == DEADLINE:
+            if self.under_way():
+                why = f"not done within {self.timeout_ms // 1000} s"
+                self._end(now, FAILED, f"{why}; {self.why}" if self.why else why)
+        elif key == TARGET:
+            if self.under_way():
+                self._dial_again()
+        elif self.phase == SEEKING:
+            self._seek(now)
+
+    def _dial_again(self) -> None:
+        if self.link is None and self.candidate is None and self.target is not None:
+            self.candidate = self.target
+            self.cluster.dial(TARGET, self.target.transport)
+
+    # -- the end --------------------------------------------------------------------------------
+    def moved_all(self, now: int) -> None:
+        """Everything was tried, and the target was told."""
+        left = self.left()
+        if left:
+            self._end(now, FAILED, self.why or f"{left} messages could not be moved")
+        else:
+            self._end(now, DONE, "")
+
+    def _end(self, now: int, phase: str, why: str) -> None:
+        self.phase = phase
+        self.why = why
+        self.broker.timers.cancel(DEADLINE)
+        self.candidate = None
+        link = self.link
+        if self.mover is not None:
+            self.mover.abort(now)
+            self.mover = None
+        if link is not None:
+            link.stop(now)
+        target = "" if self.target is None else self.target.node_id
+        self.broker.trace.event(
+            "scale_down_ended",
+            {"target": target, "moved": self.moved, "left": self.left(), "why": why},
+        )
+        for name, count in self.queues_left().items():
+            self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
+        if not self.frozen:
+            self.askers.clear()
+        if self.on_over is not None:
+            self.on_over()
+
+    # -- looking --------------------------------------------------------------------------------
+    def movable(self) -> list[Queue]:
+        """What does not go with its connection."""
+        return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]
+
+    def queues_left(self) -> dict[str, int]:
+        return {
+            queue.name: queue.message_count for queue in self.movable() if queue.message_count > 0
+        }
+
+    def left(self) -> int:
+        """Messages, one for each queue that has it, and transactions in doubt."""
+        counts = sum(queue.message_count for queue in self.movable())
+        return counts + self.broker.branches.prepared
+
+    def progress(self) -> dict[str, object]:
+        return {
+            "phase": self.phase,
+            "target": "" if self.target is None else self.target.node_id,
+            "at": "" if self.target is None else place(self.target),
+            "moved": self.moved,
+            "left": self.left(),
+            "transactions": self.broker.branches.prepared,
+            "queues": dict(sorted(self.queues_left().items(), key=_by_count)[:100]),
+            "why": self.why,
+        }
+
+
+def _by_count(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]
+
+
+def place(candidate: Candidate) -> str:
+    return f"{candidate.transport.host}:{candidate.transport.port}"

@@ -1,0 +1,201 @@
+"""The connection to the node that takes over: the cluster's login, a session for questions, one for messages.
+
+Questions go to the target's management by message, as ScaleDownHandler asks them; answers come in order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.forwarding import send_frames
+from atalanta.cluster.link import ClusterLink
+from atalanta.cluster.scale_down_sender import Sender
+from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_cluster import ScaleDownAnnouncement
+from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets_message import ReceiveMessage
+from atalanta.wire.core.packets_producer import ProducerCredits
+from atalanta.wire.core.packets_query import BindingQuery, BindingQueryResponseV5
+from atalanta.wire.core.packets_queue import CreateQueueV2
+from atalanta.wire.core.packets_session import (
+    CreateSession,
+    CreateSessionResponse,
+    SessionStart,
+)
+from atalanta.wire.core.packets_transaction import XaInDoubtResponse, XaResponse
+from atalanta.wire.core.queries import LOG_VIEW_ADDRESS
+from atalanta.wire.core.types import CLUSTER_CHANNEL, NEWEST_VERSION
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down import ScaleDown
+
+QUESTION_CHANNEL: Final = 10
+SEND_CHANNEL: Final = 11
+XA_CHANNEL: Final = 12
+REPLY_CREDITS: Final = -1  # any number
+QUESTION: Final = 1  # correlation of questions; what creates queues has none
+
+Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
+
+
+class TargetLink(ClusterLink):
+    """`identified` once the target has said who it is; `ours`: it is an Atalanta."""
+
+    def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
+        super().__init__(part.cluster, conn, now)
+        self.part = part
+        self.sender = Sender(self, part.broker, SEND_CHANNEL, commit_interval)
+        self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
+        self.sessions_open: int = 0
+        self.identified: bool = False
+        self.ours: bool = False
+        self.reply_queue: str = ""
+        self.answers: deque[Answer] = deque()
+        self.created: deque[Answer] = deque()
+        self.on_xa: Callable[[int, Packet], None] | None = None
+
+    # -- opening --------------------------------------------------------------------------------
+    def on_ready(self, now: int) -> None:
+        settings = self.cluster.settings
+        name = self.cluster.unique_name()
+        for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
+            self.send(
+                CreateSession(f"{name}-{channel}", channel, NEWEST_VERSION, settings.cluster_user,
+                              settings.cluster_password, xa=xa), 1,
+            )  # fmt: skip
+
+    def _session_open(self, now: int) -> None:
+        self.sessions_open += 1
+        if self.sessions_open < 3:
+            return
+        self.waiting_since = 0
+        self.sender.open()
+        self.xa_sender.open()
+        self.reply_queue = f"activemq.management.{self.cluster.unique_name()}"
+        self.send(
+            CreateQueueV2(self.reply_queue, self.reply_queue, None, False, True, False, False,
+                          ANYCAST, -1, False), QUESTION_CHANNEL,
+        )  # fmt: skip
+        self.send(CreateConsumer(0, self.reply_queue, None, False, False, 0), QUESTION_CHANNEL)
+        self.send(FlowToken(0, REPLY_CREDITS), QUESTION_CHANNEL)
+        self.send(SessionStart(), QUESTION_CHANNEL)
+        self.send(BindingQuery(LOG_VIEW_ADDRESS), QUESTION_CHANNEL)
+        self.ask(now, "broker", "NodeID", self._identify)
+
+    def _identify(self, now: int, succeeded: bool, value: object) -> None:
+        if not succeeded or not isinstance(value, str):
+            raise ProtocolError(f"the target does not say who it is: {value}")
+        self.identified = True
+        self.part.identified(now, self, value)
+
+    # -- questions ------------------------------------------------------------------------------
+    def ask(self, now: int, resource: str, attribute: str, answer: Answer) -> None:
+        """An attribute of a resource of the target."""
+        self._request(now, resource, "_AMQ_Attribute", attribute, b"", answer)
+
+    def call(
+        self, now: int, resource: str, operation: str, given: list[object], answer: Answer
+    ) -> None:
+        """An operation."""
+        body = text_body(json.dumps(given))
+        self._request(now, resource, "_AMQ_OperationName", operation, body, answer)
+
+    def _request(
+        self, now: int, resource: str, what: str, name: str, body: bytes, answer: Answer
+    ) -> None:
+        address = self.part.broker.config.management_address
+        request = Message.create(address, body, 0, False, now // 1_000_000, 4)
+        request.properties.put("_AMQ_ResourceName", resource)
+        request.properties.put(what, name)
+        request.properties.put("JMSReplyTo", self.reply_queue)
+        self.answers.append(answer)
+        self.write(send_frames(request, QUESTION_CHANNEL, QUESTION))
+
+    def _answered(self, now: int, message: Message) -> None:
+        if not self.answers:
+            return
+        answer = self.answers.popleft()
+        succeeded = message.properties.get("_AMQ_OperationSucceeded") is True
+        text = message.text()
+        values = json.loads(text) if text else []
+        value = values[0] if isinstance(values, list) and values else None
+        answer(now, succeeded, value)
+
+    def create_queue(self, now: int, spec: QueueSpec, answer: Answer) -> None:
+        """With everything that defines it here; Artemis itself sends name, filter, routing type and durability."""
+        self.created.append(answer)
+        packet = CreateQueueV2(
+            spec.address, spec.name, spec.filter_text, spec.durable, False, True,
+            spec.auto_created, spec.routing_type, spec.max_consumers, spec.purge_on_no_consumers,
+        )  # fmt: skip
+        packet.exclusive = spec.exclusive
+        packet.last_value = spec.last_value_key is not None
+        packet.last_value_key = spec.last_value_key
+        packet.non_destructive = spec.non_destructive
+        packet.consumers_before_dispatch = spec.consumers_before_dispatch
+        packet.delay_before_dispatch_ms = spec.delay_before_dispatch_ms
+        packet.group_rebalance = spec.group_rebalance
+        packet.group_buckets = spec.group_buckets
+        packet.auto_delete = spec.auto_delete
+        packet.auto_delete_delay_ms = spec.auto_delete_delay_ms
+        packet.auto_delete_message_count = spec.auto_delete_message_count
+        packet.group_first_key = spec.group_first_key
+        packet.ring_size = spec.ring_size
+        packet.enabled = spec.enabled
+        packet.group_rebalance_pause_dispatch = spec.group_rebalance_pause_dispatch
+        self.send(packet, QUESTION_CHANNEL)
+
+    def announce_end(self, target: str) -> None:
+        """SCALEDOWN_ANNOUNCEMENT: clients of this node may go on there."""
+        self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
+
+    # -- frames in ------------------------------------------------------------------------------
+    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+        if isinstance(packet, NullResponse):
+            self._done(now, packet.correlation, channel)
+        elif isinstance(packet, ReceiveMessage):
+            self._answered(now, packet.message)
+        elif isinstance(packet, ProducerCredits):
+            self._sender_of(channel).on_credits(packet)
+        elif isinstance(packet, CreateSessionResponse):
+            self._session_open(now)
+        elif isinstance(packet, BindingQueryResponseV5):
+            self.ours = packet.exists
+        elif isinstance(packet, ExceptionResponse):
+            self._refused(now, packet, channel)
+        elif isinstance(packet, XaResponse | XaInDoubtResponse) and self.on_xa is not None:
+            self.on_xa(now, packet)
+
+    def _sender_of(self, channel: int) -> Sender:
+        return self.xa_sender if channel == XA_CHANNEL else self.sender
+
+    def _done(self, now: int, correlation: int, channel: int) -> None:
+        if channel != QUESTION_CHANNEL:
+            self._sender_of(channel).on_answer(correlation)
+        elif self.created and correlation != QUESTION:
+            self.created.popleft()(now, True, None)
+
+    def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
+        if channel == QUESTION_CHANNEL and self.created and packet.correlation != QUESTION:
+            self.created.popleft()(now, False, f"{packet.message} (code {packet.code})")
+        elif channel in (SEND_CHANNEL, XA_CHANNEL):
+            self._sender_of(channel).on_refused(packet)
+        else:
+            raise ProtocolError(f"the target refuses: {packet.message} (code {packet.code})")
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if not blocked:
+            self.sender.unblocked()
+            self.xa_sender.unblocked()
+
+    # -- the end --------------------------------------------------------------------------------
+    def on_lost(self, now: int, why: str) -> None:
+        self.part.link_lost(now, self, why)

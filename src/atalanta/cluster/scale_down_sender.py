@@ -1,0 +1,151 @@
+"""Shipments on their way to the target, in order, as fast as it gives credit; each is answered for by itself.
+
+No transaction: in a real Artemis one repeat would roll all of it back. What is answered is finished here in one record
+a turn; what is not travels again on the next link, and the target drops it if it has it (`_AMQ_BRIDGE_DUP`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.forwarding import send_frames
+from atalanta.cluster.large_forwarding import LargeForwarding
+from atalanta.cluster.outgoing_limits import OutgoingLimits
+from atalanta.cluster.scale_down_walk import give_back
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_connection import ExceptionResponse
+from atalanta.wire.core.packets_producer import (
+    CreateProducer,
+    ProducerCredits,
+    RequestProducerCredits,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.dialed import DialedLink
+    from atalanta.cluster.scale_down_shipment import Shipment
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.large import LargeBody
+    from atalanta.kernel.message import Message
+
+WINDOW_BYTES: Final = 1 << 20
+WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (id-cache-size)
+CREDIT_STEP_MIN: Final = 64 << 10
+
+
+class Sender:
+    """`limit` is the number of messages under way."""
+
+    def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
+        self.link = link
+        self.broker = broker
+        self.channel = channel
+        self.limits = OutgoingLimits()
+        self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
+        self.waiting: deque[tuple[Message, Shipment]] = deque()
+        self.unanswered: dict[int, Shipment] = {}
+        self.sizes: dict[int, int] = {}
+        self.bytes: int = 0  # of what waits and what is unanswered
+        self.arrived: list[Shipment] = []
+        self.refused: list[Shipment] = []
+        self.next_correlation: int = 1
+        self.credits: dict[str, int] = {}
+        self.asked: dict[str, bool] = {}
+        self.large: LargeForwarding | None = None
+
+    def open(self) -> None:
+        """The session on `channel` is there."""
+        self.link.send(CreateProducer(1, None), self.channel)
+
+    def has_room(self) -> bool:
+        under_way = len(self.waiting) + len(self.unanswered)
+        return self.bytes < WINDOW_BYTES and under_way < self.limit
+
+    def idle(self) -> bool:
+        """Nothing is under way, and nothing answered is left to be finished."""
+        return not (self.waiting or self.unanswered or self.arrived or self.refused)
+
+    def ship(self, shipment: Shipment) -> None:
+        for message in shipment.copies:
+            self.waiting.append((message, shipment))
+            self.bytes += message.size
+        self.pump()
+
+    def pump(self) -> None:
+        while self.waiting and self.large is None:
+            message, shipment = self.waiting[0]
+            address = message.address
+            left = self.credits.get(address, 0)
+            if left < message.size:
+                self._ask(address, max(message.size, CREDIT_STEP_MIN))
+                return
+            self.credits[address] = left - message.size
+            self.waiting.popleft()
+            correlation = self.next_correlation
+            self.next_correlation = correlation + 1
+            self.unanswered[correlation] = shipment
+            self.sizes[correlation] = message.size
+            if message.large is not None:
+                self.large = LargeForwarding(self, message, message.large, correlation)
+            else:
+                self.link.write(send_frames(message, self.channel, correlation))
+            if self.credits[address] < CREDIT_STEP_MIN:
+                self._ask(address, 4 * CREDIT_STEP_MIN)
+            if self.large is not None:
+                self.large.pump()
+
+    def _ask(self, address: str, amount: int) -> None:
+        if address not in self.asked:
+            self.asked[address] = True
+            self.link.send(RequestProducerCredits(amount, address), self.channel)
+
+    def on_credits(self, packet: ProducerCredits) -> None:
+        self.asked.pop(packet.address, None)
+        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self.pump()
+
+    # -- large messages -------------------------------------------------------------------------
+    def large_sent(self) -> None:
+        self.large = None
+        self.pump()
+
+    def cannot_read(self, body: LargeBody) -> None:
+        self.broker.large.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.link.close("a large message cannot be read")
+
+    def unblocked(self) -> None:
+        if self.large is not None:
+            self.large.pump()
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_answer(self, correlation: int) -> None:
+        self._answered(correlation, "")
+
+    def on_refused(self, packet: ExceptionResponse) -> None:
+        text = f"{packet.message} (code {packet.code})"
+        if packet.correlation not in self.unanswered:
+            raise ProtocolError(f"the target refuses what it was told: {text}")
+        self._answered(packet.correlation, text)
+
+    def _answered(self, correlation: int, refused: str) -> None:
+        shipment = self.unanswered.pop(correlation, None)
+        if shipment is None:
+            return
+        self.bytes -= self.sizes.pop(correlation)
+        shipment.unanswered -= 1
+        if refused:
+            shipment.refused = refused
+        if shipment.unanswered == 0:
+            (self.refused if shipment.refused else self.arrived).append(shipment)
+
+    def abort(self) -> None:
+        """The link is gone: what is unanswered goes back to its place."""
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
+        back = [shipment for _, shipment in self.waiting]
+        back.extend(self.unanswered.values())
+        self.waiting.clear()
+        self.unanswered.clear()
+        for shipment in back:
+            give_back(shipment.references)

@@ -1,0 +1,115 @@
+"""One message on its way to the node that takes over, and how it is named there so that it never arrives twice."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from atalanta.kernel import records
+from atalanta.kernel.absorbing import (
+    ACK_ROUTE_TO,
+    FORWARD_DUPLICATE,
+    SCALEDOWN_NODE,
+    SCALEDOWN_TO,
+)
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
+from atalanta.kernel.message import ROUTE_TO, Message
+from atalanta.kernel.reference import DONE, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+class Shipment:
+    """`copies` are what travels, `references` what they stand for here; `unanswered` copies are not safe there yet."""
+
+    def __init__(self, references: list[Reference], copies: list[Message]) -> None:
+        self.references = references
+        self.copies = copies
+        self.unanswered: int = len(copies)
+        self.refused: str = ""
+
+
+def encode_ids(ids: list[int]) -> bytes:
+    return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
+
+
+def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
+    """`_AMQ_BRIDGE_DUP`: as a cluster bridge gives it, and for which queues.
+
+    A message may travel as several copies, and what went over the bridge before is another one.
+    """
+    digest = hashlib.blake2b(place, digest_size=8).digest() if place else b""
+    return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
+
+
+def for_queues(references: list[Reference], ids: list[int], node_bytes: bytes) -> Shipment:
+    """A message for queues of the target, one copy for all of them."""
+    message = references[0].message
+    place = encode_ids(sorted(reference.queue.id for reference in references))
+    copy = message.copy(message.id)
+    copy.properties.put(ROUTE_TO, encode_ids(ids))
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+    return Shipment(references, [copy])
+
+
+def for_target(reference: Reference, node_bytes: bytes) -> Shipment:
+    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
+    message = reference.message
+    copy = message.copy(message.id)
+    copy.properties.put(ROUTE_TO, reference.route_to)
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), b""))
+    return Shipment([reference], [copy])
+
+
+def for_third(reference: Reference, node_id: str, node_bytes: bytes, named: bool) -> Shipment:
+    """What waited for a third node.
+
+    A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
+    are of (`named`).
+    """
+    message = reference.message
+    ids = reference.route_to
+    pieces = [ids] if named else [ids[at : at + 8] for at in range(0, len(ids), 8)]
+    copies: list[Message] = []
+    for piece in pieces:
+        copy = message.copy(message.id)
+        copy.properties.put(SCALEDOWN_TO, piece)
+        if named:
+            copy.properties.put(SCALEDOWN_NODE, node_id)
+            known = repeat_id(node_bytes, int(message.id), b"")
+            copy.properties.put(FORWARD_DUPLICATE, known)
+        place = node_id.encode() + piece
+        copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+        copies.append(copy)
+    return Shipment([reference], copies)
+
+
+def for_transaction(
+    message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes
+) -> Message:
+    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues)."""
+    copy = message.copy(message.id)
+    copy.properties.put(ROUTE_TO, encode_ids(ids))
+    if acknowledged:
+        copy.properties.put(ACK_ROUTE_TO, encode_ids(acknowledged))
+    place = b"xa" + encode_ids(sorted(ids))
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+    return copy
+
+
+def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
+    """They are safe elsewhere: gone from here, whatever kind of queue it is. Returns how many there were."""
+    per_queue: dict[int, list[int]] = {}
+    count = 0
+    for reference in references:
+        if reference.state == DONE:
+            continue
+        count += 1
+        if reference.durable:
+            per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
+        broker.note_lost(reference, "moved to another node", batch)
+        broker.drop_from_queue(reference)
+    for queue_id, message_ids in per_queue.items():
+        batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+    return count

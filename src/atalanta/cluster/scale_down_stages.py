@@ -1,0 +1,299 @@
+"""What a leaving node moves, one stage after the other: its queues by address, what waits for others, transactions in
+doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.cluster.scale_down_shipment import Shipment, finish, for_queues, for_target, for_third
+from atalanta.cluster.scale_down_stage import Stage
+from atalanta.cluster.scale_down_transactions import TransactionStage
+from atalanta.cluster.scale_down_walk import AddressWalk, QueueWalk, give_back
+from atalanta.kernel import records
+from atalanta.kernel.queue_spec import MULTICAST
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down import ScaleDown
+    from atalanta.cluster.scale_down_link import TargetLink
+    from atalanta.cluster.scale_down_sender import Sender
+    from atalanta.kernel.queue import Queue
+
+ROUNDS_MAX: Final = 5
+QUESTIONS_MAX: Final = 100  # asked at once
+CACHE_IDS_MAX: Final = 1_000  # in one question
+# Bridges to members that are there get this long without progress.
+DRAIN_NS: Final = 10_000_000_000
+
+
+class Mover:
+    """All stages over one connection to the target; after a lost one they begin again with what is left."""
+
+    def __init__(self, part: ScaleDown, link: TargetLink) -> None:
+        self.part = part
+        self.link = link
+        self.broker = part.broker
+        self.node_bytes = node_id_bytes(part.cluster.node_id)
+        self.target_id = part.target.node_id if part.target is not None else ""
+        self.ids: dict[str, int] = {}  # of queues, at the target
+        self.asked: dict[str, bool] = {}
+        self.impossible: dict[str, str] = {}
+        self.stages: deque[Stage] = deque()
+        self.rounds = 0
+        self._plan()
+
+    def _plan(self) -> None:
+        prefix = f"{self.broker.config.internal_naming_prefix}sf."
+        for address in list(self.broker.addresses.values()):
+            queues = [
+                queue
+                for queue in address.queues()
+                if not queue.spec.temporary and not queue.internal
+            ]
+            if queues:
+                self.stages.append(AddressStage(self, queues))
+        self.stages.append(DrainStage(self))
+        for queue in self.part.movable():
+            if queue.internal and queue.name.startswith(prefix):
+                self.stages.append(ForwardStage(self, queue))
+        self.stages.append(TransactionStage(self))
+        self.stages.append(CacheStage(self))
+        self.stages.append(EndStage(self))
+
+    # -- turns ----------------------------------------------------------------------------------
+    def turn(self, now: int) -> None:
+        self._settle(now)
+        while self.stages and self.stages[0].step(now):
+            self.stages.popleft()
+            if self.part.mover is not self:
+                return
+
+    def _settle(self, now: int) -> None:
+        """What the target has answered for is finished here, in records of at most commit-interval messages."""
+        sender = self.link.sender
+        arrived = sender.arrived
+        sender.arrived = []
+        interval = self.part.config.commit_interval
+        batch = records.Batch()
+        count = 0
+        for shipment in arrived:
+            self.part.moved += finish(self.broker, shipment.references, batch)
+            count += 1
+            if count == interval:
+                self.broker.append_batch(batch, [], [], None, 0)
+                batch = records.Batch()
+                count = 0
+        self.broker.append_batch(batch, [], [], None, 0)
+        for shipment in sender.refused:
+            self._refused(shipment)
+        sender.refused = []
+
+    def _refused(self, shipment: Shipment) -> None:
+        queue = shipment.references[0].queue.name
+        self.part.why = f"queue {queue}: the target refuses a message: {shipment.refused}"
+        self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
+        give_back(shipment.references)
+
+    def abort(self, now: int) -> None:
+        self._settle(now)
+        self.link.sender.abort()
+        self.link.xa_sender.abort()
+
+    # -- queues of the target -------------------------------------------------------------------
+    def known(self, now: int, queues: list[Queue]) -> bool:
+        """Whether the target's ids of all these queues are known; asks for those that are not."""
+        complete = True
+        for queue in queues:
+            name = queue.name
+            if name in self.ids or name in self.impossible:
+                continue
+            complete = False
+            if name not in self.asked and len(self.asked) < QUESTIONS_MAX:
+                self.asked[name] = True
+                self._ask_id(now, queue, True)
+        return complete
+
+    def _ask_id(self, now: int, queue: Queue, create: bool) -> None:
+        def answer(now: int, succeeded: bool, value: object) -> None:
+            if succeeded and isinstance(value, int):
+                self.asked.pop(queue.name, None)
+                self.ids[queue.name] = value
+            elif create:
+                self.link.create_queue(now, queue.spec, created)
+            else:
+                self._cannot(queue, str(value))
+
+        def created(now: int, succeeded: bool, value: object) -> None:
+            if succeeded:
+                self._ask_id(now, queue, False)
+            else:
+                self._cannot(queue, str(value))
+
+        self.link.ask(now, f"queue.{queue.name}", "ID", answer)
+
+    def _cannot(self, queue: Queue, why: str) -> None:
+        self.asked.pop(queue.name, None)
+        self.impossible[queue.name] = why
+        self.part.why = f"queue {queue.name} cannot be had at the target: {why}"
+        self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
+
+
+def should_exist(queue: Queue) -> bool:
+    """Has messages, or is a durable subscription, which must not miss any."""
+    if queue.message_count > 0:
+        return True
+    spec = queue.spec
+    return spec.durable and spec.routing_type == MULTICAST and not spec.configuration_managed
+
+
+class AddressStage(Stage):
+    """The queues of one address, their messages in the order in which they came."""
+
+    def __init__(self, mover: Mover, queues: list[Queue]) -> None:
+        self.mover = mover
+        self.queues = queues
+        self.walk: AddressWalk | None = None
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        if self.walk is None:
+            self.queues = [each for each in self.queues if should_exist(each)]
+            if not mover.known(now, self.queues):
+                return False
+            possible = [each for each in self.queues if each.name in mover.ids]
+            self.walk = AddressWalk(mover.broker, possible)
+        sender = mover.link.sender
+        while sender.has_room():
+            taken = self.walk.take()
+            if taken is None:
+                return not self.walk.waiting
+            ids = [mover.ids[reference.queue.name] for reference in taken]
+            sender.ship(for_queues(taken, ids, mover.node_bytes))
+        return False
+
+
+class DrainStage(Stage):
+    """Members that are there get what waits for them by their bridges, which then end."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.left = -1
+        self.until = 0
+        self.stopped = False
+
+    def step(self, now: int) -> bool:
+        part = self.mover.part
+        bridged = [
+            record
+            for cluster in part.clusters.connections
+            for record in cluster.peers.values()
+            if record.bridge is not None
+        ]
+        if not bridged:
+            return True
+        if not self.stopped:
+            left = sum(record.forward.message_count for record in bridged if record.linked())
+            if left != self.left:
+                self.left = left
+                self.until = now + DRAIN_NS
+            if left == 0 or now >= self.until:
+                self.stopped = True
+                for record in bridged:
+                    if record.bridge is not None:
+                        record.bridge.stop(now)
+        part.look_again(now)
+        return False
+
+
+class ForwardStage(Stage):
+    """A store-and-forward queue whose node is away, or is the target."""
+
+    def __init__(self, mover: Mover, queue: Queue) -> None:
+        self.mover = mover
+        self.node_id = queue.name.rsplit(".", 1)[1]
+        self.walk = QueueWalk(mover.broker, queue)
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        sender: Sender = mover.link.sender
+        while sender.has_room():
+            reference = self.walk.head()
+            if reference is None:
+                return not self.walk.waiting
+            self.walk.take(reference)
+            if self.node_id == mover.target_id:
+                sender.ship(for_target(reference, mover.node_bytes))
+            else:
+                ours = mover.link.ours
+                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours))
+        return False
+
+
+class CacheStage(Stage):
+    """The ids that this node would have recognized, so that the target does (updateDuplicateIdCache).
+
+    What is no UTF-8 reaches one of ours unchanged; Artemis' own form of it loses that between Artemis nodes, too.
+    """
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.questions: deque[tuple[str, list[object]]] | None = None
+        self.asking = False
+
+    def step(self, now: int) -> bool:
+        if not self.mover.link.sender.idle():
+            return False
+        if self.questions is None:
+            self.questions = deque()
+            for name, cache in self.mover.broker.caches.by_name.items():
+                ids: list[object] = [
+                    each.decode("utf-8", "surrogateescape") for each in cache.ids
+                ]
+                for start in range(0, len(ids), CACHE_IDS_MAX):
+                    self.questions.append((name, ids[start : start + CACHE_IDS_MAX]))
+        if self.asking:
+            return False
+        if not self.questions:
+            return True
+        name, some = self.questions.popleft()
+        self.asking = True
+        link = self.mover.link
+        link.call(now, "broker", "updateDuplicateIdCache", [name, some], self._answered)
+        return False
+
+    def _answered(self, now: int, succeeded: bool, value: object) -> None:
+        self.asking = False
+        if not succeeded:
+            self.mover.broker.trace.event(
+                "scale_down_refused", {"queue": "(duplicate ids)", "why": str(value)}
+            )
+
+
+class EndStage(Stage):
+    """Nothing came in the meantime? Then the target is told, and its answer to one more question awaited."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.told = False
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        part = mover.part
+        if self.told or not mover.link.sender.idle():
+            return False
+        if mover.broker.parked:
+            part.look_again(now)
+            return False
+        if part.left() > 0 and mover.rounds < ROUNDS_MAX:
+            mover.rounds += 1
+            mover._plan()
+            return True
+        self.told = True
+        mover.link.announce_end(mover.target_id)
+        mover.link.ask(now, "broker", "NodeID", self._heard)
+        return False
+
+    def _heard(self, now: int, succeeded: bool, value: object) -> None:
+        self.mover.part.moved_all(now)

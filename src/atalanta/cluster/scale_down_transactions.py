@@ -1,0 +1,178 @@
+"""Transactions in doubt go with a leaving node: done again at the target, prepared there, and ended here.
+
+Follows ScaleDownHandler.scaleDownTransactions. What the transaction has acknowledged travels with it, in queues that
+hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transaction finds it there by its id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.scale_down_shipment import Shipment, finish, for_third, for_transaction
+from atalanta.cluster.scale_down_stage import Stage
+from atalanta.kernel import records, xa
+from atalanta.kernel.buffer import Reader
+from atalanta.kernel.reference import Reference
+from atalanta.wire.core.packets_transaction import (
+    XaEnd,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaPrepare,
+    XaResponse,
+    XaStart,
+)
+from atalanta.wire.core.packets_xid import Xid, decode_xid
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down_stages import Mover
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+    from atalanta.wire.core.packets_base import Packet
+
+XAER_DUPID: Final = -8
+IDLE: Final = 0
+STARTING: Final = 1
+LOOKING: Final = 2  # whether the target has it already
+SENDING: Final = 3
+ENDING: Final = 4
+PREPARING: Final = 5
+
+
+class TransactionStage(Stage):
+    """One after the other."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.state = IDLE
+        self.branches = xa.list_prepared(mover.broker)
+        self.branch: xa.Branch | None = None
+        self.channel = 12
+        mover.link.on_xa = self.on_xa
+
+    def step(self, now: int) -> bool:
+        if not self.mover.link.sender.idle():
+            return False
+        if self.state == SENDING:
+            self._sent(now)
+        if self.state != IDLE:
+            return False
+        if self.branch is None:
+            if not self.branches:
+                return True
+            self.branch = self.branches.pop(0)
+            self.mover.link.on_xa = self.on_xa
+        if self.mover.known(now, queues_of(self.branch)):
+            self.state = STARTING
+            self._say(XaStart(self._xid()))
+        return False
+
+    def _xid(self) -> Xid:
+        assert self.branch is not None
+        return decode_xid(Reader(self.branch.xid), "xid")
+
+    def _say(self, packet: Packet) -> None:
+        self.mover.link.send(packet, self.channel)
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_xa(self, now: int, packet: Packet) -> None:
+        if isinstance(packet, XaInDoubtResponse):
+            if self._xid() in packet.xids:
+                self._moved()
+            else:
+                self._failed("the target knows it, and has not prepared it")
+        elif isinstance(packet, XaResponse):
+            if not packet.error:
+                self._went_well()
+            elif self.state == STARTING and packet.code == XAER_DUPID:
+                # From an attempt before: its answer was lost.
+                self.state = LOOKING
+                self._say(XaInDoubt())
+            else:
+                self._failed(f"{packet.message} (code {packet.code})")
+
+    def _went_well(self) -> None:
+        if self.state == STARTING:
+            self.state = SENDING
+            copies = self._copies()
+            if copies:
+                self.mover.link.xa_sender.ship(Shipment([], copies))
+        elif self.state == ENDING:
+            self.state = PREPARING
+            self._say(XaPrepare(self._xid()))
+        elif self.state == PREPARING:
+            self._moved()
+
+    def _sent(self, now: int) -> None:
+        sender = self.mover.link.xa_sender
+        refused = sender.refused
+        sender.arrived = []
+        sender.refused = []
+        if refused:
+            self._failed(refused[0].refused)
+        elif sender.idle():
+            self.state = ENDING
+            self._say(XaEnd(self._xid(), False))
+
+    # -- what it holds --------------------------------------------------------------------------
+    def _copies(self) -> list[Message]:
+        assert self.branch is not None
+        mover = self.mover
+        copies: list[Message] = []
+        for plan in self.branch.plans:
+            ids: list[int] = []
+            for planned in plan.routes:
+                queue = planned.queue
+                if not queue.internal:
+                    ids.append(mover.ids[queue.name])
+                elif queue.name.endswith("." + mover.target_id):
+                    raw = planned.route_to
+                    ids += [int.from_bytes(raw[at : at + 8], "big", signed=True)
+                            for at in range(0, len(raw), 8)]  # fmt: skip
+                else:
+                    reference = Reference(plan.message, queue, 0, planned.route_to)
+                    node_id = queue.name.rsplit(".", 1)[1]
+                    third = for_third(reference, node_id, mover.node_bytes, mover.link.ours)
+                    copies += third.copies
+            if ids:
+                copies.append(for_transaction(plan.message, ids, [], mover.node_bytes))
+        held: dict[int, tuple[Message, list[int]]] = {}
+        for reference in self.branch.transaction.acknowledged:
+            message = reference.message
+            _, queue_ids = held.setdefault(int(message.id), (message, []))
+            queue_ids.append(mover.ids[reference.queue.name])
+        for message, queue_ids in held.values():
+            copies.append(for_transaction(message, queue_ids, queue_ids, mover.node_bytes))
+        return copies
+
+    # -- its end here ---------------------------------------------------------------------------
+    def _moved(self) -> None:
+        assert self.branch is not None
+        broker = self.mover.broker
+        batch = records.Batch()
+        xa.hand_over(broker, self.branch, batch)
+        self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
+        broker.append_batch(batch, [], [], None, 0)
+        self._next()
+
+    def _failed(self, why: str) -> None:
+        assert self.branch is not None
+        name = f"(transaction {xa.identifier(self.branch.xid)})"
+        self.mover.part.why = f"{name}: {why}"
+        self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
+        self._next()
+
+    def _next(self) -> None:
+        self.branch = None
+        self.state = IDLE
+
+
+def queues_of(branch: xa.Branch) -> list[Queue]:
+    """Whose ids at the target must be known."""
+    found: dict[str, Queue] = {}
+    for plan in branch.plans:
+        for planned in plan.routes:
+            if not planned.queue.internal:
+                found[planned.queue.name] = planned.queue
+    for reference in branch.transaction.acknowledged:
+        found[reference.queue.name] = reference.queue
+    return list(found.values())

@@ -1,0 +1,141 @@
+"""What a node does that takes over the messages of one that leaves (fact sheet A1.f).
+
+The leaving node sends them like a peer, by binding ids of ours (`_AMQ_ROUTE_TO`). Two headers are its own:
+`_AMQ_SCALEDOWN_TO` holds ids of a third node, for which the message was waiting there (BindingsImpl.
+handleScaledDownMessage); `_AMQ_ACK_ROUTE_TO` names queues in which a prepared transaction has acknowledged the
+message already (BindingsImpl.routeFromCluster): it lies there again only if that is rolled back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.bindings import OFF, RemoteBinding
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
+from atalanta.kernel.message import ROUTE_TO, Message
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.reference import DELIVERING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.records import Batch
+    from atalanta.kernel.reference import Reference
+
+SCALEDOWN_TO: Final = "_AMQ_SCALEDOWN_TO"
+ACK_ROUTE_TO: Final = "_AMQ_ACK_ROUTE_TO"
+# Ours: whose ids those of _AMQ_SCALEDOWN_TO are. Several nodes may use the same numbers.
+SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
+# Ours: the id under which that node may have it already, from a bridge of the node that left.
+FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
+NODES_MAX: Final = 1_000
+IDS_MAX: Final = 100_000
+
+
+class Absorbed:
+    """`nodes`: whose messages have all come here. `bindings`: ids of ours for queues of a node that is not there."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, bool] = {}
+        self.bindings: dict[tuple[int, int], RemoteBinding] = {}
+
+    def add(self, node_id: str) -> None:
+        if len(self.nodes) >= NODES_MAX:
+            del self.nodes[next(iter(self.nodes))]
+        self.nodes[node_id] = True
+
+
+# -- messages that were waiting for a third node ------------------------------------------------------
+def redirect(broker: Broker, message: Message) -> None:
+    """Ids on a third node become `_AMQ_ROUTE_TO` with ids of our own bindings to it.
+
+    Where nothing here leads to that node, the message is routed by its address, as a client's would be.
+    """
+    properties = message.properties
+    raw_ids = properties.get(SCALEDOWN_TO)
+    node_id = properties.get(SCALEDOWN_NODE)
+    properties.remove(SCALEDOWN_TO)
+    properties.remove(SCALEDOWN_NODE)
+    if not isinstance(raw_ids, bytes):
+        return
+    forward = forward_queue(broker, node_id) if isinstance(node_id, str) else None
+    ids = b""
+    for start in range(0, len(raw_ids) - 7, 8):
+        remote_id = int.from_bytes(raw_ids[start : start + 8], "big", signed=True)
+        remote = _binding_to(broker, message.address, remote_id, forward)
+        if remote is not None:
+            ids += remote.id.to_bytes(8, "big", signed=True)
+    if ids:
+        properties.put(ROUTE_TO, ids)
+    else:
+        properties.remove(BRIDGE_DUPLICATE)
+        properties.remove(FORWARD_DUPLICATE)
+
+
+def forward_queue(broker: Broker, node_id: str) -> Queue | None:
+    """The store-and-forward queue of a node, whether or not it is there."""
+    prefix = f"{broker.config.internal_naming_prefix}sf."
+    for queue in broker.queues.values():
+        if queue.internal and queue.name.startswith(prefix) and queue.name.endswith("." + node_id):
+            return queue
+    return None
+
+
+def _binding_to(
+    broker: Broker, address_name: str, remote_id: int, forward: Queue | None
+) -> RemoteBinding | None:
+    address = broker.addresses.get(address_name)
+    if address is not None:
+        for remote in address.remotes():
+            if remote.remote_id == remote_id and (forward is None or remote.forward is forward):
+                return remote
+    if forward is None:
+        return None
+    # We know the way and not the queue: enough to keep the message for that node.
+    absorbed = broker.absorbed
+    key = (forward.id, remote_id)
+    found = absorbed.bindings.get(key)
+    if found is None and len(absorbed.bindings) < IDS_MAX:
+        found = RemoteBinding(
+            broker.take_binding_id(), address_name, "", "", remote_id, 1, forward, OFF
+        )
+        absorbed.bindings[key] = found
+        broker.remotes_by_id[found.id] = found
+    return found
+
+
+# -- what a prepared transaction has acknowledged -----------------------------------------------------
+def set_acknowledged_aside(plan: Plan, message: Message) -> None:
+    """Of the plan's routes, those that `_AMQ_ACK_ROUTE_TO` names."""
+    raw_ids = message.properties.get(ACK_ROUTE_TO)
+    message.remove_property(ACK_ROUTE_TO)
+    if not isinstance(raw_ids, bytes):
+        return
+    ids: dict[int, bool] = {}
+    for start in range(0, len(raw_ids) - 7, 8):
+        ids[int.from_bytes(raw_ids[start : start + 8], "big", signed=True)] = True
+    plan.acknowledged = [route for route in plan.routes if route.queue.id in ids]
+    plan.routes = [route for route in plan.routes if route.queue.id not in ids]
+
+
+def store_acknowledged(
+    broker: Broker, plan: Plan, batch: Batch, arrived: list[Reference]
+) -> Plan:
+    """They enter their queues as nobody's: a commit finishes them, a rollback gives them to consumers.
+
+    Returns what was written: the plan itself, or a copy of it where the transaction sends the message as well.
+    """
+    assert plan.acknowledged is not None
+    there = plan
+    if plan.routes:
+        there = Plan(plan.message.copy(0))
+        there.duplicates = plan.duplicates
+        plan.duplicates = []
+    there.routes = plan.acknowledged
+    plan.acknowledged = None
+    for reference in broker.add_to_batch(there, batch):
+        reference.state = DELIVERING
+        reference.delivery_count = 1
+        reference.queue.delivering_count += 1
+        arrived.append(reference)
+    return there
