@@ -191,6 +191,7 @@ async def serve(
         {"node_id": storage.node_id, "name": name, "configuration": configuration.path},
     )
     node.management.counters = shell.trace.counters
+    attach_departure(shell, node)
     server = await start_web(node, web) if web is not None else None
     more = [] if server is None else [f"web={server.address}"]
     try:
@@ -203,6 +204,20 @@ async def serve(
         large.close()
         if server is not None:
             await server.stop()
+
+
+def attach_departure(shell: Shell, node: Node) -> None:
+    """A stop may mean to leave for good, and who has left ends."""
+    part = node.scale_down
+    if part is None:
+        return
+
+    def over() -> None:
+        if part.frozen:
+            shell.loop.call_later(part.linger_ns / 1e9, shell.request_stop, "the node has left")
+
+    part.on_over = over
+    shell.departing = part
 
 
 async def start_web(node: Node, place: str) -> WebServer:

@@ -204,6 +204,9 @@ class Node:
 
     # -- connections ----------------------------------------------------------------------------
     def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
+        if self.scale_down is not None and self.scale_down.frozen:
+            self.ports.wire.close(conn, "the node leaves")
+            return
         self.connections[conn] = CoreConnection(
             self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
         )

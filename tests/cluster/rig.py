@@ -166,7 +166,7 @@ class Rig:
     def events(self, text: str = "") -> list[str]:
         return [str(line) for line in self.world.story if text in line.text]
 
-    def packets(self, source: Host, target: Host) -> list[tuple[int, Packet]]:
+    def packets(self, source: Machine, target: Machine) -> list[tuple[int, Packet]]:
         """(channel, packet) of everything `source` sent to `target`, connection by connection."""
         found: list[tuple[int, Packet]] = []
         for sender, receiver, _, data in self.network.sent:

@@ -150,6 +150,9 @@ class EchoNode:
         """Counted."""
         self.flushes += 1
 
+    def leave(self, now: int) -> None:
+        raise AssertionError("nobody asked for this")
+
     def stop(self, now: int) -> None:
         """Says goodbye on every connection."""
         self._note(now, "stop")

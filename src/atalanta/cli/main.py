@@ -13,6 +13,7 @@ from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
 from atalanta.cli.convert import convert
 from atalanta.cli.create import create
+from atalanta.cli.drain import drain
 from atalanta.cli.options import STATUSES
 from atalanta.cli.produce import produce
 from atalanta.cli.version import version_lines
@@ -32,6 +33,7 @@ application.add_typer(queue.application, name="queue")
 application.add_typer(address.application, name="address")
 application.add_typer(data.application, name="data")
 application.add_typer(user.application, name="user")
+application.command(epilog=STATUSES)(drain)
 application.command()(create)
 application.command()(check)
 application.command()(convert)

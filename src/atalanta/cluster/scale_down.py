@@ -34,6 +34,7 @@ LOOK: Final = "scaledown.look"  # again, a little later
 LOOK_NS: Final = 50_000_000
 # As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
 SEEK_NS: Final = 10_000_000_000
+LINGER_NS: Final = 2_000_000_000
 
 NONE: Final = "none"
 SEEKING: Final = "seeking"
@@ -94,6 +95,11 @@ class ScaleDown(Part):
         self.moved = 0
         self.parts: dict[str, Part] = {}
         self.on_over: Callable[[], None] | None = None
+
+    @property
+    def linger_ns(self) -> int:
+        """How long the node should stay after its end: who asked for it wants to see how it went."""
+        return LINGER_NS if self.askers else 0
 
     # -- beginning ------------------------------------------------------------------------------
     def wanted_at_stop(self) -> bool:

@@ -116,6 +116,10 @@ class Driver:
         """start"""
         self._call("start")
 
+    def leave(self) -> None:
+        """leave"""
+        self._call("leave")
+
     def stop(self) -> None:
         """stop"""
         self._call("stop")

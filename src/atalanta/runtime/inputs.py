@@ -79,5 +79,8 @@ class NodeInputs(Protocol):
     def flush(self, now: int) -> None:
         """Once after each batch of inputs of a loop turn."""
 
+    def leave(self, now: int) -> None:
+        """Give everything to another member of the cluster, before `stop`."""
+
     def stop(self, now: int) -> None:
         """Say goodbye to every peer; the shell closes the connections afterwards."""

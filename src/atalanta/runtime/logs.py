@@ -34,6 +34,7 @@ LEVELS: Final = {
     "option_without_effect": logging.WARNING,
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
+    "scale_down_left": logging.WARNING,
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
     "transaction_timed_out": logging.WARNING,

@@ -18,6 +18,7 @@ from atalanta.runtime.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
+from atalanta.runtime.leaving import Departing
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
 from atalanta.runtime.loop import rest_collector, settle_allocator, settle_collector
@@ -63,6 +64,7 @@ class Shell:
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
         self.reloader: Reloader | None = None
+        self.departing: Departing | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -148,7 +150,21 @@ class Shell:
         self.links.secure(reloaded.connectors)
         self.driver.reload(reloaded.config)
 
+    async def _leave(self, departing: Departing) -> None:
+        """The node goes to another; clients are served until it knows to whom."""
+        if departing.wanted_at_stop() and not departing.under_way() and not departing.frozen:
+            self.driver.leave()
+        while departing.under_way() and not self.driver.broken:
+            if departing.frozen:
+                self._close_acceptors()
+            await asyncio.sleep(STOP_LOOK_S)
+        wanted = departing.wanted_at_stop() or departing.frozen
+        if wanted and departing.left() and self._status == exit_codes.STOPPED:
+            self._status = exit_codes.MESSAGES_LEFT
+
     async def _stop_gracefully(self) -> None:
+        if self.departing is not None:
+            await self._leave(self.departing)
         deadline = self.loop.time() + self.limits.stop_deadline_s
         self._close_acceptors()
         self.links.close()

@@ -1,0 +1,122 @@
+"""`atalanta drain`, and a stop with <scale-down>: real processes, what they say, and how they end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from atalanta.cli.queues import asked
+from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.cli.calls import Cli
+
+pytestmark = pytest.mark.process
+
+CLUSTER = """
+    <cluster-user>cu</cluster-user><cluster-password>cp</cluster-password>
+    <connectors>
+      <connector name="own">tcp://127.0.0.1:{own}</connector>
+      <connector name="other">tcp://127.0.0.1:{other}</connector>
+    </connectors>
+    {policy}
+    <cluster-connections><cluster-connection name="c">
+      <connector-ref>own</connector-ref>
+      <static-connectors><connector-ref>other</connector-ref></static-connectors>
+    </cluster-connection></cluster-connections>
+"""
+SCALE_DOWN = "<ha-policy><primary-only><scale-down/></primary-only></ha-policy>"
+
+
+class Pair:
+    """Two nodes; `policy` is that of the first."""
+
+    def __init__(self, folder: Path, policy: str) -> None:
+        ports = [free_port(), free_port()]
+        self.urls = [f"tcp://127.0.0.1:{port}" for port in ports]
+        self.nodes: list[BrokerProcess] = []
+        for index, own in enumerate(ports):
+            more = CLUSTER.format(own=own, other=ports[1 - index], policy="" if index else policy)
+            path = write_broker_xml(folder / f"n{index}", own, f"n{index}", more)
+            path.with_name("atalanta.toml").write_text("scale-down-timeout = 5000\n")
+            self.nodes.append(BrokerProcess(path))
+
+    def formed(self) -> None:
+        end = time.monotonic() + DEADLINE_S
+        while self.members() < 2:
+            assert time.monotonic() < end, self.nodes[0].log()
+            time.sleep(0.05)
+
+    def members(self) -> int:
+        text = asked(
+            (self.urls[0], None, None),
+            lambda management: management.call("broker", "listNetworkTopology"),
+        )
+        return len(json.loads(str(text)))
+
+    def fill(self, count: int) -> None:
+        Cli(self.urls[0])("produce", "queue://work", "--count", str(count), "--text", "x", "-q")
+
+    def waiting(self, index: int) -> int:
+        rows = json.loads(Cli(self.urls[index])("queue", "stat", "work", "--json"))
+        return sum(row["messageCount"] for row in rows)
+
+
+@pytest.fixture
+def pair(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pair]:
+    made = Pair(tmp_path, getattr(request, "param", ""))
+    with ExitStack() as stack:
+        for node in made.nodes:
+            stack.enter_context(node)
+        made.formed()
+        yield made
+
+
+def test_a_drained_node_ends_and_the_other_has_everything(pair: Pair) -> None:
+    pair.fill(3_000)
+    cli = Cli()
+    said = json.loads(cli("drain", pair.urls[0].removeprefix("tcp://"), "--json"))
+    assert (said["phase"], said["moved"], said["left"]) == ("done", 3_000, 0)
+    assert pair.nodes[0].wait() == 0
+    assert pair.waiting(1) == 3_000
+    # There is nobody left to drain the second one to: it goes on.
+    cli("drain", pair.urls[1], status=1)
+    assert "nobody can take the messages" in cli.errors
+    assert pair.waiting(1) == 3_000
+    cli("drain", pair.urls[1], "--to", "nowhere", status=1)
+    assert "no connector 'nowhere'" in cli.errors
+
+
+@pytest.mark.parametrize("pair", [SCALE_DOWN], indirect=True)
+def test_a_stop_with_scale_down_moves_everything_and_without_a_target_says_what_is_left(
+    pair: Pair,
+) -> None:
+    pair.fill(500)
+    first, second = pair.nodes
+    assert first.end(signal.SIGTERM) == 0
+    assert pair.waiting(1) == 500
+    assert "scale_down_ended" in first.log()
+    # It comes back, gets messages, and finds nobody: they stay, and its status says so.
+    first.start()
+    first.wait_ready()
+    assert second.end(signal.SIGTERM) == 0
+    pair.fill(5)
+    assert first.end(signal.SIGTERM) == 3
+    assert "scale_down_left queue=work messages=5" in first.log()
+    first.start()
+    first.wait_ready()
+    assert pair.waiting(0) == 5
+
+
+def test_of_a_broker_that_cannot_do_it_the_reason_is_said(tmp_path: Path) -> None:
+    port = free_port()
+    with BrokerProcess(write_broker_xml(tmp_path, port)):
+        cli = Cli()
+        cli("drain", f"127.0.0.1:{port}", status=1)
+        assert "no cluster-connection" in cli.errors
+    cli("drain", f"127.0.0.1:{port}", status=69)
+    assert "connection refused" in cli.errors

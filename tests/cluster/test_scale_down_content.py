@@ -1,0 +1,215 @@
+"""What a leaving node has besides plain queues: large messages, what waits for others, duplicate ids, transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.bridge import Bridge
+from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.kernel import xa
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.kernel.reference import DELIVERING
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_consumer import (
+    CreateConsumer,
+    FlowToken,
+    IndividualAcknowledge,
+)
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_session import CreateSession, SessionStart
+from atalanta.wire.core.packets_transaction import (
+    XaCommit,
+    XaEnd,
+    XaPrepare,
+    XaResponse,
+    XaRollback,
+    XaStart,
+)
+from atalanta.wire.core.packets_xid import Xid
+from tests.cluster.rig import Client, Rig, count, linked, node_of, queue_of, waiting
+from tests.cluster.scale_down_rig import bodies, departure, held, leave, send
+from tests.cluster.test_large import BODY
+from tests.cluster.test_large import client as large_client
+
+XA_CHANNEL = 20
+
+
+def test_large_messages_travel_piece_by_piece_and_leave_no_file() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    client = large_client(rig, first)
+    client.publish_large("orders", BODY)
+    client.publish("orders", b"small", ANYCAST)
+    client.publish_large("orders", BODY[:200_000])
+    rig.until(lambda: count(first, "orders") == 3)
+    part = departure(first)
+    node_of(first).leave(rig.world.now)
+    first.flush_later()
+    rig.until(part.over)
+    rig.run(1)
+    assert part.phase == DONE
+    assert not first.large.contents
+    first.stop()
+    reader = large_client(rig, second, "orders")
+    rig.until(lambda: len(reader.bodies) == 3)
+    assert reader.bodies == [BODY, b"small", BODY[:200_000]]
+
+
+# -- messages for other nodes ---------------------------------------------------------------------------
+@pytest.mark.parametrize("restarted", [False, True])
+def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(restarted: bool) -> None:
+    rig = Rig()
+    target, third, leaving = rig.cluster(3, mode="STRICT")
+    client = rig.client(leaving)
+    rig.network.block(leaving.name, third.name)
+    for number in range(30):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: len(client.answers) == 30)
+    third.crash()
+    rig.network.heal()
+    parked = waiting(leaving, "node-1")
+    assert parked > 0
+    if restarted:
+        # It has forgotten which queues the third node has, but not the way to it.
+        target.crash()
+        target.start()
+        rig.until(lambda: linked(leaving) == 1)
+    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    part = leave(rig, leaving)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert waiting(target, "node-1") >= parked
+    third.start()
+    rig.until(lambda: waiting(target, "node-1") == 0, 30)
+    here, there = held(target, "orders"), held(third, "orders")
+    assert len(there) >= parked
+    assert sorted(here + there, key=int) == [b"%d" % number for number in range(30)]
+
+
+def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for() -> None:
+    rig = Rig()
+    target, leaving = rig.cluster(2, mode="STRICT")
+    client = rig.client(leaving)
+    for number in range(20):
+        if number == 4:
+            rig.until(lambda: count(target, "orders") == 2)
+            rig.network.block(target.name, leaving.name)  # answers do not come back
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: len(client.answers) == 20)
+    rig.until(lambda: count(target, "orders") == 10)
+    for connection in list(node_of(leaving).connections):
+        if isinstance(node_of(leaving).connections[connection], Bridge):
+            rig.network.cut_connection(connection)
+    rig.network.heal()
+    part = leave(rig, leaving)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert sorted(held(target, "orders"), key=int) == [b"%d" % number for number in range(20)]
+
+
+# -- duplicate ids --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("duplicate_id", ["text", b"\xff\xfe bytes \x80"])
+def test_a_repeat_of_what_the_leaving_node_took_is_known_at_the_target(duplicate_id: object) -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    send(rig.client(first), "orders", b"once", _AMQ_DUPL_ID=duplicate_id)
+    rig.until(lambda: count(first, "orders") == 1)
+    leave(rig, first)
+    again = rig.client(second)
+    send(again, "orders", b"once", _AMQ_DUPL_ID=duplicate_id)
+    rig.until(lambda: again.answers == [1])
+    assert held(second, "orders") == [b"once"]
+
+
+# -- transactions in doubt --------------------------------------------------------------------------------
+class XaClient(Client):
+    """Works in one branch, on a session of its own."""
+
+    codes: list[int]
+    taken: list[ReceiveMessage]
+
+    def on_ready(self) -> None:
+        self.codes = []
+        self.taken = []
+        self.send(SessionStart())
+        self.send(CreateSession("xa", XA_CHANNEL, 136, USER, PASSWORD, 102400, True), 1)
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, XaResponse):
+            self.codes.append(packet.code)
+        elif isinstance(packet, ReceiveMessage):
+            self.taken.append(packet)
+            self.say(IndividualAcknowledge(packet.consumer_id, packet.message.id, False))
+        else:
+            super().on_packet(packet)
+
+    def say(self, packet: Packet) -> None:
+        self.send(packet, XA_CHANNEL)
+
+    def send_in_branch(self, address: str, body: bytes) -> None:
+        message = Message.create(address, body, 4, True, 1, 4)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        self.say(SendMessage(message, False, -1, 1))
+
+    def consume_in_branch(self, queue: str) -> None:
+        self.say(SessionStart())
+        self.say(CreateConsumer(7, queue, None, False, False, 0))
+        self.say(FlowToken(7, 1))
+
+
+def in_doubt(rig: Rig) -> tuple[Host, Host, Xid]:
+    """Of two nodes, the first has a prepared branch: it sent `new`, and acknowledged `old` of the queue."""
+    first, second = rig.cluster(2, mode="OFF")
+    rig.client(first).publish("orders", b"old", ANYCAST)
+    rig.until(lambda: count(first, "orders") == 1)
+    client = XaClient(rig.world, rig.network, "xa", first.name)
+    client.start()
+    rig.until(lambda: client.ready)
+    xid = Xid(1, b"branch", b"global")
+    client.say(XaStart(xid))
+    client.consume_in_branch("orders")
+    client.send_in_branch("orders", b"new")
+    rig.until(lambda: len(client.taken) == 1)
+    client.say(XaEnd(xid, False))
+    client.say(XaPrepare(xid))
+    rig.until(lambda: client.codes == [0, 0, 0])
+    rig.client(first).publish("orders", b"plain", ANYCAST)
+    rig.until(lambda: count(first, "orders") == 2)
+    return first, second, xid
+
+
+def end_branch(rig: Rig, host: Host, packet: Packet) -> None:
+    client = XaClient(rig.world, rig.network, "manager", host.name)
+    client.start()
+    rig.until(lambda: client.ready)
+    client.say(packet)
+    rig.until(lambda: client.codes == [0])
+
+
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize(
+    ("commit", "expected"), [(True, [b"plain", b"new"]), (False, [b"plain", b"old"])]
+)
+def test_a_prepared_transaction_ends_at_the_target(
+    commit: bool, expected: list[bytes], restart: bool
+) -> None:
+    rig = Rig()
+    first, second, xid = in_doubt(rig)
+    part = leave(rig, first)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert [branch.xid for branch in xa.list_prepared(node_of(second).broker)]
+    states = [each.state for each in queue_of(second, "orders").live()]
+    assert states.count(DELIVERING) == 1
+    if restart:
+        second.crash()
+        second.start()
+    end_branch(rig, second, XaCommit(xid, False) if commit else XaRollback(xid))
+    assert bodies(rig, second, "orders") == expected
+    assert count(second, "orders") == 0
+    # Nothing of it is left where it was.
+    first.start()
+    assert not node_of(first).broker.branches.by_xid
+    assert count(first, "orders") == 0

@@ -1,0 +1,108 @@
+"""What breaks while a node leaves: nothing is lost, nothing comes twice, and what could not be moved stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.scale_down import DONE, FAILED
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.sim.host import Host
+from tests.cluster.rig import Rig, count, node_of
+from tests.cluster.scale_down_rig import begin, departure, held, leave
+
+MESSAGES = [b"%d" % number for number in range(60)]
+
+
+def filled() -> tuple[Rig, Host, Host]:
+    rig = Rig()
+    target, leaving = rig.cluster(2, mode="OFF")
+    client = rig.client(leaving)
+    for body in MESSAGES:
+        client.publish("orders", body, ANYCAST)
+    rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
+    departure(leaving).config.commit_interval = 5
+    return rig, target, leaving
+
+
+def underway(rig: Rig, leaving: Host, moved: int) -> None:
+    begin(rig, leaving)
+    while departure(leaving).moved < moved:
+        rig.run(0.0002)
+
+
+@pytest.mark.parametrize("moved", [0, 13, 30, 59])
+def test_the_leaving_node_crashes_midway_and_leaves_again(moved: int) -> None:
+    rig, target, leaving = filled()
+    underway(rig, leaving, moved)
+    leaving.crash()
+    leaving.start()
+    rig.formed()
+    part = leave(rig, leaving)
+    assert part.phase == DONE
+    assert held(target, "orders") == MESSAGES
+
+
+@pytest.mark.parametrize("moved", [0, 13, 30, 59])
+def test_the_target_crashes_midway_and_comes_back(moved: int) -> None:
+    rig, target, leaving = filled()
+    underway(rig, leaving, moved)
+    target.crash()
+    rig.run(2)
+    target.start()
+    part = departure(leaving)
+    rig.until(part.over, 60)
+    assert (part.phase, part.left()) == (DONE, 0)
+    leaving.stop()
+    assert held(target, "orders") == MESSAGES
+
+
+def test_what_cannot_be_moved_in_time_stays_and_is_said() -> None:
+    rig, target, leaving = filled()
+    departure(leaving).timeout_ms = 20_000
+    underway(rig, leaving, 20)
+    target.crash()
+    part = departure(leaving)
+    rig.until(part.over, 60)
+    assert part.phase == FAILED
+    assert "not done within 20 s" in part.why
+    left = part.queues_left()
+    assert left == {"orders": len(MESSAGES) - part.moved}
+    assert rig.events("scale_down_left queue=orders")
+    leaving.stop()
+    target.start()
+    leaving.start()
+    rig.formed()
+    there = held(target, "orders")
+    kept = held(leaving, "orders")
+    # At most what was under way is in both places, and the target would know it again.
+    assert there[: part.moved] == MESSAGES[: part.moved]
+    assert kept == MESSAGES[part.moved :]
+    assert len(there) + len(kept) <= len(MESSAGES) + 5
+    leave(rig, leaving)
+    assert held(target, "orders") == MESSAGES
+
+
+def test_without_anybody_to_take_over_the_node_says_so_and_keeps_its_clients() -> None:
+    rig = Rig()
+    alone = rig.node()
+    alone.start()
+    client = rig.client(alone)
+    part = begin(rig, alone)
+    rig.until(part.over)
+    assert part.phase == FAILED and not part.frozen
+    assert part.why == "no other member is known"
+    client.publish("orders", b"still served", ANYCAST)
+    rig.until(lambda: client.answers == [1])
+
+
+def test_a_message_that_the_target_refuses_stays_and_the_others_go() -> None:
+    rig, target, leaving = filled()
+    settings = node_of(target).broker.settings
+    settings.add("orders", {"address_full_policy": "FAIL", "max_size_bytes": 4_000})
+    part = leave(rig, leaving)
+    assert part.phase in (DONE, FAILED)
+    everything = held(target, "orders") + [
+        body for body in MESSAGES if body not in held(target, "orders")
+    ]
+    assert sorted(everything, key=int) == MESSAGES
+    assert part.moved == len(held(target, "orders"))
