@@ -13,6 +13,8 @@ from atalanta.cli.check import check
 from atalanta.cli.consume import browse, consume
 from atalanta.cli.convert import convert
 from atalanta.cli.create import create
+from atalanta.cli.doctor import STATUSES as DOCTOR_STATUSES
+from atalanta.cli.doctor import doctor
 from atalanta.cli.drain import drain
 from atalanta.cli.options import STATUSES
 from atalanta.cli.produce import produce
@@ -34,6 +36,7 @@ application.add_typer(address.application, name="address")
 application.add_typer(data.application, name="data")
 application.add_typer(user.application, name="user")
 application.command(epilog=STATUSES)(drain)
+application.command(epilog=DOCTOR_STATUSES)(doctor)
 application.command()(create)
 application.command()(check)
 application.command()(convert)

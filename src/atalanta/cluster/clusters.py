@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.discovery import Discovery
+from atalanta.cluster.listed import ListedCluster
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
@@ -57,6 +58,8 @@ class Clusters(Part):
         self.connections: list[Cluster] = []
         for config in settings.cluster_connections:
             self.connections.append(Cluster(self, config, len(self.connections)))
+            listed = self.connections[len(self.connections) - 1]
+            management.clusters[config.name] = ListedCluster(listed)
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         self.redistribution = Redistribution(self)
         host.cluster = AcceptorHooks(self)

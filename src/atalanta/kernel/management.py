@@ -31,6 +31,11 @@ from atalanta.kernel.management_call import (
     no_operation,
     no_resource,
 )
+from atalanta.kernel.management_cluster import (
+    CLUSTER_ATTRIBUTES,
+    CLUSTER_OPERATIONS,
+    ListedClusterConnection,
+)
 from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
 from atalanta.kernel.management_jobs import Jobs
 from atalanta.kernel.management_json import encode_json, uuid_text
@@ -67,6 +72,7 @@ class Management:
         self.counters: dict[str, int] = {}
         self.acceptors: dict[str, ListedAcceptor] = {}
         self.cluster_connections: list[str] = []
+        self.clusters: dict[str, ListedClusterConnection] = {}
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.web_started: bool = False
         self.departure: Departure = Departure()
@@ -158,6 +164,9 @@ class Management:
             call.given_divert = broker.diverts.get(name[7:])
             if call.given_divert is not None:
                 return DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
+        elif name.startswith("clusterconnection."):
+            if name[18:] in self.clusters:
+                return CLUSTER_ATTRIBUTES, CLUSTER_OPERATIONS
         elif name.startswith("address."):
             address = broker.addresses.get(name[8:])
             if address is not None:

@@ -17,6 +17,7 @@ from atalanta.kernel.management_call import (
     text_of,
 )
 from atalanta.kernel.management_clients import CLIENT_OPERATIONS
+from atalanta.kernel.management_cluster import address_settings_as_json
 from atalanta.kernel.management_create import (
     CREATE_OPERATIONS,
     address_text,
@@ -230,6 +231,7 @@ SETTINGS: Final = "settings stand in broker.xml: edit the file"
 WEB: Final = "the web server is switched on by `atalanta run --web` and lives as long as the broker"
 
 OWN_OPERATIONS: Final[Operations] = {
+    "getAddressSettingsAsJSON": [("s", address_settings_as_json)],
     "getQueueNames": [("S", queue_names)],
     "getAddressInfo": [("s", address_info)],
     "listBindingsForAddress": [("s", bindings_for_address)],

@@ -213,6 +213,7 @@ CONSUMERS: Final[View[ListedConsumer]] = View(
         ),
         "messagesAcknowledgedAwaitingCommit": lambda row: row.awaiting,
         "status": lambda row: "OK",
+        "ready": lambda row: row.consumer.ready(),  # ours alone: started, and has credit
     },
     "id",
     other_names={"consumerID": "id", "sessionID": "session", "queueName": "queue"},

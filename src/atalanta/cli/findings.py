@@ -1,0 +1,59 @@
+"""What `atalanta doctor` finds: one thing that is wrong, where, and the line that mends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+NOTE: Final = "note"
+ORDER: Final = (ERROR, WARNING, NOTE)
+
+
+@dataclass
+class Finding:
+    """`code` is stable, for programs; `mend` is a line of broker.xml (or what else helps), at node `node`."""
+
+    severity: str
+    code: str
+    node: str
+    text: str
+    mend: str = ""
+    facts: dict[str, object] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "severity": self.severity,
+            "code": self.code,
+            "node": self.node,
+            "text": self.text,
+            "mend": self.mend,
+            **self.facts,
+        }
+
+
+def sorted_findings(found: list[Finding]) -> list[Finding]:
+    """The worst first, then by node."""
+    return sorted(found, key=lambda each: (ORDER.index(each.severity), each.node, each.code))
+
+
+def ago(milliseconds: int | None) -> str:
+    """`3 min`, `2 h`: how long something has been so."""
+    if milliseconds is None or milliseconds < 0:
+        return "an unknown time"
+    seconds = milliseconds // 1_000
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def delay_line(address: str, delay_ms: int) -> str:
+    """redistribution-delay for one address, in broker.xml."""
+    delay = f"<redistribution-delay>{delay_ms}</redistribution-delay>"
+    return f'<address-setting match="{address}">{delay}</address-setting>'

@@ -1,0 +1,374 @@
+"""Looks at a running cluster: one connection a node, management messages, two looks a while apart.
+
+The first nodes are named, the others found by what these know of their members. Works with any CORE broker; what one
+does not tell stays empty (cluster_view.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from atalanta.cli.cluster_view import (
+    ClusterConnectionView,
+    ConsumerView,
+    LinkView,
+    LiveCluster,
+    NodeView,
+    QueueView,
+    Unreachable,
+)
+from atalanta.cli.outcome import line_of
+from atalanta.cli.queues import typed_row
+from atalanta.cli.target import Target
+from atalanta.client import ClientError, Connection, Management, NotAuthorized, connect
+from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+from atalanta.wire.uri import DEFAULT_PORT
+
+BROKER: Final = "broker"
+NODES_MAX: Final = 200
+LOOKS_MAX: Final = 100  # queues whose oldest message is asked for, a node
+BROWSED_MAX: Final = 200
+CONNECT_S: Final = 10.0
+Answer = TypeVar("Answer")
+
+
+def url_of(node: str) -> tuple[str, str]:
+    """`host`, `host:port` or a URL of one broker, as (URL up to its options, options)."""
+    text = node if "://" in node else f"tcp://{node}"
+    head, _, options = text.partition("?")
+    scheme, _, place = head.partition("://")
+    if not place.startswith("(") and "," not in place and not place.rpartition("]")[2].count(":"):
+        head = f"{scheme}://{place}:{DEFAULT_PORT}"
+    return head, options
+
+
+class Survey:
+    """One look around, with the credentials of an operator. `wait_s` lie between its two looks."""
+
+    def __init__(
+        self, target: Target, wait_s: float, details: bool = True, connect_s: float = CONNECT_S
+    ) -> None:
+        self.target = target
+        self.wait_s = wait_s
+        self.details = details
+        self.connect_s = connect_s
+        self.found = LiveCluster()
+        self.refusals: list[Exception] = []
+        self._connections: dict[str, tuple[Connection, Management]] = {}
+
+    async def look(self, names: list[str]) -> LiveCluster:
+        """The first error, if not one of the nodes that were named can be asked."""
+        options = ""
+        try:
+            for name in names:
+                head, options = url_of(name)
+                await self._visit(head, options, None)
+            if not self.found.nodes:
+                raise self.refusals[0]
+            await self._others(options)
+            if self.wait_s > 0:
+                await asyncio.sleep(self.wait_s)
+                await asyncio.gather(*(self._again(node) for node in self.found.nodes))
+                self.found.seconds = self.wait_s
+        finally:
+            for connection, _ in self._connections.values():
+                await connection.close()
+        return self.found
+
+    async def _others(self, options: str) -> None:
+        tried: dict[tuple[str, str], bool] = {}
+        while True:
+            wanted: list[tuple[str, str]] = []
+            for node in self.found.nodes:
+                for node_id, place in node.members.items():
+                    known = self.found.node(node_id)
+                    if (node_id, place) not in tried and (known is None or known.at != place):
+                        tried[(node_id, place)] = True
+                        wanted.append((node_id, place))
+            if not wanted or len(tried) > NODES_MAX:
+                return
+            await asyncio.gather(
+                *(self._visit(f"tcp://{place}", options, node_id) for node_id, place in wanted)
+            )
+
+    async def _visit(self, head: str, options: str, expected: str | None) -> None:
+        """Ask one place; who answers must be `expected`, where a topology says so."""
+        at = head.partition("://")[2]
+        url = f"{head}?{options}" if options else head
+        try:
+            connection = await asyncio.wait_for(
+                _opened(url, self.target.user, self.target.password), self.connect_s
+            )
+        except (ClientError, OSError, TimeoutError) as error:
+            self.refusals.append(error)
+            self.found.unreachable.append(Unreachable(at, _why(error), expected))
+            return
+        management = connection.management()
+        keep = False
+        try:
+            node_id = str(await management.get(BROKER, "NodeID"))
+            if expected is not None and node_id != expected:
+                why = f"node {node_id} answers there"
+                self.found.unreachable.append(Unreachable(at, why, expected, node_id))
+            if self.found.node(node_id) is None:
+                keep = True
+                self._connections[node_id] = (connection, management)
+                node = NodeView(at, node_id)
+                self.found.nodes.append(node)
+                await self._fill(node, management, connection)
+                if self.details:
+                    node.default_cluster_password = await self._has_default_password(url, node)
+        except (ClientError, OSError) as error:
+            self.refusals.append(error)
+            if not keep:
+                self.found.unreachable.append(Unreachable(at, _why(error), expected))
+        finally:
+            if not keep:
+                await connection.close()
+
+    async def _has_default_password(self, url: str, node: NodeView) -> bool:
+        """Does the cluster user as shipped get in? Says nothing where everybody gets in."""
+        if not node.security_enabled:
+            return False
+        try:
+            connection = await asyncio.wait_for(
+                _opened(url, DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD), self.connect_s
+            )
+        except (ClientError, OSError, TimeoutError):
+            return False
+        await connection.close()
+        return True
+
+    # -- one node -------------------------------------------------------------------------------
+    async def _fill(self, node: NodeView, management: Management, connection: Connection) -> None:
+        async def told(what: str, ask: Awaitable[Answer], otherwise: Answer) -> Answer:
+            try:
+                return await ask
+            except (ClientError, ValueError) as error:
+                node.unasked.append(f"{what}: {_why(error)}")
+                return otherwise
+
+        node.name = str(await told("name", management.get(BROKER, "Name"), "") or "")
+        node.version = str(await told("version", management.get(BROKER, "Version"), "") or "")
+        node.security_enabled = bool(
+            await told("security", management.get(BROKER, "SecurityEnabled"), True)
+        )
+        node.members = await told("topology", _members(management), {})
+        if not node.members:
+            node.members = {
+                member.node_id: f"{member.host}:{member.port}"
+                for member in connection.topology
+                if member.host is not None
+            }
+        names = await told("clusters", management.get(BROKER, "ClusterConnectionNames"), [])
+        for name in names if isinstance(names, list) else []:
+            read = _cluster_connection(node, management, str(name))
+            found = await told(f"cluster connection {name}", read, None)
+            if found is not None:
+                node.connections.append(found)
+        for queue in await told("queues", _queues(management), []):
+            node.queues[queue.name] = queue
+        node.consumers = await told("consumers", _consumers(management), [])
+        if self.details:
+            await self._closer(node, management)
+
+    async def _closer(self, node: NodeView, management: Management) -> None:
+        """Of queues in which something waits: since when, and what their address-settings say."""
+        waiting = [queue for queue in node.queues.values() if queue.waiting and not queue.temporary]
+        waiting.sort(key=lambda queue: -queue.waiting)
+        for queue in waiting[:LOOKS_MAX]:
+            try:
+                age = await management.get(f"queue.{queue.name}", "FirstMessageAge")
+                queue.oldest_ms = age if isinstance(age, int) else None
+                if queue.forwards_to is not None:
+                    queue.addresses = await _addresses(management, queue.name, node.ours)
+                elif queue.address not in node.redistribution_delay_ms:
+                    text = await management.call(BROKER, "getAddressSettingsAsJSON", queue.address)
+                    settings = json.loads(text) if isinstance(text, str) else {}
+                    delay = settings.get("redistributionDelay", -1)
+                    node.redistribution_delay_ms[queue.address] = int(delay)
+            except (ClientError, ValueError) as error:
+                node.unasked.append(f"queue {queue.name}: {_why(error)}")
+
+    async def _again(self, node: NodeView) -> None:
+        """The second look; a node that is gone by then keeps its first."""
+        _, management = self._connections[node.node_id]
+        try:
+            for queue in await _queues(management):
+                if queue.name in node.queues:
+                    node.queues[queue.name].later = queue
+            consumers = {(one.session, one.id): one for one in await _consumers(management)}
+            for consumer in node.consumers:
+                consumer.later = consumers.get((consumer.session, consumer.id))
+            for connection in node.connections:
+                await _count_links(management, connection, lambda link, n: _later(link, n))
+        except (ClientError, OSError) as error:
+            node.unasked.append(f"second look: {_why(error)}")
+
+
+async def _opened(url: str, user: str | None, password: str | None) -> Connection:
+    return await connect(url, user=user, password=password)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return line_of(error) if isinstance(error, Exception) else str(error)
+
+
+async def _members(management: Management) -> dict[str, str]:
+    text = await management.call(BROKER, "listNetworkTopology")
+    rows = json.loads(text) if isinstance(text, str) else []
+    return {
+        str(row["nodeID"]): str(row.get("primary") or row.get("live"))
+        for row in rows
+        if row.get("primary") or row.get("live")
+    }
+
+
+async def _queues(management: Management) -> list[QueueView]:
+    found: list[QueueView] = []
+    for raw in await management.rows("listQueues"):
+        row = typed_row(raw)
+        if row.get("name") == management.reply_queue:
+            continue
+        text = str(row.get("filter") or "") or None
+        found.append(
+            QueueView(
+                str(row.get("name")),
+                str(row.get("address")),
+                str(row.get("routingType") or ""),
+                text,
+                _int(row, "messageCount"),
+                _int(row, "consumerCount"),
+                _int(row, "deliveringCount"),
+                _int(row, "scheduledCount"),
+                _int(row, "messagesAdded"),
+                _int(row, "messagesAcked"),
+                row.get("internalQueue") is True,
+                row.get("temporary") is True,
+                row.get("paused") is True,
+                row.get("enabled") is not False,
+                row.get("exclusive") is True,
+                _int(row, "consumersBeforeDispatch"),
+            )
+        )
+    return found
+
+
+async def _consumers(management: Management) -> list[ConsumerView]:
+    found: list[ConsumerView] = []
+    for raw in await management.rows("listConsumers"):
+        row = typed_row(raw)
+        name = str(row.get("queue") or row.get("queueName"))
+        if name == management.reply_queue:
+            continue
+        ready = row.get("ready")
+        found.append(
+            ConsumerView(
+                str(row.get("id")),
+                str(row.get("session")),
+                name,
+                str(row.get("filter") or "") or None,
+                _int(row, "messagesInTransit"),
+                _int(row, "messagesDelivered"),
+                ready if isinstance(ready, bool) else None,
+                str(row.get("clientID") or row.get("remoteAddress") or ""),
+            )
+        )
+    return found
+
+
+async def _cluster_connection(
+    node: NodeView, management: Management, name: str
+) -> ClusterConnectionView:
+    resource = f"clusterconnection.{name}"
+
+    async def get(attribute: str) -> object:
+        return await management.get(resource, attribute)
+
+    view = ClusterConnectionView(name)
+    view.address = str(await get("Address") or "")
+    view.load_balancing = str(await get("MessageLoadBalancingType") or "")
+    hops = await get("MaxHops")
+    view.max_hops = hops if isinstance(hops, int) else 1
+    view.duplicate_detection = (await get("DuplicateDetection")) is not False
+    connectors = await get("StaticConnectors")
+    view.static_connectors = (
+        [str(one) for one in connectors] if isinstance(connectors, list) else []
+    )
+    group = await get("DiscoveryGroupName")
+    view.discovery_group = str(group) if group else None
+    nodes = await get("Nodes")
+    for node_id, place in (nodes if isinstance(nodes, dict) else {}).items():
+        view.links[str(node_id)] = LinkView(str(node_id), str(place))
+    try:
+        rows = json.loads(str(await management.call(resource, "listLinks")))
+    except ClientError:  # not one of ours
+        await _count_links(management, view, _first)
+        return view
+    node.ours = True
+    for row in rows:
+        view.links[str(row["nodeID"])] = LinkView(
+            str(row["nodeID"]),
+            str(row["address"]),
+            row["state"] == "linked",
+            int(row["awaySince"]) or None,
+            int(row["waiting"]),
+            int(row["mayHaveArrived"]),
+            int(row["confirmed"]),
+        )
+    return view
+
+
+async def _count_links(
+    management: Management,
+    connection: ClusterConnectionView,
+    note: Callable[[LinkView, int], None],
+) -> None:
+    """How many messages each member has answered for (getBridgeMetrics)."""
+    for link in connection.links.values():
+        if link.linked:
+            resource = f"clusterconnection.{connection.name}"
+            try:
+                found = await management.call(resource, "getBridgeMetrics", link.node_id)
+            except NotAuthorized:
+                raise
+            except ClientError:
+                continue
+            if isinstance(found, dict) and "messagesAcknowledged" in found:
+                note(link, int(found["messagesAcknowledged"]))
+
+
+def _first(link: LinkView, confirmed: int) -> None:
+    link.confirmed = confirmed
+
+
+def _later(link: LinkView, confirmed: int) -> None:
+    link.later_confirmed = confirmed
+
+
+async def _addresses(management: Management, queue: str, ours: bool) -> dict[str, int]:
+    """Where the first messages of a store-and-forward queue were sent to, and how many each.
+
+    Artemis' listing ends by itself (management-browse-page-size), its browsing cannot be asked for by message.
+    """
+    resource = f"queue.{queue}"
+    if ours:
+        found = await management.call(resource, "browse", 1, BROWSED_MAX)
+    else:
+        text = await management.call(resource, "listMessagesAsJSON", "")
+        found = json.loads(text) if isinstance(text, str) else []
+    counts: dict[str, int] = {}
+    for message in found if isinstance(found, list) else []:
+        address = str(message.get("address", "?")).partition("::")[0]
+        counts[address] = counts.get(address, 0) + 1
+    return counts
+
+
+def _int(row: dict[str, object], name: str) -> int:
+    value = row.get(name)
+    return value if isinstance(value, int) else 0
