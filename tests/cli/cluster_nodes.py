@@ -26,12 +26,20 @@ BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
         <static-connectors>{references}</static-connectors>
       </cluster-connection>
     </cluster-connections>
+    <security-settings><security-setting match="#">{permissions}</security-setting></security-settings>
     <addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
     {more}
   </core>
 </configuration>
 """
 CREDENTIALS = "<cluster-user>cluster</cluster-user><cluster-password>secret</cluster-password>"
+PERMISSIONS = "".join(
+    f'<permission type="{name}" roles="amq"/>'
+    for name in (
+        "send consume browse manage createAddress deleteAddress createDurableQueue deleteDurableQueue"
+        " createNonDurableQueue deleteNonDurableQueue"
+    ).split()
+)
 
 
 class Node:
@@ -78,10 +86,13 @@ def cluster(
                     f"<connector-ref>{other}</connector-ref>" for other in names if other != name
                 ),
                 user=user,
+                permissions=PERMISSIONS,
                 connection=connection,
                 more=more,
             )
             path.write_text(text, encoding="utf-8")
+            (path.parent / "artemis-users.properties").write_text("admin = admin\n")
+            (path.parent / "artemis-roles.properties").write_text("amq = admin\n")
             broker = stack.enter_context(BrokerProcess(path))
             nodes.append(Node(name, ports[index], broker))
         yield nodes

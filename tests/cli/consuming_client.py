@@ -9,7 +9,9 @@ from atalanta.client.blocking import connect
 
 
 @contextmanager
-def consuming(at: str, queue: str, user: str | None = None, password: str | None = None) -> Iterator[None]:
+def consuming(
+    at: str, queue: str, user: str | None = None, password: str | None = None
+) -> Iterator[None]:
     """Its credit is there; what comes to it is not acknowledged."""
     with connect(f"tcp://{at}", user=user, password=password) as connection:
         consumer = connection.consumer(queue)

@@ -184,7 +184,11 @@ def test_consumers_with_credit_that_get_nothing() -> None:
     for values, why, mend in (
         ({"paused": True}, "the queue is paused", "atalanta queue resume orders"),
         ({"exclusive": True}, "exclusive", '<queue name="orders" exclusive="false"/>'),
-        ({"consumers_before_dispatch": 5}, "waits for 5 consumers", 'consumers-before-dispatch="2"'),
+        (
+            {"consumers_before_dispatch": 5},
+            "waits for 5 consumers",
+            'consumers-before-dispatch="2"',
+        ),
         ({"enabled": False}, "disabled", 'enabled="true"'),
         ({}, "groups of other consumers", "group-rebalance"),
     ):
@@ -245,7 +249,9 @@ def test_settings_that_should_be_alike() -> None:
     found = two_nodes()
     found.nodes[0].redistribution_delay_ms["x"] = -1
     found.nodes[1].redistribution_delay_ms["x"] = 500
-    assert "redistribution-delay of x is -1 here, 500 elsewhere" in the(found, "settings_differ").text
+    assert (
+        "redistribution-delay of x is -1 here, 500 elsewhere" in the(found, "settings_differ").text
+    )
 
 
 def test_passwords() -> None:
@@ -333,7 +339,9 @@ def test_a_stranded_message_in_a_cluster_of_three(nodes: list[Node]) -> None:
 
 @pytest.mark.process
 def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
-    with cluster(tmp_path, 2, user="", advertised={1: "127.0.0.1:1"}) as (a, b):
+    with cluster(tmp_path, 2, user="", security=True, advertised={1: "127.0.0.1:1"}) as (a, b):
+        for node in (a, b):
+            node.cli.environment |= {"ATALANTA_USER": "admin", "ATALANTA_PASSWORD": "admin"}
         deadline = time.monotonic() + 30
         while True:
             found = report(b, status=1)
@@ -342,9 +350,11 @@ def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
                 break
             assert time.monotonic() < deadline, found
         assert "127.0.0.1:1" in codes["wrong_address"]["text"]
-        assert codes["security_off"]
+        assert codes["default_cluster_password"]["severity"] == "error"
+        assert codes["well_known_password"]
         table = a.cli("doctor", a.at, "--wait", "0", status=1)
         assert "<connector name" in table
+        a.cli("doctor", a.at, "--user", "admin", "--password", "wrong", status=77)
 
 
 @pytest.mark.process

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from atalanta.cluster.own import OwnSettings
+from atalanta.kernel.grouping import GroupingHandler
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
@@ -254,6 +255,17 @@ def test_a_group_that_comes_back_goes_to_one_consumer() -> None:
     play.rig.run(TIMEOUT + 1)
     assert sorted([len(here.bodies), len(there.bodies)]) == [0, 12]
     assert here.bodies + there.bodies == numbers(0, 12)
+
+
+def test_with_a_grouping_handler_groups_stay_with_the_member() -> None:
+    play = Parked(_AMQ_GROUP_ID="g")
+    play.publish(b"free")
+    play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 6)
+    near = play.consumer(play.hosts[0])
+    play.crash_far()
+    node_of(play.hosts[0]).broker.grouping = GroupingHandler()
+    play.rig.run(TIMEOUT + 1)
+    assert near.bodies == [b"free"] and waiting(play.hosts[0], "node-1") == 5
 
 
 @pytest.mark.parametrize("sent", [0, 3])

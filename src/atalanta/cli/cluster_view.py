@@ -33,7 +33,9 @@ class QueueView:
     exclusive: bool = False
     consumers_before_dispatch: int = 0
     oldest_ms: int | None = None  # age of its first message
-    addresses: dict[str, int] = field(default_factory=dict)  # of the messages in a store-and-forward queue
+    addresses: dict[str, int] = field(
+        default_factory=dict
+    )  # of the messages in a store-and-forward queue
     later: QueueView | None = None
 
     @property

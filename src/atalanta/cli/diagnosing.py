@@ -42,9 +42,7 @@ def run_doctor(
 
 def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[Finding]:
     """All findings, the worst first. `user` and `password`: who looked."""
-    return sorted_findings(
-        [*message_findings(cluster), *member_findings(cluster, user, password)]
-    )
+    return sorted_findings([*message_findings(cluster), *member_findings(cluster, user, password)])
 
 
 def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
@@ -82,8 +80,6 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
             table.add_row(Text(each.severity, STYLES[each.severity]), Text(each.node), cell)
         console.print(table)
     count = len(cluster.nodes)
-    counts = {
-        severity: sum(each.severity == severity for each in found) for severity in STYLES
-    }
+    counts = {severity: sum(each.severity == severity for each in found) for severity in STYLES}
     told = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
     console.print(f"{count} node{'s' * (count != 1)} asked: {told or 'all is well'}", markup=False)

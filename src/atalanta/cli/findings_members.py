@@ -14,7 +14,9 @@ STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-c
 WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "guest"))
 
 
-def member_findings(cluster: LiveCluster, user: str | None, password: str | None) -> Iterator[Finding]:
+def member_findings(
+    cluster: LiveCluster, user: str | None, password: str | None
+) -> Iterator[Finding]:
     yield from views(cluster)
     yield from one_way(cluster)
     yield from places(cluster)
@@ -55,7 +57,8 @@ def one_way(cluster: LiveCluster) -> Iterator[Finding]:
                 continue
             # A node that is told of nobody only accepts: perhaps on purpose (the end of a chain).
             silent = all(
-                not one.static_connectors and one.discovery_group is None for one in node.connections
+                not one.static_connectors and one.discovery_group is None
+                for one in node.connections
             )
             yield Finding(
                 NOTE if silent else WARNING,
@@ -79,12 +82,18 @@ def places(cluster: LiveCluster) -> Iterator[Finding]:
     for (node_id, place), _ in told.items():
         host = place.rpartition(":")[0]
         failed = next(
-            (each for each in cluster.unreachable if each.node_id == node_id and each.at == place), None
+            (each for each in cluster.unreachable if each.node_id == node_id and each.at == place),
+            None,
         )
         if _is_nowhere(host):
             yield _wrong(cluster, node_id, place, "which is no address to connect to")
         elif _is_loopback(host) and spread:
-            yield _wrong(cluster, node_id, place, "which only its own host can reach, and others are elsewhere")
+            yield _wrong(
+                cluster,
+                node_id,
+                place,
+                "which only its own host can reach, and others are elsewhere",
+            )
         elif failed is not None:
             yield from _not_there(cluster, node_id, place, failed)
     for each in cluster.unreachable:
@@ -108,7 +117,9 @@ def _not_there(
     cluster: LiveCluster, node_id: str, place: str, failed: Unreachable
 ) -> Iterator[Finding]:
     if failed.found is not None:
-        yield _wrong(cluster, node_id, place, f"but node {cluster.label(failed.found)} answers there")
+        yield _wrong(
+            cluster, node_id, place, f"but node {cluster.label(failed.found)} answers there"
+        )
         return
     node = cluster.node(node_id)
     if node is not None:

@@ -128,7 +128,11 @@ def _widened(prefixes: str, address: str) -> str:
         for part in prefixes.split(",")
         if part.strip() and not address.startswith(part.strip().removeprefix("!"))
     ]
-    return ",".join([*kept, address]) if any(not part.startswith("!") for part in kept) else ",".join(kept)
+    return (
+        ",".join([*kept, address])
+        if any(not part.startswith("!") for part in kept)
+        else ",".join(kept)
+    )
 
 
 def _two_hops(node: NodeView, others: list[NodeView]) -> list[str]:

@@ -62,8 +62,7 @@ class ListedCluster(ListedClusterConnection):
         """Members with a record, then those of which only messages are left."""
         cluster = self.cluster
         rows = [
-            self._link(record.node_id, record.forward, record)
-            for record in cluster.peers.values()
+            self._link(record.node_id, record.forward, record) for record in cluster.peers.values()
         ]
         for node_id in cluster.parked.away:
             queue = cluster.broker.queues.get(cluster.forward_name(node_id))

@@ -8,8 +8,9 @@ lost. A message goes back as a whole, and only where a consumer takes it; with i
 - An anycast message, or one for a subscription that exists elsewhere under the same name, may be another node's. A copy
   for a subscription that only the member has is that subscription's, and stays.
 - A group stays together: behind a message of a group that stays all others stay, and what goes back goes to one queue.
+  Where a grouping handler has given the group to the member it all stays there.
 
-Beyond Artemis, where such messages wait for ever (fact sheet, "Leaving"). docs/decisions/0008 has the reasons.
+Beyond Artemis, where such messages wait for ever (fact sheet, "Leaving"). docs/decisions/0009 has the reasons.
 """
 
 from __future__ import annotations
