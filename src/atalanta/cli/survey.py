@@ -144,34 +144,34 @@ class Survey:
 
     # -- one node -------------------------------------------------------------------------------
     async def _fill(self, node: NodeView, management: Management, connection: Connection) -> None:
-        async def told(what: str, ask: Awaitable[Answer], otherwise: Answer) -> Answer:
+        async def ask(what: str, question: Awaitable[Answer], otherwise: Answer) -> Answer:
             try:
-                return await ask
+                return await question
             except (ClientError, ValueError) as error:
                 node.unasked.append(f"{what}: {_why(error)}")
                 return otherwise
 
-        node.name = str(await told("name", management.get(BROKER, "Name"), "") or "")
-        node.version = str(await told("version", management.get(BROKER, "Version"), "") or "")
+        node.name = str(await ask("name", management.get(BROKER, "Name"), "") or "")
+        node.version = str(await ask("version", management.get(BROKER, "Version"), "") or "")
         node.security_enabled = bool(
-            await told("security", management.get(BROKER, "SecurityEnabled"), True)
+            await ask("security", management.get(BROKER, "SecurityEnabled"), True)
         )
-        node.members = await told("topology", _members(management), {})
+        node.members = await ask("topology", _members(management), {})
         if not node.members:
             node.members = {
                 member.node_id: f"{member.host}:{member.port}"
                 for member in connection.topology
                 if member.host is not None
             }
-        names = await told("clusters", management.get(BROKER, "ClusterConnectionNames"), [])
+        names = await ask("clusters", management.get(BROKER, "ClusterConnectionNames"), [])
         for name in names if isinstance(names, list) else []:
             read = _cluster_connection(node, management, str(name))
-            found = await told(f"cluster connection {name}", read, None)
+            found = await ask(f"cluster connection {name}", read, None)
             if found is not None:
                 node.connections.append(found)
-        for queue in await told("queues", _queues(management), []):
+        for queue in await ask("queues", _queues(management), []):
             node.queues[queue.name] = queue
-        node.consumers = await told("consumers", _consumers(management), [])
+        node.consumers = await ask("consumers", _consumers(management), [])
         if self.details:
             await self._closer(node, management)
 
