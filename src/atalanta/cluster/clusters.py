@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.detours import TIMER as DETOURS_TIMER
+from atalanta.cluster.detours import Detours
 from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.listed import ListedCluster
 from atalanta.cluster.own import OwnSettings
@@ -62,6 +64,7 @@ class Clusters(Part):
             management.clusters[config.name] = ListedCluster(listed)
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         self.redistribution = Redistribution(self)
+        self.detours = Detours(self)
         host.cluster = AcceptorHooks(self)
         management.topology = self.connections[0].members.describe
 
@@ -130,6 +133,9 @@ class Clusters(Part):
     def on_timer(self, now: int, key: str) -> None:
         if key.startswith(REDISTRIBUTE_TIMER):
             self.redistribution.on_timer(now, key)
+            return
+        if key == DETOURS_TIMER:
+            self.detours.on_timer(now)
             return
         cluster = self.of_key(key)
         if cluster is not None:

@@ -27,6 +27,8 @@ class RemoteBindings:
         self.node_id = node_id
         self.forward = forward
         self.bindings: dict[str, RemoteBinding] = {}
+        # Queues that another peer reaches as well, and that are reached by that one (detours.py).
+        self.spares: dict[str, RemoteBinding] = {}
         self.complete: bool = False
         self.started: bool = False
         self.said: dict[str, bool] = {}
@@ -37,8 +39,7 @@ class RemoteBindings:
             self.started = True
             self.complete = False
             self.said = {}
-            for remote in self.bindings.values():
-                remote.clear_consumers()
+            self._forget_consumers(now)
             return
         if not self.started:
             return
@@ -49,6 +50,7 @@ class RemoteBindings:
         if kind == "BINDING_ADDED":
             self._binding_added(now, message)
         elif kind == "BINDING_REMOVED":
+            self.spares.pop(self._text(message, "_AMQ_ClusterName"), None)
             self.remove(now, self._text(message, "_AMQ_ClusterName"))
         elif kind == "BINDING_UPDATED":
             self._binding_updated(message)
@@ -85,19 +87,14 @@ class RemoteBindings:
         self.said[cluster_name] = True
         if cluster_name.endswith(self.cluster.node_id):
             return
-        known = self.bindings.get(cluster_name)
+        known = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
         if known is not None and known.remote_id == binding_id:
             known.connected = True
             return
-        if known is not None:
+        if cluster_name in self.bindings:
             self.remove(now, cluster_name)
-        if self.cluster.clusters.holder_of(cluster_name) is not None:
-            self.cluster.told(
-                "binding_known_elsewhere", self.node_id, f"{cluster_name}: max-hops too high?"
-            )
-            return
         remote = RemoteBinding(
-            self.cluster.broker.take_binding_id(),
+            0,
             address_name,
             routing_name,
             cluster_name,
@@ -107,17 +104,75 @@ class RemoteBindings:
             self.cluster.mode,
         )
         self._set_filter(remote, properties.get("_AMQ_FilterString"))
-        self.bindings[cluster_name] = remote
-        self._address(address_name).add_remote(remote)
-        self.cluster.broker.remotes_by_id[remote.id] = remote
+        if self.cluster.clusters.holder_of(cluster_name) is None:
+            self.spares.pop(cluster_name, None)
+            self._enter(now, remote)
+            return
+        if not self.spares:
+            self.cluster.told(
+                "binding_known_elsewhere",
+                self.node_id,
+                f"{cluster_name} and maybe others: several ways, or max-hops is higher than needed",
+            )
+        self.spares[cluster_name] = remote
+
+    def _enter(self, now: int, remote: RemoteBinding) -> None:
+        """From now on messages go this way."""
+        broker = self.cluster.broker
+        remote.id = broker.take_binding_id()
+        self.bindings[remote.cluster_name] = remote
+        self._address(remote.address).add_remote(remote)
+        broker.remotes_by_id[remote.id] = remote
         self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
-        grouping = self.cluster.broker.grouping
-        if grouping is not None:
-            grouping.remote_added(now, cluster_name)
+        if broker.grouping is not None:
+            broker.grouping.remote_added(now, remote.cluster_name)
+
+    def use_spare(self, now: int, cluster_name: str) -> None:
+        """The way that was used is gone for good."""
+        remote = self.spares.pop(cluster_name)
+        self._enter(now, remote)
+        self._tell_consumers(now, remote, "CONSUMER_CREATED")
+        self.cluster.clusters.redistribution.remote_consumer(now, remote)
+
+    def swap(self, now: int, cluster_name: str, other: RemoteBindings) -> None:
+        """Our way becomes a spare one, that of `other` is used under our binding's id."""
+        mine = self.bindings.pop(cluster_name)
+        theirs = other.spares.pop(cluster_name)
+        self._tell_consumers(now, mine, "CONSUMER_CLOSED")
+        theirs.id = mine.id
+        mine.id = 0
+        self.cluster.broker.remotes_by_id[theirs.id] = theirs
+        address = self._address(mine.address)
+        address.add_remote(theirs)
+        address.remove_remote(mine)
+        self.spares[cluster_name] = mine
+        other.bindings[cluster_name] = theirs
+        self._tell_consumers(now, theirs, "CONSUMER_CREATED")
+        self.cluster.clusters.redistribution.remote_consumer(now, theirs)
+
+    def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
+        """One notification a consumer, to those further away."""
+        notifications = self.cluster.notifications
+        with_selector = 0
+        for text, (_, count) in remote.selectors.items():
+            with_selector += count
+            for _ in range(count):
+                notifications.remote_consumer(now, kind, remote, text)
+        for _ in range(remote.consumer_count - with_selector):
+            notifications.remote_consumer(now, kind, remote, None)
+
+    def _forget_consumers(self, now: int) -> None:
+        """The peer tells them anew, when it is back: who is further away must not count them twice."""
+        for remote in self.bindings.values():
+            self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+            remote.clear_consumers()
+        for remote in self.spares.values():
+            remote.clear_consumers()
 
     def _binding_updated(self, message: Message) -> None:
         """The queue's filter has changed (ClusterConnectionImpl.doBindingUpdated)."""
-        remote = self.bindings.get(self._text(message, "_AMQ_ClusterName"))
+        cluster_name = self._text(message, "_AMQ_ClusterName")
+        remote = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
         if remote is not None:
             remote.filter = None
             remote.filter_text = None
@@ -139,7 +194,9 @@ class RemoteBindings:
         return address
 
     def _consumer(self, now: int, message: Message, created: bool) -> None:
-        remote = self.bindings.get(self._text(message, "_AMQ_ClusterName"))
+        cluster_name = self._text(message, "_AMQ_ClusterName")
+        spare = self.spares.get(cluster_name)
+        remote = spare or self.bindings.get(cluster_name)
         if remote is None:
             return
         text = message.properties.get("_AMQ_FilterString")
@@ -149,7 +206,13 @@ class RemoteBindings:
         except BrokerError as error:
             self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
             return
-        if created:
+        if spare is not None:
+            if created:
+                spare.add_consumer(filter_text, selector)
+            else:
+                spare.remove_consumer(filter_text)
+            self.cluster.clusters.detours.look_soon(now)
+        elif created:
             remote.add_consumer(filter_text, selector)
             self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text)
             if self.complete:
@@ -157,12 +220,18 @@ class RemoteBindings:
         else:
             remote.remove_consumer(filter_text)
             self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text)
+            if remote.consumer_count == 0:
+                self.cluster.clusters.detours.look_soon(now)
 
     def _complete(self, now: int) -> None:
-        for cluster_name in list(self.bindings):
+        for cluster_name in [*self.bindings, *self.spares]:
             if cluster_name not in self.said:
+                self.spares.pop(cluster_name, None)
                 self.remove(now, cluster_name)
         self.complete = True
+        for spare in self.spares.values():
+            spare.connected = True
+        self.cluster.clusters.detours.look_soon(now)
         for remote in list(self.bindings.values()):
             remote.connected = True
             if remote.consumer_count > 0:
@@ -176,11 +245,14 @@ class RemoteBindings:
         """The peer is away, perhaps for a moment: its bindings stay, but attract nothing."""
         self.started = False
         self.complete = False
-        for remote in self.bindings.values():
+        now = self.cluster.broker.now
+        self._forget_consumers(now)
+        for remote in [*self.bindings.values(), *self.spares.values()]:
             remote.connected = False
+        self.cluster.clusters.detours.look_soon(now)
         grouping = self.cluster.broker.grouping
         if grouping is not None:
-            grouping.peer_lost(self.cluster.broker.now, self.node_id)
+            grouping.peer_lost(now, self.node_id)
 
     def remove(self, now: int, cluster_name: str) -> None:
         remote = self.bindings.pop(cluster_name, None)
@@ -199,12 +271,14 @@ class RemoteBindings:
             ):
                 leave(broker, address)
         self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
+        self.cluster.clusters.detours.look_soon(now)
         grouping = broker.grouping
         if grouping is not None:
             grouping.remote_removed(now, cluster_name)
 
     def remove_all(self, now: int) -> None:
         """The peer left for good."""
+        self.spares.clear()
         for cluster_name in list(self.bindings):
             self.remove(now, cluster_name)
         grouping = self.cluster.broker.grouping
