@@ -18,6 +18,7 @@ SOURCE = ROOT / "src" / "atalanta"
 # Logged by the client's or Spark's side: not a node's.
 OTHERS = ("client", "spark")
 TOLD_FIELDS = ["node", "why"]  # Cluster.told(event, node, why)
+BRIDGE_FIELDS = ["bridge", "to", "why"]  # CoreBridge.tell(event, why)
 ROW = re.compile(r"^\| `([a-z_]+)` \| [a-z]+ \| [^|]*\| (.*) \|$", re.MULTILINE)
 HEAD = """# Events
 
@@ -35,7 +36,7 @@ This page is printed from the source (`tools/events.py`), but for the meanings.
 
 
 class Finder(ast.NodeVisitor):
-    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `told(name, …)`."""
+    """Calls that log an event: `trace.event(name, fields)`, `log_event(logger, name, …)`, `told(…)`, `tell(…)`."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, None]] = {}
@@ -54,6 +55,8 @@ class Finder(ast.NodeVisitor):
             self._add(node.args[0], TOLD_FIELDS)
         elif called == "tell" and len(node.args) == 4:
             self._add(node.args[1], ["name", "id", "where"])
+        elif called == "tell" and len(node.args) == 2:
+            self._add(node.args[0], BRIDGE_FIELDS)
         for keyword in node.keywords:
             if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict):
                 self._extra(keyword.value)

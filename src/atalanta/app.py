@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
+from atalanta.config.own_file import own_file
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
 from atalanta.config.users import read_security
@@ -27,6 +29,7 @@ from atalanta.kernel.security import Security
 from atalanta.node import Node, NodeConfig, Ports
 from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Listen
+from atalanta.runtime.callables import CallableError, load_callable
 from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
@@ -263,6 +266,7 @@ def read_again(started: Configuration, storage: Storage) -> Reloaded:
             if (made := acceptor_tls(configuration, acceptor)) is not None
         }
         connectors = secure_connectors(configuration)
+        config = node_config(configuration, security, storage)
     except StartupError as error:
         raise ReloadRefused(error.lines) from error
     except TlsError as error:
@@ -271,7 +275,7 @@ def read_again(started: Configuration, storage: Storage) -> Reloaded:
         if warning not in started.warnings:
             log_event(log, "configuration_warning", {"why": warning})
     return Reloaded(
-        node_config(configuration, security, storage),
+        config,
         watched_files(configuration),
         acceptors,
         connectors,
@@ -304,7 +308,22 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
         cluster=configuration.cluster_settings(),
         own=configuration.own,
         grouping=configuration.grouping,
+        bridges=bridge_settings(configuration),
     )
+
+
+def bridge_settings(configuration: Configuration) -> BridgeSettings:
+    """With the Python functions that atalanta.toml names; StartupError if one of them cannot be had."""
+    settings = configuration.bridge_settings()
+    for name, own in configuration.own.bridges.items():
+        if own.transformer is None:
+            continue
+        try:
+            settings.transforms[name] = load_callable(own.transformer, configuration.users_folder)
+        except CallableError as error:
+            line = f"{own_file(configuration.path)}: [bridges.{name}] transformer: {error}"
+            raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
+    return settings
 
 
 def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
@@ -356,7 +375,7 @@ def acceptor_tls(
 def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
     """Those with `sslEnabled`, by name. TlsError names connector and parameter."""
     made: dict[str, ClientTls] = {}
-    if not configuration.cluster_connections:
+    if not configuration.cluster_connections and not configuration.bridges:
         return made  # announced at most, never dialled
     for name, connector in configuration.connectors.items():
         if connector.tls is not None:

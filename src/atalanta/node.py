@@ -12,6 +12,8 @@ from typing import Final
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.core_bridge_config import BridgeSettings
+from atalanta.cluster.core_bridges import CoreBridges
 from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.dns import DnsDiscovery
 from atalanta.cluster.grouping_config import LOCAL, GroupingHandlerConfig
@@ -63,6 +65,7 @@ class NodeConfig:
     cluster: ClusterSettings | None = None
     own: OwnSettings = field(default_factory=OwnSettings)
     grouping: GroupingHandlerConfig | None = None
+    bridges: BridgeSettings = field(default_factory=BridgeSettings)
 
 
 @dataclass
@@ -118,11 +121,13 @@ class Node:
         self.parts: dict[str, Part] = {}  # by the first segment of their keys
         self.clusters: Clusters | None = None
         self.scale_down: ScaleDown | None = None
+        discovery = Discovery(
+            config.cluster or config.bridges.listening(), self.broker, ports.links
+        )
+        self.parts["discovery"] = discovery
         if config.cluster is not None:
             connections = config.cluster.cluster_connections
             self.management.cluster_connections = [one.name for one in connections]
-            discovery = Discovery(config.cluster, self.broker, ports.links)
-            self.parts["discovery"] = discovery
             self.clusters = Clusters(
                 config.cluster,
                 self.broker,
@@ -147,6 +152,20 @@ class Node:
             self.management.departure = Asked(self.scale_down)
             if config.grouping is not None:
                 self._keep_groups(config.grouping, config.cluster)
+        self.bridges = self._bridge(discovery)
+        self.parts["bridges"] = self.bridges
+
+    def _bridge(self, discovery: Discovery) -> CoreBridges:
+        """Every node has them: management may make some where the configuration names none."""
+        return CoreBridges(
+            self.config.bridges,
+            self.broker,
+            self.notifications,
+            self.management,
+            self.host,
+            self.ports.links,
+            discovery,
+        )
 
     def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
         """Before the cluster starts, so that it hears of every queue."""
@@ -296,6 +315,7 @@ class Node:
         if self.failed is not None or self.stopped:
             return
         reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        self.bridges.reload(now, config.bridges)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

@@ -14,6 +14,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import BrokerConfig, QueueConfig
@@ -39,6 +40,8 @@ DESCRIBED: list[type[Any]] = [
     DiscoveryGroupConfig,
     ClusterConnectionConfig,
     GroupingHandlerConfig,
+    BridgeConfig,
+    OwnBridge,
     OwnSettings,
 ]
 

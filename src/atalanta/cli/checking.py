@@ -8,8 +8,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from atalanta.app import acceptor_tls, secure_connectors
+from atalanta.app import StartupError, acceptor_tls, bridge_settings, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.check_bridges import check_bridges
 from atalanta.config.check_cluster import check_cluster
 from atalanta.config.check_grouping import check_grouping
 from atalanta.config.check_places import check_places
@@ -40,6 +41,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_places(nodes, findings)
     check_cluster(nodes, findings)
     check_grouping(nodes, findings)
+    check_bridges(nodes, findings)
     return list(dict.fromkeys(findings.found))
 
 
@@ -65,6 +67,11 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     except DataFolderError as error:
         findings.about(ERROR, node, str(error))
     _check_tls(node, findings)
+    try:
+        bridge_settings(configuration)
+    except StartupError as error:
+        for line in error.lines:
+            findings.about(ERROR, node, line)
     return node
 
 

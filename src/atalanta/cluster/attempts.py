@@ -6,18 +6,25 @@ lost one `reconnect-attempts`; pause n is retry-interval * multiplier ** n, at m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from atalanta.cluster.config import ClusterConnectionConfig
+from typing import Final, Protocol
 
 EXPONENT_MAX: Final = 60
+
+
+class RetrySettings(Protocol):
+    """Of a cluster connection or a core bridge."""
+
+    retry_interval_ms: int
+    retry_interval_multiplier: float
+    max_retry_interval_ms: int
+    initial_connect_attempts: int
+    reconnect_attempts: int
 
 
 class Attempts:
     """By node id. `config` tells the limits."""
 
-    def __init__(self, config: ClusterConnectionConfig) -> None:
+    def __init__(self, config: RetrySettings) -> None:
         self.config = config
         self.failed: dict[str, int] = {}  # since the last success
         self.connected: dict[str, bool] = {}  # those that were there at least once

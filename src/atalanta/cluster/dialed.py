@@ -59,6 +59,10 @@ class DialedLink(Connection):
         """Anything that is not about the connection itself."""
         raise NotImplementedError
 
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        """The other side leaves in good order; `on_lost` follows."""
+        return None
+
     def on_lost(self, now: int, why: str) -> None:
         """The connection is gone; `said_goodbye` tells how."""
         raise NotImplementedError
@@ -83,6 +87,7 @@ class DialedLink(Connection):
             return
         if isinstance(packet, Disconnect | DisconnectV2 | DisconnectV3):
             self.said_goodbye = True
+            self.on_goodbye(packet)
             self.close(f"the peer said {packet_name(packet.type)}")
         else:
             self.on_packet(now, packet, frame.channel)

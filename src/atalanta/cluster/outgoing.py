@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.large_forwarding import LargeForwarding, large_frames
 from atalanta.kernel.bridge_endpoint import BridgeEndpoint
+from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.moves import dead_letter
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.wire.base import ProtocolError
@@ -35,7 +36,12 @@ if TYPE_CHECKING:
 
 
 class Outgoing:
-    """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address)."""
+    """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address).
+
+    `passing_codes`: refusals that are about the other side's state and not about the message, which stays in its queue.
+    """
+
+    passing_codes: tuple[int, ...] = (ADDRESS_FULL,)
 
     def __init__(
         self,
@@ -59,12 +65,13 @@ class Outgoing:
         self.credits: dict[str, int] = {}
         self.asked: dict[str, bool] = {}
         self.acknowledged: list[Reference] = []
+        self.spoiled: list[Reference] = []  # could not be prepared
         self.large: LargeForwarding | None = None  # on its way: nothing else is sent meanwhile
         self.mark: SentMark | None = None  # who keeps a record of how far messages were sent
 
     # -- what a kind of bridge does -------------------------------------------------------------
-    def prepared(self, reference: Reference) -> Message:
-        """The message as the other side shall get it, under the id of the one here."""
+    def prepared(self, reference: Reference) -> Message | None:
+        """The message as the other side shall get it, under the id of the one here; None if it cannot be made."""
         raise NotImplementedError
 
     def target(self, message: Message) -> str:
@@ -136,6 +143,10 @@ class Outgoing:
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = reference
             copy = self.prepared(reference)
+            if copy is None:
+                del self.unanswered[correlation]
+                self.spoiled.append(reference)
+                return  # goes on in `settle`
             self.sent(reference)
             self._write(copy, correlation)
 
@@ -211,9 +222,16 @@ class Outgoing:
         if reference is None:
             raise ProtocolError(f"the peer refused the bridge: {text}")
         self.refused(text)
-        if self.broker.settings_of(reference.queue.spec.address).dead_letter_address is None:
+        if packet.code in self.passing_codes or not self._may_dead_letter(reference):
             raise ProtocolError(f"the peer refused message {reference.message.id}: {text}")
         del self.unanswered[packet.correlation]
+        self._dead_letter(now, reference)
+
+    def _may_dead_letter(self, reference: Reference) -> bool:
+        settings = self.broker.settings_of(reference.queue.spec.address)
+        return settings.dead_letter_address is not None
+
+    def _dead_letter(self, now: int, reference: Reference) -> None:
         self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
         dead_letter(self.broker, now, reference)
@@ -232,3 +250,18 @@ class Outgoing:
                 self.broker.acknowledge(now, done, None, 0)
         if self.mark is not None and self.mark.asked_lsn and self.mark.settle():
             self.pump()
+        if self.spoiled:
+            self._settle_spoiled(now)
+
+    def _settle_spoiled(self, now: int) -> None:
+        """Messages that cannot be prepared go to the dead letters; where there are none, they hold up the others."""
+        spoiled = self.spoiled
+        self.spoiled = []
+        for reference in spoiled:
+            if reference.state != DELIVERING:
+                continue
+            if not self._may_dead_letter(reference):
+                self.link.close(f"message {reference.message.id} cannot be forwarded")
+                return
+            self._dead_letter(now, reference)
+        self.pump()

@@ -5,8 +5,9 @@ The same broker.xml goes on starting a real Artemis, which never looks at this f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from atalanta.cluster.core_bridge_config import OwnBridge
 from atalanta.kernel.option import option
 
 
@@ -86,3 +87,4 @@ class OwnSettings:
         unit="ms",
         minimum=1,
     )
+    bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]

@@ -14,6 +14,7 @@ from typing import Final
 
 from atalanta.config import names
 from atalanta.config.address_xml import AddressSections
+from atalanta.config.bridge_xml import BridgeSection
 from atalanta.config.cluster_xml import ClusterSections
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.divert_xml import DivertSection
@@ -55,10 +56,12 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):
         root = broker_tree(root, report)
+    xml = BrokerXml(configuration, report)
     if root is not None:
-        BrokerXml(configuration, report).read(root)
+        xml.read(root)
     own = own_file(path)
     configuration.own = read_own_file(own, report)
+    xml.bridges.finish_own()
     configuration.files.append(own)
     configuration.unsupported = report.unsupported
     configuration.warnings.extend(report.warnings)
@@ -79,6 +82,7 @@ class BrokerXml:
         self.cluster = ClusterSections(configuration, report)
         self.grouping = GroupingSection(configuration, report)
         self.ha = HaSection(configuration, report)
+        self.bridges = BridgeSection(configuration, report)
         self.defined: set[str] = set()
 
     def read(self, root: Node) -> None:
@@ -130,12 +134,14 @@ class BrokerXml:
             **self.cluster.handlers(),
             **self.grouping.handlers(),
             **self.ha.handlers(),
+            **self.bridges.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]
         self.reader.read(core, targets, handlers, names.CORE)
         self.addresses.finish()
         self.cluster.finish()
         self.ha.finish()
+        self.bridges.finish()
         self._check_acceptors(core)
         self._warn()
 

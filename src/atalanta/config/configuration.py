@@ -13,6 +13,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.core_bridge_config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.scale_down_config import ScaleDownConfig
@@ -55,6 +56,7 @@ class Configuration:
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     grouping: GroupingHandlerConfig | None = None
     scale_down: ScaleDownConfig | None = None
+    bridges: list[BridgeConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
@@ -99,6 +101,15 @@ class Configuration:
         for setting in self.broker.address_settings:
             repository.add(setting.match, setting.values)
         return repository
+
+    def bridge_settings(self) -> BridgeSettings:
+        """What the bridges of the node need, without the functions of their transformers."""
+        return BridgeSettings(
+            self.bridges,
+            {name: dialable(connector) for name, connector in self.connectors.items()},
+            self.discovery_groups,
+            self.own.bridges,
+        )
 
     def cluster_settings(self) -> ClusterSettings | None:
         """What the cluster part of the node needs; None without a cluster connection."""

@@ -13,6 +13,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.scale_down_config import ScaleDownConfig
@@ -75,6 +76,19 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         f"`{ADD_HEADERS}` and its `<property key=… value=…/>`: other classes keep the node from "
         "starting.",
         DivertConfig,
+    ),
+    (
+        "`<bridge name=…>`",
+        'Below `<bridges>`; also `<filter string="…"/>`, `<transformer>` with the class '
+        f"`{ADD_HEADERS}` and its `<property key=… value=…/>` (or a function named in"
+        " `atalanta.toml`), and either `<static-connectors>` or `<discovery-group-ref"
+        " discovery-group-name=…/>`.",
+        BridgeConfig,
+    ),
+    (
+        "`[bridges.NAME]` of `atalanta.toml`",
+        "What Atalanta does besides with the messages of that bridge.",
+        OwnBridge,
     ),
     (
         "`atalanta.toml`",

@@ -36,7 +36,6 @@ CORE: Final[dict[str, str]] = {
     "mqtt-session-scan-interval": "MQTT is not supported yet",
     "mqtt-session-state-persistence-timeout": "MQTT is not supported yet",
     "mqtt-subscription-persistence-enabled": "MQTT is not supported yet",
-    "bridges": "bridges are not supported yet",
     "federations": "federation is not supported yet",
     "broker-connections": "AMQP broker connections are not supported yet",
     "connection-routers": "connection routers are not supported yet",

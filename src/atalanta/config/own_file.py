@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from atalanta.cluster.dns import dns_names
 from atalanta.cluster.own import OwnSettings
+from atalanta.config.own_bridges import read_own_bridges
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, convert
 from atalanta.wire.uri import UriError
@@ -73,8 +74,10 @@ class OwnReader:
         known = {entry.metadata["xml"]: entry for entry in fields(OwnSettings) if entry.metadata}
         for key, value in table.items():
             entry = known.get(key)
-            if entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, known))
+            if key == "bridges":
+                own.bridges = read_own_bridges(value, self.problem)
+            elif entry is None:
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges"]))
             else:
                 self._assign(own, entry, key, value)
         if own.dns_discovery is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
@@ -16,7 +16,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     """Names of elements and sections that differ and are not taken over, sorted."""
     names = _differing(before.broker, after.broker) + _differing(before.journal, after.journal)
     for name, one, two in (
-        ("atalanta.toml", before.own, after.own),
+        ("atalanta.toml", replace(before.own, bridges={}), replace(after.own, bridges={})),
         ("acceptors", _doors(before), _doors(after)),
         ("connectors", before.connectors, after.connectors),
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),

@@ -20,6 +20,11 @@ from atalanta.kernel.management_acceptor import (
     ListedAcceptor,
 )
 from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+from atalanta.kernel.management_bridge import (
+    BRIDGE_ATTRIBUTES,
+    BRIDGE_OPERATIONS,
+    BridgeRegistry,
+)
 from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
 from atalanta.kernel.management_call import (
     LATER,
@@ -73,6 +78,7 @@ class Management:
         self.acceptors: dict[str, ListedAcceptor] = {}
         self.cluster_connections: list[str] = []
         self.clusters: dict[str, ListedClusterConnection] = {}
+        self.bridges: BridgeRegistry = BridgeRegistry()
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.web_started: bool = False
         self.departure: Departure = Departure()
@@ -167,6 +173,9 @@ class Management:
         elif name.startswith("clusterconnection."):
             if name[18:] in self.clusters:
                 return CLUSTER_ATTRIBUTES, CLUSTER_OPERATIONS
+        elif name.startswith("bridge."):
+            if self.bridges.find(name[7:]) is not None:
+                return BRIDGE_ATTRIBUTES, BRIDGE_OPERATIONS
         elif name.startswith("address."):
             address = broker.addresses.get(name[8:])
             if address is not None:

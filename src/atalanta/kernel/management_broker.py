@@ -7,6 +7,7 @@ from typing import Final
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_acceptor import all_as_json
+from atalanta.kernel.management_bridge import BRIDGES_OPERATIONS
 from atalanta.kernel.management_call import (
     Attribute,
     Call,
@@ -127,7 +128,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "WildcardRoutingEnabled": lambda call: call.broker.config.wildcard.routing_enabled,
     "MessageCounterEnabled": lambda call: False,
     "DivertNames": lambda call: list(call.broker.diverts),
-    "BridgeNames": lambda call: [],
+    "BridgeNames": lambda call: call.management.bridges.names(),
     "ConnectorServices": lambda call: [],
     "AcceptorsAsJSON": all_as_json,
     "EmbeddedWebServerStarted": lambda call: call.management.web_started,
@@ -269,4 +270,5 @@ BROKER_OPERATIONS: Final[Operations] = merged(
     CLIENT_OPERATIONS,
     TRANSACTION_OPERATIONS,
     MAKING_OPERATIONS,
+    BRIDGES_OPERATIONS,
 )

@@ -1,0 +1,161 @@
+"""The section `<bridges>` of broker.xml (fact sheet C9), and what atalanta.toml says of its bridges."""
+
+from __future__ import annotations
+
+from atalanta.cluster.core_bridge_config import BridgeConfig
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import Report, nearest
+from atalanta.config.xml_reader import Handler, XmlReader, into
+from atalanta.config.xml_tree import Node
+from atalanta.kernel.divert_config import ADD_HEADERS
+from atalanta.kernel.filter import FilterError, parse_optional
+from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+
+
+class BridgeSection:
+    """Reads bridges into the configuration; what could never work is a problem here and not at run time."""
+
+    def __init__(self, configuration: Configuration, report: Report) -> None:
+        self.configuration = configuration
+        self.report = report
+        self.reader = XmlReader(report)
+        self.references: list[tuple[Node, str, str]] = []  # (where, "connector"…, name)
+        self.transformers: list[tuple[Node, BridgeConfig]] = []  # with classes that are not known
+
+    def handlers(self) -> dict[str, Handler]:
+        return {"bridges": self._section}
+
+    def finish(self) -> None:
+        """Every connector and discovery group that was named must be defined, anywhere in the file."""
+        defined = {
+            "connector": list(self.configuration.connectors),
+            "discovery-group": list(self.configuration.discovery_groups),
+        }
+        for node, kind, name in self.references:
+            if name not in defined[kind]:
+                hint = nearest(name, defined[kind])
+                self.report.problem(node.file, node.line, f"there is no {kind} '{name}'", hint)
+
+    def finish_own(self) -> None:
+        """After atalanta.toml was read: it may put a Python function in the place of a Java class."""
+        own = self.configuration.own.bridges
+        names = [config.name for config in self.configuration.bridges]
+        for name in own:
+            if name not in names:
+                hint = nearest(name, names) or "it has no effect"
+                self.report.warnings.append(
+                    f"atalanta.toml: [bridges.{name}]: there is no bridge of that name ({hint})"
+                )
+        for config in self.configuration.bridges:
+            if config.user == DEFAULT_CLUSTER_USER and config.password == DEFAULT_CLUSTER_PASSWORD:
+                self.report.warnings.append(
+                    f"bridge '{config.name}' has the cluster user and password as shipped: everybody knows them"
+                )
+        for node, config in self.transformers:
+            named = own.get(config.name)
+            if named is None or named.transformer is None:
+                self.report.problem(
+                    node.file,
+                    node.line,
+                    f"transformer '{config.transformer_class}' is not known: Java classes cannot be loaded",
+                    f"{ADD_HEADERS}, or a Python function as `transformer` of [bridges.{config.name}] in atalanta.toml",
+                )
+
+    def _section(self, section: Node) -> None:
+        self.reader.read(section, [], {"bridge": self._bridge})
+
+    def _bridge(self, node: Node) -> None:
+        config = BridgeConfig()
+        handlers: dict[str, Handler] = {
+            "filter": lambda child: self._filter(child, config),
+            "transformer": lambda child: self._transformer(child, config),
+            "transformer-class-name": lambda child: self._class_name(child, config),
+            "static-connectors": lambda child: self._static(child, config),
+            "discovery-group-ref": lambda child: self._discovery(child, config),
+        }
+        self.reader.read(node, [into(config)], handlers)
+        why = self._missing(config)
+        if why:
+            self.report.problem(node.file, node.line, why)
+            return
+        if config.password.startswith("ENC("):
+            self.report.problem(
+                node.file,
+                node.line,
+                f"bridge '{config.name}': a masked password cannot be read",
+                "write it plainly, or as ${name} and set that environment variable",
+            )
+        self.configuration.places["bridge", config.name] = (node.file, node.line)
+        self.configuration.bridges.append(config)
+
+    def _missing(self, config: BridgeConfig) -> str:
+        if not config.name:
+            return "a <bridge> needs a name"
+        if any(known.name == config.name for known in self.configuration.bridges):
+            return f"bridge '{config.name}' is given twice"
+        if not config.queue_name:
+            return f"bridge '{config.name}' needs a <queue-name>"
+        if config.static_connectors and config.discovery_group is not None:
+            return f"bridge '{config.name}' has static connectors and a discovery group: keep one of them"
+        if not config.static_connectors and config.discovery_group is None:
+            return f"bridge '{config.name}' needs <static-connectors> or a <discovery-group-ref>"
+        return ""
+
+    def _filter(self, node: Node, config: BridgeConfig) -> None:
+        self.reader.read(node, [], attributes=("string",))
+        text = node.attributes.get("string", "")
+        try:
+            parse_optional(text)
+        except FilterError as error:
+            self.report.problem(node.file, node.line, f"filter: {error}")
+            return
+        config.filter_text = text if text.strip() else None
+
+    def _transformer(self, node: Node, config: BridgeConfig) -> None:
+        def property_(child: Node) -> None:
+            self.reader.read(child, [], attributes=("key", "value"))
+            key = child.attributes.get("key", "")
+            if not key:
+                self.report.problem(child.file, child.line, "a <property> needs a key")
+                return
+            config.transformer_properties[key] = child.attributes.get("value", "")
+
+        names: list[Node] = []
+        self.reader.read(node, [], {"class-name": names.append, "property": property_})
+        if not names:
+            self.report.problem(node.file, node.line, "a <transformer> needs a <class-name>")
+        for name in names:
+            self._class_name(name, config)
+
+    def _class_name(self, node: Node, config: BridgeConfig) -> None:
+        name = node.text.strip()
+        if not name:
+            return
+        config.transformer_class = name
+        if name != ADD_HEADERS:
+            self.transformers.append((node, config))
+
+    def _static(self, node: Node, config: BridgeConfig) -> None:
+        def connector(child: Node) -> None:
+            self.reader.read(
+                Node(child.name, child.namespace, child.file, child.line, child.attributes, "", []),
+                [],
+                attributes=("connector-name",),
+            )
+            name = child.text or child.attributes.get("connector-name", "")
+            if not name:
+                self.report.problem(child.file, child.line, "a <connector-ref> names a connector")
+                return
+            config.static_connectors.append(name)
+            self.references.append((child, "connector", name))
+
+        self.reader.read(node, [], {"connector-ref": connector})
+
+    def _discovery(self, node: Node, config: BridgeConfig) -> None:
+        self.reader.read(node, [], attributes=("discovery-group-name",))
+        name = node.attributes.get("discovery-group-name", "")
+        if not name:
+            self.report.problem(node.file, node.line, "a <discovery-group-ref> names a group")
+            return
+        config.discovery_group = name
+        self.references.append((node, "discovery-group", name))
