@@ -18,6 +18,7 @@ from atalanta.cli.doctor import doctor
 from atalanta.cli.drain import drain
 from atalanta.cli.options import STATUSES
 from atalanta.cli.produce import produce
+from atalanta.cli.topology import topology
 from atalanta.cli.version import version_lines
 
 application = typer.Typer(
@@ -37,6 +38,7 @@ application.add_typer(data.application, name="data")
 application.add_typer(user.application, name="user")
 application.command(epilog=STATUSES)(drain)
 application.command(epilog=DOCTOR_STATUSES)(doctor)
+application.command(epilog=DOCTOR_STATUSES)(topology)
 application.command()(create)
 application.command()(check)
 application.command()(convert)

@@ -1,0 +1,170 @@
+"""What `atalanta topology` does: look, draw in the terminal, write the picture; once, or again and again."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from atalanta.cli.findings import ago, messages
+from atalanta.cli.outcome import reported
+from atalanta.cli.survey import Survey
+from atalanta.cli.tables import FILE_COLUMNS
+from atalanta.cli.target import Target
+from atalanta.cli.topology_flow import Flow, FlowLink, FlowNode, flow_of, rate
+from atalanta.cli.topology_svg import svg_of
+from atalanta.client import run
+
+PAUSE_S: Final = 1.0  # of --watch with --wait 0
+BAR: Final = 12
+NUMBERS: Final = ("queues", "messages", "consumers", "in", "out")
+
+
+def run_topology(
+    nodes: list[str],
+    user: str | None,
+    password: str | None,
+    wait: float,
+    watch: bool,
+    svg: Path | None,
+    json_output: bool,
+) -> None:
+    """An error ends it at the first look; later ones of --watch are shown, and it goes on."""
+    with reported():
+        target = Target("", user, password)
+
+        def look() -> Flow:
+            flow = flow_of(run(Survey(target, wait, details=False).look(nodes)))
+            if svg is not None:
+                svg.write_text(svg_of(flow), encoding="utf-8")
+            return flow
+
+        flow = look()
+        if json_output:
+            typer.echo(as_text(flow, not watch))
+            while watch:
+                _pause(wait)
+                typer.echo(as_text(look(), False))
+            return
+        console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
+        if not watch:
+            console.print(drawn(flow))
+            return
+        with Live(drawn(flow), console=console, auto_refresh=False) as live:
+            while True:
+                _pause(wait)
+                live.update(drawn(look()), refresh=True)
+
+
+def _pause(wait: float) -> None:
+    if wait <= 0:
+        time.sleep(PAUSE_S)
+
+
+def as_text(flow: Flow, wide: bool) -> str:
+    return json.dumps(flow.as_json(), indent=2 if wide else None, ensure_ascii=False)
+
+
+def drawn(flow: Flow) -> RenderableType:
+    """A line that sums up, a table of nodes, a line for each pair of them."""
+    return Group(Text(summary(flow), "bold"), node_table(flow), *pair_lines(flow))
+
+
+def summary(flow: Flow) -> str:
+    count = len(flow.nodes)
+    parts = [f"{count} node{'s' * (count != 1)}"]
+    parts.append(f"{messages(sum(node.messages for node in flow.nodes))} wait")
+    came = [node.in_per_second for node in flow.nodes if node.in_per_second is not None]
+    left = [node.out_per_second for node in flow.nodes if node.out_per_second is not None]
+    if came:
+        parts.append(f"{rate(sum(came))} in, {rate(sum(left))} out")
+    crossed = [link.per_second for link in flow.links if link.per_second is not None]
+    if crossed:
+        parts.append(f"{rate(sum(crossed))} between nodes")
+    parked = sum(link.waiting for link in flow.links if not link.linked)
+    if parked:
+        parts.append(f"{messages(parked)} parked")
+    return " · ".join(parts)
+
+
+def node_table(flow: Flow) -> Table:
+    table = Table("node", "at", "version", "queues", "messages", "", "consumers", "in", "out")
+    for column in table.columns:
+        column.overflow = "fold"
+        if column.header in NUMBERS:
+            column.justify = "right"
+    most = max((node.messages for node in flow.nodes), default=0)
+    for node in flow.nodes:
+        if not node.reached:
+            table.add_row(Text(node.label, "red"), Text(node.at), Text("not reached", "red"))
+            continue
+        bar = "█" * -(-node.messages * BAR // most) if most else ""
+        table.add_row(
+            Text(node.label, "bold"),
+            Text(node.at),
+            Text(f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip()),
+            f"{node.queues:,}",
+            f"{node.messages:,}",
+            Text(bar, "cyan"),
+            f"{node.consumers:,}",
+            rate(node.in_per_second),
+            rate(node.out_per_second),
+        )
+    return table
+
+
+def pair_lines(flow: Flow) -> list[Text]:
+    """`a ═══▶ 53/s   2/s ◀─── b`: thick where something flows, broken where a member is away."""
+    pairs = flow.pairs()
+    width = max((len(first.label) for first, _ in pairs), default=0)
+    return [_pair_line(flow, first, second, width) for first, second in pairs]
+
+
+def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Text:
+    there = flow.between(first.node_id, second.node_id)
+    back = flow.between(second.node_id, first.node_id)
+    line = Text(f"  {first.label:>{width}} ", "bold")
+    style, stroke = _stroke(there)
+    line.append(f"{stroke * 4}{'▶' if there is not None else stroke} ", style)
+    line.append(f"{rate(None if there is None else there.per_second):>8}", style)
+    line.append("   ")
+    style, stroke = _stroke(back)
+    line.append(f"{rate(None if back is None else back.per_second):<8}", style)
+    line.append(f" {'◀' if back is not None else stroke}{stroke * 4}", style)
+    line.append(f" {second.label}", "bold")
+    for link, source, target in ((there, first, second), (back, second, first)):
+        if link is not None:
+            line.append(_told(link, source, target), "red" if not link.linked else "yellow")
+    return line
+
+
+def _stroke(link: FlowLink | None) -> tuple[str, str]:
+    if link is None:
+        return "dim", "·"
+    if not link.linked:
+        return "red", "╳"
+    return ("green", "═") if link.per_second else ("", "─")
+
+
+def _told(link: FlowLink, source: FlowNode, target: FlowNode) -> str:
+    """What is to be said of one direction; empty when all is well."""
+    text = ""
+    if not link.linked:
+        text = f"   {source.label}: {target.label} is away"
+        if link.away_since_ms is not None:
+            text += f" for {ago(max(0, int(time.time() * 1_000) - link.away_since_ms))}"
+        if link.waiting:
+            text += f", {messages(link.waiting)} parked"
+        if link.may_have_arrived:
+            text += f" ({link.may_have_arrived:,} may have arrived)"
+    elif link.waiting:
+        text = f"   {source.label}: {messages(link.waiting)} wait for {target.label}"
+    return text

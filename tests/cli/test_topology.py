@@ -1,0 +1,156 @@
+"""`atalanta topology`: rates and backlog of views made by hand, the drawing, the picture, real nodes."""
+
+from __future__ import annotations
+
+import json
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from atalanta.cli.cluster_view import (
+    ClusterConnectionView,
+    LinkView,
+    LiveCluster,
+    NodeView,
+    QueueView,
+)
+from atalanta.cli.topology_flow import flow_of, rate
+from atalanta.cli.topology_show import drawn
+from atalanta.cli.topology_svg import svg_of
+from tests.cli.cluster_nodes import Node, cluster
+
+FORWARD = "$.artemis.internal.sf.test."
+
+
+def a_cluster() -> LiveCluster:
+    """a forwards 20/s to b; c is away, 7 are parked for it at a; two seconds between the looks."""
+    members = {"id-a": "h1:1", "id-b": "h2:1", "id-c": "h3:1"}
+    a = NodeView("h1:1", "id-a", "a", "0.1.0", ours=True, members=dict(members))
+    b = NodeView("h2:1", "id-b", "b<&>", "2.44.0", members=dict(members))
+    a.connections.append(
+        ClusterConnectionView(
+            "test",
+            links={
+                "id-b": LinkView("id-b", confirmed=100, later_confirmed=140),
+                "id-c": LinkView(
+                    "id-c",
+                    linked=False,
+                    away_since_ms=int(time.time() * 1_000) - 180_000,
+                    may_have_arrived=2,
+                ),
+            },
+        )
+    )
+    b.connections.append(ClusterConnectionView("test", links={"id-a": LinkView("id-a")}))
+    later = QueueView("orders", "orders", messages=30, consumers=2, added=150, acknowledged=90)
+    a.queues["orders"] = QueueView(
+        "orders", "orders", messages=50, added=100, acknowledged=20, later=later
+    )
+    a.queues[FORWARD + "id-c"] = QueueView(FORWARD + "id-c", "x", messages=7, internal=True)
+    return LiveCluster([b, a], seconds=2.0)
+
+
+def test_rates_backlog_and_members_that_are_away() -> None:
+    flow = flow_of(a_cluster())
+    assert [(node.label, node.reached) for node in flow.nodes] == [
+        ("a", True),
+        ("b<&>", True),
+        ("h3:1", False),
+    ]
+    a = flow.nodes[0]
+    assert (a.messages, a.consumers, a.in_per_second, a.out_per_second) == (30, 2, 25.0, 35.0)
+    there = flow.between("id-a", "id-b")
+    assert there is not None and (there.linked, there.per_second, there.waiting) == (True, 20.0, 0)
+    away = flow.between("id-a", "id-c")
+    assert away is not None and (away.linked, away.waiting, away.may_have_arrived) == (False, 7, 2)
+    assert [(first.label, second.label) for first, second in flow.pairs()] == [
+        ("a", "b<&>"),
+        ("a", "h3:1"),
+    ]
+
+
+def test_the_drawing() -> None:
+    console = Console(width=160, record=True, highlight=False)
+    with console.capture() as captured:
+        console.print(drawn(flow_of(a_cluster())))
+    text = captured.get()
+    lines = text.splitlines()
+    assert lines[0] == (
+        "3 nodes · 30 messages wait · 25/s in, 35/s out · 20/s between nodes · 7 messages parked"
+    )
+    assert any("a ════▶" in line and "20/s" in line and "◀──── b<&>" in line for line in lines)
+    assert any(
+        "h3:1 is away for 3 min, 7 messages parked (2 may have arrived)" in line for line in lines
+    )
+    assert "atalanta 0.1.0" in text and "artemis 2.44.0" in text and "not reached" in text
+
+
+def test_the_picture_is_well_formed_and_says_the_same() -> None:
+    root = ElementTree.fromstring(svg_of(flow_of(a_cluster())))
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"a", "b<&>", "h3:1", "20/s", "7 parked", "not reached"} <= set(texts)
+    arrows = list(root.iter("{http://www.w3.org/2000/svg}line"))
+    assert len(arrows) == 3
+    assert sum(arrow.get("stroke-dasharray") is not None for arrow in arrows) == 1
+
+
+def test_one_node_alone() -> None:
+    found = LiveCluster([NodeView("h:1", "id", "alone")])
+    assert "alone" in svg_of(flow_of(found))
+    assert flow_of(found).as_json()["links"] == []
+
+
+def test_rates() -> None:
+    assert [rate(one) for one in (None, 0.0, 0.25, 12.4, 12_345.6)] == [
+        "",
+        "0/s",
+        "0.2/s",
+        "12/s",
+        "12,346/s",
+    ]
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Node]]:
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as found:
+        yield found
+
+
+def picture(node: Node, *words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(node.cli("topology", node.at, "--json", *words))
+    return found
+
+
+@pytest.mark.process
+def test_a_live_cluster(nodes: list[Node], tmp_path: Path) -> None:
+    a, b = nodes
+    deadline = time.monotonic() + 30
+    while True:
+        found = picture(a, "--wait", "0")
+        if sum(link["linked"] for link in found["links"]) == 2:
+            break
+        assert time.monotonic() < deadline, found
+        time.sleep(0.1)
+    a.cli("produce", "orders", "--text", "x", "--count", "3")
+    found = picture(b, "--wait", "0.2")
+    assert [(node["label"], node["messages"], node["atalanta"]) for node in found["nodes"]] == [
+        ("a", 3, True),
+        ("b", 0, True),
+    ]
+    assert [link["per_second"] for link in found["links"]] == [0.0, 0.0]
+    svg = tmp_path / "cluster.svg"
+    shown = b.cli("topology", b.at, "--wait", "0", "--svg", str(svg))
+    assert "2 nodes · 3 messages wait" in shown
+    ElementTree.parse(svg)
+
+
+@pytest.mark.process
+def test_errors_are_one_line(nodes: list[Node]) -> None:
+    nodes[0].cli("topology", "127.0.0.1:1", status=69)
+    assert "connection refused" in nodes[0].cli.errors
+    assert len(nodes[0].cli.errors.splitlines()) == 1
