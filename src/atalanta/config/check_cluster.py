@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
+from atalanta.cluster.config import ClusterConnectionConfig, DiscoveryGroupConfig
 from atalanta.config.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings, leads_to
 
 
@@ -69,11 +70,16 @@ def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:
 
 def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
     """Whether the discovery group of the one gets the broadcasts of the other."""
-    assert listener.connection is not None
-    name = listener.connection.discovery_group
-    group = listener.configuration.discovery_groups.get(name) if name is not None else None
-    if group is None:
-        return False
+    groups = listener.configuration.discovery_groups
+    return any(
+        _hears_in(groups[connection.discovery_group], speaker)
+        for connection in listener.configuration.cluster_connections
+        if connection.discovery_group in groups
+    )
+
+
+def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
+    """Whether what is heard in `group` are the broadcasts of that node."""
     return any(
         (each.group_address, each.group_port) == (group.group_address, group.group_port)
         and each.connectors
@@ -82,11 +88,12 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
-    assert node.connection is not None
+    """By the static connectors of any of its cluster connections."""
     connectors = node.configuration.connectors
     return any(
         leads_to(connectors[name], acceptor)
-        for name in node.connection.static_connectors
+        for connection in node.configuration.cluster_connections
+        for name in connection.static_connectors
         if name in connectors
         for acceptor in other.configuration.acceptors
     )
@@ -94,28 +101,48 @@ def _dials(node: CheckedNode, other: CheckedNode) -> bool:
 
 def _check_meeting(members: list[CheckedNode], findings: Findings) -> None:
     for node in members:
-        assert node.connection is not None
-        name = node.connection.discovery_group
-        if name is None:
-            continue
-        group = node.configuration.discovery_groups[name]
-        for other in members:
-            if other is not node and not _hears(node, other) and not _dials(other, node):
-                sent = [
-                    f"{each.group_address}:{each.group_port}"
-                    for each in other.configuration.broadcast_groups
-                ]
-                findings.add(
-                    ERROR, node, "discovery-group", name,
-                    f"discovery-group '{name}' listens to {group.group_address}:{group.group_port}; "
-                    f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
-                )  # fmt: skip
+        for connection in node.configuration.cluster_connections:
+            _check_hearing(node, connection, members, findings)
     islands = _islands(members)
     if len(islands) > 1:
         shown = " | ".join(
             ", ".join(str(node.configuration.path) for node in island) for island in islands
         )
         findings.together(ERROR, f"these nodes never meet: {shown}")
+
+
+def _check_hearing(
+    node: CheckedNode,
+    connection: ClusterConnectionConfig,
+    members: list[CheckedNode],
+    findings: Findings,
+) -> None:
+    """Its discovery group must hear whoever else may be in the same cluster."""
+    name = connection.discovery_group
+    if name is None:
+        return
+    group = node.configuration.discovery_groups[name]
+    for other in members:
+        if other is node or not _shares(node, connection, other):
+            continue
+        if not _hears_in(group, other) and not _dials(other, node):
+            sent = [
+                f"{each.group_address}:{each.group_port}"
+                for each in other.configuration.broadcast_groups
+            ]
+            findings.add(
+                ERROR, node, "discovery-group", name,
+                f"discovery-group '{name}' listens to {group.group_address}:{group.group_port}; "
+                f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
+            )  # fmt: skip
+
+
+def _shares(node: CheckedNode, connection: ClusterConnectionConfig, other: CheckedNode) -> bool:
+    """May the other be in the cluster of that connection? Names tell only where there are several."""
+    theirs = other.configuration.cluster_connections
+    if len(theirs) == 1 and len(node.configuration.cluster_connections) == 1:
+        return True
+    return any(each.name == connection.name for each in theirs)
 
 
 def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
@@ -136,27 +163,47 @@ def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
 
 
 def _check_connections(members: list[CheckedNode], findings: Findings) -> None:
-    first = members[0]
-    assert first.connection is not None
-    for node in members[1:]:
-        connection = node.connection
-        assert connection is not None
-        for what, mine, theirs in (
-            ("name", connection.name, first.connection.name),
-            ("address", connection.address, first.connection.address),
-            ("max-hops", connection.max_hops, first.connection.max_hops),
-            (
-                "message-load-balancing",
-                connection.message_load_balancing,
-                first.connection.message_load_balancing,
-            ),
-        ):
-            if mine != theirs:
-                findings.add(
-                    WARNING, node, "cluster-connection", connection.name,
-                    f"cluster-connection '{connection.name}': {what} is {mine}, that of "
-                    f"{first.configuration.path} is {theirs}",
-                )  # fmt: skip
+    """Connections of one name are of one cluster: they should agree. A node may have several."""
+    for at, node in enumerate(members[1:], 1):
+        theirs: dict[str, tuple[CheckedNode, ClusterConnectionConfig]] = {}
+        for other in members[:at]:
+            for connection in other.configuration.cluster_connections:
+                theirs.setdefault(connection.name, (other, connection))
+        for connection in node.configuration.cluster_connections:
+            known = theirs.get(connection.name)
+            if known is None and len(node.configuration.cluster_connections) == 1:
+                other = members[0]
+                if len(other.configuration.cluster_connections) == 1:
+                    _compare(
+                        node, connection, other, other.configuration.cluster_connections[0], findings
+                    )
+            elif known is not None:
+                _compare(node, connection, known[0], known[1], findings)
+
+
+def _compare(
+    node: CheckedNode,
+    mine: ClusterConnectionConfig,
+    other: CheckedNode,
+    theirs: ClusterConnectionConfig,
+    findings: Findings,
+) -> None:
+    for what, here, there in (
+        ("name", mine.name, theirs.name),
+        ("address", mine.address, theirs.address),
+        ("max-hops", mine.max_hops, theirs.max_hops),
+        (
+            "message-load-balancing",
+            mine.message_load_balancing,
+            theirs.message_load_balancing,
+        ),
+    ):
+        if here != there:
+            findings.add(
+                WARNING, node, "cluster-connection", mine.name,
+                f"cluster-connection '{mine.name}': {what} is {here}, that of "
+                f"{other.configuration.path} is {there}",
+            )  # fmt: skip
 
 
 def _check_settings(members: list[CheckedNode], findings: Findings) -> None:

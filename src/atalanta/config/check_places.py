@@ -88,10 +88,11 @@ def _overlap(one: AcceptorConfig, two: AcceptorConfig) -> bool:
 
 def _check_connectors(node: CheckedNode, nodes: list[CheckedNode], findings: Findings) -> None:
     configuration = node.configuration
-    announced = [] if node.connection is None else [node.connection.connector]
+    connections = node.configuration.cluster_connections
+    announced = [each.connector for each in connections]
     for group in configuration.broadcast_groups:
         announced += [name for name in group.connectors if name not in announced]
-    dialled = [] if node.connection is None else node.connection.static_connectors
+    dialled = [name for each in connections for name in each.static_connectors]
     for name, connector in configuration.connectors.items():
         if connector.host in WILDCARD_HOSTS:
             used = name in announced or name in dialled
