@@ -21,6 +21,7 @@ from atalanta.kernel.filter import parse
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from tests.cluster.rig import Rig, count, node_of
 
 HERE = -1
 NOBODY = -2
@@ -180,3 +181,18 @@ def test_redistribution_finds_consumers_elsewhere_in_turn_but_never_a_peer_that_
     assert group(STRICT, 0, (1, 1)).redistribution_target(message()) is None
     assert group(OFF, 0, (1, 1)).redistribution_target(message()) is None
     assert group(OFF_WITH_REDISTRIBUTION, 0, (1, 1)).redistribution_target(message()) is not None
+
+
+@pytest.mark.parametrize("mode", ["OFF", "OFF_WITH_REDISTRIBUTION"])
+def test_where_nothing_is_shared_a_queue_that_only_others_have_is_made_for_the_message(
+    mode: str,
+) -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode=mode)
+    rig.client(second).publish("work", b"there", ANYCAST)
+    rig.until(lambda: "work" in node_of(second).broker.queues)
+    rig.run(1)
+    client = rig.client(first)
+    client.publish("work", b"here", ANYCAST)
+    rig.until(lambda: client.answers == [1])
+    assert (count(first, "work"), count(second, "work")) == (1, 1)

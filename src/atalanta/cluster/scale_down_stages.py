@@ -8,6 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.cluster.scale_down_caches import CacheStage
 from atalanta.cluster.scale_down_shipment import Shipment, finish, for_queues, for_target, for_third
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.cluster.scale_down_transactions import TransactionStage
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 ROUNDS_MAX: Final = 5
 QUESTIONS_MAX: Final = 100  # asked at once
-CACHE_IDS_MAX: Final = 1_000  # in one question
 # Bridges to members that are there get this long without progress.
 DRAIN_NS: Final = 10_000_000_000
 
@@ -91,7 +91,8 @@ class Mover:
         sender.refused = []
 
     def _refused(self, shipment: Shipment) -> None:
-        queue = shipment.references[0].queue.name
+        first = shipment.references[:1]
+        queue = first[0].queue.name if first else "(duplicate ids)"
         self.part.why = f"queue {queue}: the target refuses a message: {shipment.refused}"
         self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
         give_back(shipment.references)
@@ -229,46 +230,6 @@ class ForwardStage(Stage):
                 ours = mover.link.ours
                 sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours))
         return False
-
-
-class CacheStage(Stage):
-    """The ids that this node would have recognized, so that the target does (updateDuplicateIdCache).
-
-    What is no UTF-8 reaches one of ours unchanged; Artemis' own form of it loses that between Artemis nodes, too.
-    """
-
-    def __init__(self, mover: Mover) -> None:
-        self.mover = mover
-        self.questions: deque[tuple[str, list[object]]] | None = None
-        self.asking = False
-
-    def step(self, now: int) -> bool:
-        if not self.mover.link.sender.idle():
-            return False
-        if self.questions is None:
-            self.questions = deque()
-            for name, cache in self.mover.broker.caches.by_name.items():
-                ids: list[object] = [
-                    each.decode("utf-8", "surrogateescape") for each in cache.ids
-                ]
-                for start in range(0, len(ids), CACHE_IDS_MAX):
-                    self.questions.append((name, ids[start : start + CACHE_IDS_MAX]))
-        if self.asking:
-            return False
-        if not self.questions:
-            return True
-        name, some = self.questions.popleft()
-        self.asking = True
-        link = self.mover.link
-        link.call(now, "broker", "updateDuplicateIdCache", [name, some], self._answered)
-        return False
-
-    def _answered(self, now: int, succeeded: bool, value: object) -> None:
-        self.asking = False
-        if not succeeded:
-            self.mover.broker.trace.event(
-                "scale_down_refused", {"queue": "(duplicate ids)", "why": str(value)}
-            )
 
 
 class EndStage(Stage):

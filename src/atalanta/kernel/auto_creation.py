@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel import catalogue
+from atalanta.kernel.bindings import ON_DEMAND, STRICT
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     UNEXPECTED_ROUTING_TYPE,
@@ -83,8 +84,10 @@ def _queue_for(
     name = queue_name or address.name
     known = broker.queues.get(name)
     group = address.groups.get(address.name)
-    if not queue_name and group is not None and group.remotes:
-        return  # queues of other nodes take it
+    if not queue_name and group is not None:
+        for remote in group.remotes:
+            if remote.mode in (STRICT, ON_DEMAND):
+                return  # queues of other nodes take it
     if known is not None:
         raise BrokerError(
             UNEXPECTED_ROUTING_TYPE,

@@ -1,0 +1,79 @@
+"""The duplicate ids that a leaving node would have recognized, so that the target does.
+
+One of ours takes them by the thousand (updateDuplicateIdCache). A real Artemis 2.44 has that operation, and fails at it
+(an array of texts does not fit its own conversion, JsonUtil.convertJsonValue; ScaleDownHandler does not wait for the
+answer): it gets each id with a message that goes nowhere, and remembers it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.scale_down_shipment import Shipment
+from atalanta.cluster.scale_down_stage import Stage
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
+from atalanta.kernel.message import ROUTE_TO, Message
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down_stages import Mover
+
+IDS_MAX: Final = 1_000  # in one question
+
+
+class CacheStage(Stage):
+    """Cache by cache, the oldest ids first, as they were remembered."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.ids: deque[tuple[str, bytes]] | None = None
+        self.asking = False
+
+    def step(self, now: int) -> bool:
+        link = self.mover.link
+        if self.ids is None:
+            if not link.sender.idle():
+                return False
+            self.ids = deque(
+                (name, each)
+                for name, cache in self.mover.broker.caches.by_name.items()
+                for each in cache.ids
+            )
+        if self.asking:
+            return False
+        if not self.ids:
+            return True
+        if link.ours:
+            self._ask(now, self.ids)
+            return False
+        while self.ids and link.sender.has_room():
+            name, duplicate_id = self.ids.popleft()
+            link.sender.ship(Shipment([], [carrier(name, duplicate_id, now)]))
+        return not self.ids
+
+    def _ask(self, now: int, ids: deque[tuple[str, bytes]]) -> None:
+        """What is no UTF-8 travels as lone surrogates."""
+        name = ids[0][0]
+        some: list[object] = []
+        while ids and ids[0][0] == name and len(some) < IDS_MAX:
+            some.append(ids.popleft()[1].decode("utf-8", "surrogateescape"))
+        self.asking = True
+        link = self.mover.link
+        link.call(now, "broker", "updateDuplicateIdCache", [name, some], self._answered)
+
+    def _answered(self, now: int, succeeded: bool, value: object) -> None:
+        self.asking = False
+        if not succeeded:
+            self.mover.broker.trace.event(
+                "scale_down_refused", {"queue": "(duplicate ids)", "why": str(value)}
+            )
+
+
+def carrier(cache: str, duplicate_id: bytes, now: int) -> Message:
+    """An empty message for no queue at all."""
+    bridged = cache.startswith(BRIDGE_PREFIX)
+    address = cache[len(BRIDGE_PREFIX) :] if bridged else cache
+    message = Message.create(address, b"", 0, False, now // 1_000_000, 4)
+    message.properties.put(ROUTE_TO, b"")
+    message.properties.put(BRIDGE_DUPLICATE if bridged else "_AMQ_DUPL_ID", duplicate_id)
+    return message

@@ -1,0 +1,147 @@
+"""A node leaves the cluster for good: what it has, and its clients, go to another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from atalanta.client import Message
+from atalanta.client.blocking import Connection, connect
+from tests.interop.harness.broker_xml import Cluster, Shape
+from tests.interop.harness.jms import PASSWORD, USER, Jms, until
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.node import BrokerProcess
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+Way = tuple[BrokerProcess, BrokerProcess]  # who leaves, who takes over
+SCALE_DOWN = """
+      <ha-policy><primary-only><scale-down>
+         <connectors><connector-ref>target</connector-ref></connectors>
+         <commit-interval>20</commit-interval>
+      </scale-down></primary-only></ha-policy>"""
+LARGE = bytes(range(256)) * 1500
+
+
+@pytest.fixture(params=["first-leaves", "second-leaves"])
+def way(
+    request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms
+) -> Iterator[Way]:
+    """A pair that knows both, with little redistribution, of which one is going to leave."""
+
+    def shape(index: int, ports: list[int]) -> Shape:
+        other = ports[1 - index]
+        cluster = Cluster(peers=(other,), load_balancing="OFF")
+        return Shape(cluster, -1, core=SCALE_DOWN, connectors=(("target", other),))
+
+    nodes = brokers.cluster(lineup, shape)
+    for node in nodes:
+        node.start()
+    for node in nodes:
+        until(f"{node.name} knows both", lambda node=node: len(jms.topology(node)) == 2)  # type: ignore[misc]
+    yield (nodes[0], nodes[1]) if request.param == "first-leaves" else (nodes[1], nodes[0])
+    for node in nodes:
+        node.close()
+
+
+def leave(leaving: BrokerProcess, target: BrokerProcess) -> None:
+    """It ends; what both said of it is shown should the test fail."""
+    leaving.stop()
+    for node in (leaving, target):
+        print(f"{node.name}:\n{node.tail(40)}")
+
+
+def to(node: BrokerProcess) -> Connection:
+    return connect(node.url, user=USER, password=PASSWORD)
+
+
+def texts(connection: Connection, queue: str, count: int) -> list[str]:
+    """What the queue has, which must be `count` messages."""
+    got: list[str] = []
+    with connection.consumer(queue, ack="auto") as consumer:
+        while len(got) < count + 1:
+            message = consumer.receive(3.0 if len(got) < count else 0.5)
+            if message is None:
+                break
+            got.append(message.text or "")
+    return got
+
+
+def test_queues_go_to_the_other_in_order_behind_what_is_there(way: Way) -> None:
+    leaving, target = way
+    with to(target) as there:
+        producer = there.producer("work", routing="anycast")
+        for number in range(5):
+            producer.send(Message(text=f"there {number}"))
+    with to(leaving) as here:
+        producer = here.producer("work", routing="anycast")
+        for number in range(150):
+            properties: dict[str, object] = {"group": f"g{number % 3}"}
+            message = Message(text=f"{number}", durable=number % 3 != 0, properties=properties)  # type: ignore[arg-type]
+            message.group_id = f"g{number % 3}"
+            producer.send(message)
+        # Queues that the target lacks: with a filter, and two that have the same messages.
+        here.create_queue("loud", address="prices", routing="multicast", filter="volume > 5")
+        here.create_queue("all", address="prices", routing="multicast")
+        producer = here.producer("prices", routing="multicast")
+        for number in range(10):
+            producer.send(Message(text=f"{number}", properties={"volume": number}))
+    leave(leaving, target)
+    with to(target) as there:
+        expected = [f"there {number}" for number in range(5)]
+        expected += [f"{number}" for number in range(150)]
+        assert texts(there, "work", 155) == expected
+        assert texts(there, "all", 10) == [f"{number}" for number in range(10)]
+        assert texts(there, "loud", 4) == ["6", "7", "8", "9"]
+        # It was made as it was.
+        producer = there.producer("prices", routing="multicast")
+        producer.send(Message(text="quiet", properties={"volume": 1}))
+        producer.send(Message(text="loud", properties={"volume": 9}))
+        assert texts(there, "loud", 1) == ["loud"]
+
+
+def test_scheduled_and_large_messages_and_duplicate_ids_come_along(way: Way) -> None:
+    leaving, target = way
+    with to(leaving) as here:
+        producer = here.producer("mixed", routing="anycast")
+        producer.send(Message(body=LARGE))
+        producer.send(Message(text="once", duplicate_id="only-once"))
+        at_ms = int(time.time() * 1000) + 25_000
+        producer.send(Message(text="later", properties={"_AMQ_SCHED_DELIVERY": at_ms}))
+    leave(leaving, target)
+    with to(target) as there:
+        producer = there.producer("mixed", routing="anycast")
+        again = Message(text="once", duplicate_id="only-once")
+        producer.send(again)
+        with there.consumer("mixed", ack="auto") as consumer:
+            first = consumer.receive(10.0)
+            assert first is not None and first.body == LARGE
+            second = consumer.receive(5.0)
+            assert second is not None and second.text == "once"
+            # A real Artemis lets them go at once when it leaves, but with their time in them.
+            last = consumer.receive(30.0)
+            assert last is not None and last.text == "later"
+            assert time.time() * 1000 >= at_ms - 1000
+            assert consumer.receive(0.5) is None
+
+
+def test_a_jms_client_with_failover_attempts_goes_on_at_the_target(way: Way, jms: Jms) -> None:
+    leaving, target = way
+    options = "failoverAttempts=-1&reconnectAttempts=1&retryInterval=200"
+    url = f"tcp://127.0.0.1:{leaving.port}?ha=true&{options}"
+    jms("open", "mover", url, USER, PASSWORD)
+    jms.producer("mover.p", "mover", "queue:moves")
+    jms.send("mover.p", range(20))
+    jms.consumer("mover.c", "mover", "queue:moves", "-", "each")
+    assert jms.receive("mover.c", 5) == [str(number) for number in range(5)]
+    leave(leaving, target)
+    try:
+        got = [text.rstrip("!") for text in jms.receive("mover.c", 100, 5_000)]
+        assert sorted(set(got), key=int)[-15:] == [str(number) for number in range(5, 20)]
+        jms.send("mover.p", range(20, 25))
+        got = [text.rstrip("!") for text in jms.receive("mover.c", 100, 2_000)]
+        assert got == [str(number) for number in range(20, 25)]
+    finally:
+        jms.close_all("mover")
