@@ -9,6 +9,7 @@ import pytest
 
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.grouping import GroupingHandler
+from atalanta.kernel.leases import Lease
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
@@ -18,6 +19,7 @@ from tests.cluster.rig import (
     cluster_of,
     count,
     node_of,
+    queue_of,
     remote_consumers,
     waiting,
 )
@@ -345,6 +347,32 @@ def test_many_come_back_in_order_over_several_turns() -> None:
     play.crash_far()
     play.rig.run(TIMEOUT + 1)
     assert near.bodies == [number.to_bytes(2, "big") for number in range(3_000)]
+
+
+def test_a_queue_that_is_read_as_a_log_takes_nothing_back() -> None:
+    play = Parked()
+    play.crash_far()
+    lease = Lease("spark", 1, "driver", 60_000_000_000)
+    lease.active = True
+    queue_of(play.hosts[0], "orders").leases["spark"] = lease
+    near = play.consumer(play.hosts[0])
+    play.rig.run(TIMEOUT + 1)
+    assert near.bodies == [] and waiting(play.hosts[0], "node-1") == 5
+
+
+def test_an_operator_can_give_a_member_up() -> None:
+    """Then also what may have arrived there goes to others."""
+    play = Parked(sent=3)
+    near = play.consumer(play.hosts[0])
+    listed = node_of(play.hosts[0]).management.clusters["test"]
+    assert listed.give_up(play.rig.world.now, "node-1") == -1
+    play.crash_far()
+    play.rig.run(TIMEOUT + 1)
+    assert near.bodies == numbers(3, 8)
+    assert listed.give_up(play.rig.world.now, "node-1") == 3
+    play.rig.run(0.1)
+    assert near.bodies == [*numbers(3, 8), *numbers(0, 3)]
+    assert waiting(play.hosts[0], "node-1") == 0
 
 
 def test_the_timeout_can_be_set_and_switched_off() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -192,7 +193,10 @@ def _parked_for(
     certain = 0 if link is None else link.may_have_arrived or 0
     facts["consumers_at"] = takers
     facts["may_have_arrived"] = None if link is None else link.may_have_arrived
-    text = f"{messages(queue.messages)} parked for {name}, which is away; the oldest for {ago(queue.oldest_ms)}"
+    away = "which is away"
+    if link is not None and link.away_since_ms:
+        away = f"which has been away for {ago(int(time.time() * 1_000) - link.away_since_ms)}"
+    text = f"{messages(queue.messages)} parked for {name}, {away}; the oldest for {ago(queue.oldest_ms)}"
     if takers:
         text += f"; consumers at {', '.join(takers)} would take them"
     mend = f"start {name} again: it gets them once"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from atalanta.cluster.parked import alive_through
 from atalanta.kernel.management_cluster import ListedClusterConnection
-from atalanta.kernel.reference import DONE
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -70,6 +70,9 @@ class ListedCluster(ListedClusterConnection):
                 rows.append(self._link(node_id, queue, None))
         return rows
 
+    def give_up(self, now: int, node_id: str) -> int:
+        return self.cluster.parked.give_up(now, node_id)
+
     def _link(self, node_id: str, queue: Queue, record: PeerRecord | None) -> dict[str, object]:
         parked = self.cluster.parked
         away = parked.away.get(node_id)
@@ -88,12 +91,6 @@ class ListedCluster(ListedClusterConnection):
             "queues": len(bindings),
             "consumers": sum(remote.consumer_count for remote in bindings),
         }
-
-
-def alive_through(queue: Queue, sequence: int) -> int:
-    """Messages in its list up to that place."""
-    end = queue.index_of(sequence + 1)
-    return sum(1 for reference in queue.references[:end] if reference.state != DONE)
 
 
 def place_of(record: PeerRecord) -> str:

@@ -24,7 +24,7 @@ from atalanta.kernel.moves import reroute
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import READY, SCHEDULED, Reference
+from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 PARKED: Final = "parked."
+
+
+def alive_through(queue: Queue, sequence: int) -> int:
+    """Messages in its list up to that place."""
+    end = queue.index_of(sequence + 1)
+    return sum(1 for reference in queue.references[:end] if reference.state != DONE)
 
 
 class Away:
@@ -101,6 +107,22 @@ class ParkedMessages(Observer):
     def _arm(self, node_id: str, away: Away, at: int) -> None:
         away.armed = True
         self.cluster.broker.timers.set(self.cluster.key(PARKED + node_id), at)
+
+    def give_up(self, now: int, node_id: str) -> int:
+        """An operator says that the member never returns: also what may have arrived there goes to others.
+
+        How many messages that are; -1 if the member is not away. If it does return, those may be there twice.
+        """
+        away = self.away.get(node_id)
+        queue = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
+        if away is None or queue is None or queue.consumers:
+            return -1
+        mark = self.mark_of(node_id, queue)
+        count = alive_through(queue, mark.through)
+        mark.forget()
+        away.position = 0
+        self._arm(node_id, away, now)
+        return count
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:

@@ -67,6 +67,12 @@ class SentMark:
         self.asked_lsn = 0
         self.step = STEP_MIN
 
+    def forget(self) -> None:
+        """An operator takes it that nothing has arrived; only while there is no link."""
+        self.through = 0
+        self.link_lost()
+        self._store(0, True)
+
     def _store(self, sequence: int, hurry: bool) -> int:
         broker = self.broker
         value = _encoded(self.queue.id) + _encoded(sequence)

@@ -155,7 +155,10 @@ class BindingGroup:
         return place >= here and not self.remotes[place - here].connected
 
     def attended(self, message: Message, only_queue: str, besides: Queue) -> int:
-        """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody."""
+        """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody.
+
+        A queue that is read as a log takes none: its reader relies on the order in which messages came.
+        """
         queues = self.locals
         here = len(queues)
         total = here + len(self.remotes)
@@ -164,9 +167,11 @@ class BindingGroup:
             place = (self.position + step) % total
             if place < here:
                 queue = queues[place]
-                takes = _local_eligible(
-                    queue, message, routing_type, only_queue
-                ) and queue.has_match(message)
+                takes = (
+                    _local_eligible(queue, message, routing_type, only_queue)
+                    and queue.active_lease() is None
+                    and queue.has_match(message)
+                )
             else:
                 remote = self.remotes[place - here]
                 takes = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import Attribute, Call, Operations, Parameters, text_of
 from atalanta.kernel.management_json import encode_json
 
@@ -29,6 +30,10 @@ class ListedClusterConnection:
 
     def metrics_of(self, node_id: str) -> dict[str, object] | None:
         """Of the bridge to one member; None if there is none."""
+        raise NotImplementedError
+
+    def give_up(self, now: int, node_id: str) -> int:
+        """The member never returns: what may have arrived there goes to others too. How many; -1: it is not away."""
         raise NotImplementedError
 
     def links(self, now: int) -> list[dict[str, object]]:
@@ -78,10 +83,22 @@ def list_links(call: Call, given: Parameters) -> object:
     return encode_json(listed(call).links(call.now))
 
 
+def give_up_member(call: Call, given: Parameters) -> object:
+    """Ours alone, see ListedClusterConnection.give_up."""
+    node_id = text_of(given, 0)
+    count = listed(call).give_up(call.now, node_id)
+    if count < 0:
+        raise BrokerError(
+            ILLEGAL_STATE, f"member {node_id} is not away, or nothing is parked for it"
+        )
+    return count
+
+
 CLUSTER_ATTRIBUTES: Final[dict[str, Attribute]] = {name: _reader(name) for name in ATTRIBUTES}
 CLUSTER_OPERATIONS: Final[Operations] = {
     "getBridgeMetrics": [("s", bridge_metrics)],
     "listLinks": [("", list_links)],
+    "giveUpMember": [("s", give_up_member)],
 }
 
 
