@@ -85,8 +85,9 @@ class Targets:
         own = [name for name in names if name in connectors and connectors[name].tls is not None]
         wanted = transport.parameters.get("sslEnabled", "").lower() == "true"
         static = [connectors[name] for name in self.config.static_connectors if name in connectors]
-        if own and (wanted or (static and all(each.tls is not None for each in static))):
-            return Target(transport, own[0], -1)
+        if wanted or (static and all(each.tls is not None for each in static)):
+            # Without a connector that says how, the shell refuses by its name: no password goes in plain text.
+            return Target(transport, own[0] if own else f"{transport.name} (TLS)", -1)
         return Target(transport, "", -1)
 
     def connected(self) -> None:

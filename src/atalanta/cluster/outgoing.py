@@ -117,6 +117,7 @@ class Outgoing:
             self.large = None
         self.waiting.clear()
         self.unanswered.clear()
+        self.spoiled.clear()
 
     # -- messages out ---------------------------------------------------------------------------
     def take(self, reference: Reference) -> int:
@@ -126,7 +127,7 @@ class Outgoing:
         return reference.message.size
 
     def pump(self) -> None:
-        while self.waiting and self.large is None:
+        while self.waiting and self.large is None and not self.spoiled:
             if self.limits.one_at_a_time and self.unanswered:
                 return  # goes on with the answer
             reference = self.waiting[0]
@@ -254,14 +255,16 @@ class Outgoing:
             self._settle_spoiled(now)
 
     def _settle_spoiled(self, now: int) -> None:
-        """Messages that cannot be prepared go to the dead letters; where there are none, they hold up the others."""
-        spoiled = self.spoiled
-        self.spoiled = []
-        for reference in spoiled:
-            if reference.state != DELIVERING:
-                continue
+        """Messages that cannot be prepared go to the dead letters; where there are none, they hold up the others.
+
+        The link goes, to try again, only when all that left before is answered for.
+        """
+        reference = self.spoiled[0]
+        if reference.state == DELIVERING:
             if not self._may_dead_letter(reference):
-                self.link.close(f"message {reference.message.id} cannot be forwarded")
+                if not self.unanswered:
+                    self.link.close(f"message {reference.message.id} cannot be forwarded")
                 return
             self._dead_letter(now, reference)
+        self.spoiled.clear()
         self.pump()
