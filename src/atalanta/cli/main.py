@@ -17,7 +17,9 @@ from atalanta.cli.doctor import STATUSES as DOCTOR_STATUSES
 from atalanta.cli.doctor import doctor
 from atalanta.cli.drain import drain
 from atalanta.cli.options import STATUSES
+from atalanta.cli.plan import plan
 from atalanta.cli.produce import produce
+from atalanta.cli.rehearse import rehearse
 from atalanta.cli.topology import topology
 from atalanta.cli.version import version_lines
 
@@ -42,6 +44,8 @@ application.command(epilog=DOCTOR_STATUSES)(topology)
 application.command()(create)
 application.command()(check)
 application.command()(convert)
+application.command()(plan)
+application.command()(rehearse)
 
 
 @application.command()

@@ -1,0 +1,169 @@
+"""Load for a rehearsal: producers that send at a rate, consumers that take what they get, one address each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.sim.clients import SimClient
+from atalanta.sim.file_world import FileHost, FileWorld
+from atalanta.sim.world import SECOND
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_query import QueueQueryResponseV3
+from atalanta.wire.core.packets_session import SessionStart
+
+OPEN_MAX = 100  # sent and not confirmed
+CREDITS = 100_000
+
+
+@dataclass
+class Load:
+    """`rate` messages a second for `address` are sent at node `source` and consumed at `targets` from `queue`."""
+
+    address: str
+    source: str
+    targets: list[str]
+    rate: float
+    queue: str
+    multicast: bool = False
+
+
+@dataclass
+class Tally:
+    """What became of one Load. `got` counts messages by node, `waited_ns` are times from sending to arrival."""
+
+    load: Load
+    sent: int = 0
+    confirmed: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    got: dict[str, int] = field(default_factory=dict)
+    repeats: int = 0
+    marked_repeats: int = 0
+    sent_at: dict[str, int] = field(default_factory=dict)
+    confirmed_keys: dict[str, bool] = field(default_factory=dict)
+    arrived: dict[str, int] = field(default_factory=dict)
+    waited_ns: list[int] = field(default_factory=list)
+
+    def missing(self) -> int:
+        """How many are confirmed and have come to no consumer; without consumers nothing is expected."""
+        if not self.load.targets:
+            return 0
+        return sum(1 for key in self.confirmed_keys if key not in self.arrived)
+
+
+class FileClient(SimClient):
+    """A client of a node that a file describes; its first acceptor is the one it takes."""
+
+    def __init__(self, world: FileWorld, name: str, host: FileHost) -> None:
+        super().__init__(world.world, world.network, name, host.address)
+        self.place = (host.address, host.port)
+        self.retry_ns = SECOND // 2
+
+    def _dial(self) -> None:
+        self.network.dial(self, f"{self.life}", self.place[0], self.place[1])
+
+
+class FileProducer(FileClient):
+    """Sends durable messages, confirmed one by one; what a lost connection left open is sent again, same ids."""
+
+    def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
+        super().__init__(world, name, host)
+        self.tally = tally
+        self.open: dict[int, bool] = {}
+        self.next = 0
+        self.stopped = False
+        self.pause_ns = int(SECOND / tally.load.rate)
+
+    def on_ready(self) -> None:
+        for number in self.open:
+            self._transmit(number)
+        self._tick(self.life, self.conn)
+
+    def _tick(self, life: int, conn: int) -> None:
+        if not self.ready or self.life != life or self.conn != conn or self.stopped:
+            return
+        if len(self.open) < OPEN_MAX:
+            number = self.next
+            self.next += 1
+            self.open[number] = True
+            self.tally.sent += 1
+            self.tally.sent_at[f"{self.name}/{number}"] = self.world.now
+            self._transmit(number)
+        self.world.at(self.pause_ns, lambda: self._tick(life, conn))
+
+    def _transmit(self, number: int) -> None:
+        key = f"{self.name}/{number}"
+        load = self.tally.load
+        message = Message.create(load.address, key.encode(), 4, True, self.world.now // 1_000_000, 4)
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        kind = MULTICAST if load.multicast else ANYCAST
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(kind))
+        message.properties_changed()
+        self.send(SendMessage(message, True, number, 1))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, NullResponse):
+            if self.open.pop(packet.correlation, None):
+                self.tally.confirmed += 1
+                self.tally.confirmed_keys[f"{self.name}/{packet.correlation}"] = True
+        elif isinstance(packet, ExceptionResponse):
+            self.open.pop(packet.correlation, None)
+            text = packet.message or f"code {packet.code}"
+            self.tally.refused[text] = self.tally.refused.get(text, 0) + 1
+
+    def on_lost(self) -> None:
+        return None
+
+
+class FileConsumer(FileClient):
+    """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so."""
+
+    def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
+        super().__init__(world, name, host)
+        self.tally = tally
+        self.label = host.name
+        self.created = False
+
+    def on_ready(self) -> None:
+        self.created = False
+        self.send(SessionStart())
+        self.send(CreateConsumer(0, self.tally.load.queue, None, False, True, 0))
+        self.send(FlowToken(0, CREDITS))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage):
+            self._received(packet)
+        elif isinstance(packet, QueueQueryResponseV3):
+            self.created = True
+        elif isinstance(packet, ExceptionResponse) and not self.created:
+            life, conn = self.life, self.conn
+            self.world.at(SECOND, lambda: self._again_later(life, conn))
+
+    def _received(self, packet: ReceiveMessage) -> None:
+        message = packet.message
+        key = str(message.properties.get("key"))
+        tally = self.tally
+        if key in tally.arrived and not tally.load.multicast:
+            tally.repeats += 1
+            if packet.delivery_count > 1:
+                tally.marked_repeats += 1
+        else:
+            tally.arrived[key] = self.world.now
+            tally.got[self.label] = tally.got.get(self.label, 0) + 1
+            if key in tally.sent_at:
+                tally.waited_ns.append(self.world.now - tally.sent_at[key])
+        self.send(IndividualAcknowledge(0, message.id, False))
+        self.send(FlowToken(0, message.size + 40))
+
+    def _again_later(self, life: int, conn: int) -> None:
+        if self.life == life and self.conn == conn and self.ready:
+            self.on_ready()
+
+    def on_lost(self) -> None:
+        return None

@@ -1,0 +1,42 @@
+"""broker.xml files of small clusters, for what looks at several together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TEXT = """<configuration><core><name>{name}</name><security-enabled>false</security-enabled>
+<journal-directory>data/{name}</journal-directory>
+<cluster-user>peer</cluster-user><cluster-password>{password}</cluster-password>
+<connectors><connector name="self">tcp://host-{name}:61616</connector>{connectors}</connectors>
+<acceptors><acceptor name="artemis">tcp://0.0.0.0:61616</acceptor></acceptors>
+<cluster-connections><cluster-connection name="c"><connector-ref>self</connector-ref>
+<max-hops>{hops}</max-hops>{address}
+<static-connectors{only}>{references}</static-connectors></cluster-connection></cluster-connections>
+<address-settings><address-setting match="#"><redistribution-delay>{delay}</redistribution-delay>
+</address-setting></address-settings>
+<addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
+</core></configuration>"""
+
+
+def broker_file(
+    folder: Path,
+    name: str,
+    peers: str,
+    hops: int = 1,
+    direct: bool = False,
+    delay: int = 0,
+    password: str = "secret",
+    address: str = "",
+) -> Path:
+    """Node `name` with static connectors to `peers` (one letter each)."""
+    path = folder / f"{name}.xml"
+    connectors = "".join(f'<connector name="to-{peer}">tcp://host-{peer}:61616</connector>' for peer in peers)
+    references = "".join(f"<connector-ref>to-{peer}</connector-ref>" for peer in peers)
+    path.write_text(
+        TEXT.format(
+            name=name, connectors=connectors, references=references, hops=hops, delay=delay, password=password,
+            only=' allow-direct-connections-only="true"' if direct else "",
+            address=f"<address>{address}</address>" if address else "",
+        )
+    )  # fmt: skip
+    return path

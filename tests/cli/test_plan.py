@@ -1,0 +1,85 @@
+"""`atalanta plan`: what files would form, found out by forming it in virtual time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from typer.testing import CliRunner
+
+from atalanta.cli.main import application
+from tests.cli.cluster_files import broker_file
+
+
+def planned(*arguments: object) -> tuple[int, dict[str, Any]]:
+    done = CliRunner().invoke(application, ["plan", "--json", *map(str, arguments)])
+    return done.exit_code, json.loads(done.stdout)
+
+
+def texts(plan: dict[str, Any], level: str) -> str:
+    return "\n".join(each["text"] for each in plan["findings"] if each["level"] == level)
+
+
+def test_a_symmetric_cluster_and_the_node_it_depends_on(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a"), broker_file(tmp_path, "c", "a")]
+    status, plan = planned(*files)
+    assert status == 0
+    assert len(plan["links"]) == 6
+    assert plan["members"] == {name: ["a", "b", "c"] for name in "abc"}
+    found = {(link["source"], link["target"]): link["found"] for link in plan["links"]}
+    assert found["c", "a"] == "connector to-a"
+    assert found["c", "b"] == "the topology"
+    assert "without a at their start the others are parted: b | c" in texts(plan, "warning")
+    assert "without b" not in texts(plan, "warning")
+
+
+def test_hops_in_a_chain_and_links_without_one_back(tmp_path: Path) -> None:
+    files = [
+        broker_file(tmp_path, "x", "y", 2, True),
+        broker_file(tmp_path, "y", "z", 2, True),
+        broker_file(tmp_path, "z", "", 2, True),
+    ]
+    _, plan = planned(*files)
+    hops = {(reach["source"], reach["target"]): reach["hops"] for reach in plan["reach"]}
+    assert hops == {("x", "y"): 1, ("x", "z"): 2, ("y", "z"): 1}
+    assert "x sends to y, but y not to x" in texts(plan, "info")
+
+
+def test_nodes_that_never_meet(tmp_path: Path) -> None:
+    status, plan = planned(broker_file(tmp_path, "a", ""), broker_file(tmp_path, "b", ""))
+    assert status == 1
+    assert plan["islands"] == [["a"], ["b"]]
+    assert "do not become one cluster: a | b" in texts(plan, "error")
+
+
+def test_another_password_keeps_a_node_out(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a", password="other")]
+    status, plan = planned(*files)
+    assert status == 1 and plan["links"] == []
+
+
+def test_what_the_address_of_a_connection_leaves_out(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a", address="news")]
+    _, plan = planned(*files)
+    assert [(reach["source"], reach["target"]) for reach in plan["reach"]] == [("a", "b")]
+
+
+def test_the_tables_and_the_drawing(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a")]
+    svg = tmp_path / "plan.svg"
+    done = CliRunner().invoke(application, ["plan", *map(str, files), "--svg", str(svg)])
+    assert done.exit_code == 0
+    assert "connector to-b" in done.stdout
+    assert "nodes: 2, links: 2, clusters: 1" in done.stdout
+    root = ElementTree.parse(svg).getroot()
+    lines = [element for element in root if element.tag.endswith("line")]
+    assert len(lines) == 2
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bad.xml"
+    path.write_text("<configuration>\n<core><nmae/></core></configuration>")
+    done = CliRunner().invoke(application, ["plan", str(path)])
+    assert done.exit_code == 1 and f"{path}:2: unknown element <nmae>" in done.stderr

@@ -1,0 +1,91 @@
+"""`atalanta rehearse`: exactly these files under load and misfortune, and what became of the messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.main import application
+from tests.cli.cluster_files import broker_file
+
+
+def rehearsed(*arguments: object) -> dict[str, Any]:
+    done = CliRunner().invoke(application, ["rehearse", "--json", *map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def trio(folder: Path, delay: int = 0) -> list[Path]:
+    return [broker_file(folder, name, peer, delay=delay) for name, peer in (("a", "b"), ("b", "a"), ("c", "a"))]
+
+
+def test_consumers_share_and_survive_a_kill(tmp_path: Path) -> None:
+    report = rehearsed(*trio(tmp_path), "--load", "orders a->b,c 20/s", "--kill", "b@10s", "--start", "b@20",
+                       "--seconds", 30)  # fmt: skip
+    (load,) = report["loads"]
+    assert load["confirmed"] >= 590
+    assert load["got"]["b"] + load["got"]["c"] == load["confirmed"]
+    assert (load["lost"], load["waiting"]) == (0, 0)
+    assert report["members"] == {"a": 3, "b": 3, "c": 3}
+
+
+def test_what_gets_stuck_where_and_for_how_long(tmp_path: Path) -> None:
+    files = trio(tmp_path, delay=-1)
+    report = rehearsed(*files, "--load", "orders a->a 20/s", "--load", "orders b-> 10/s", "--seconds", 20)
+    # What is sent at b goes to the consumer at a; only what came before b heard of it stays, for ever (delay -1).
+    assert all(backlog["node"] == "b" and backlog["most"] <= 3 for backlog in report["backlogs"])
+    assert report["loads"][1]["waiting"] == 0
+    report = rehearsed(*files, "--load", "orders b-> 10/s", "--seconds", 20)
+    (backlog,) = report["backlogs"]
+    assert (backlog["node"], backlog["queue"], backlog["consumers"]) == ("b", "orders", False)
+    assert backlog["until_s"] - backlog["since_s"] > 15
+    assert report["left"] == [{"node": "b", "queue": "orders", "messages": 200}]
+
+
+def test_a_cut_holds_messages_up_until_it_is_healed(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a")]
+    report = rehearsed(*files, "--load", "orders a->b 20/s", "--cut", "a/b@5", "--heal", "@25", "--seconds", 40)
+    (load,) = report["loads"]
+    assert load["got"] == {"b": load["confirmed"]} and load["repeats"] == 0
+    assert 15 < load["longest_s"] < 30
+
+
+def test_a_node_that_joins_gets_its_share(tmp_path: Path) -> None:
+    files = trio(tmp_path)
+    report = rehearsed(files[0], files[1], "--join", f"{files[2]}@5", "--seconds", 20)
+    assert report["members"] == {"a": 3, "b": 3, "c": 3}
+    assert report["loads"][0]["got"] == {"b": 200}
+
+
+def test_the_same_again_gives_the_same(tmp_path: Path) -> None:
+    files = trio(tmp_path)
+    arguments = (*files, "--kill", "c@3", "--start", "c@6", "--seconds", 10, "--seed", 4)
+    assert rehearsed(*arguments)["digest"] == rehearsed(*arguments)["digest"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--kill", "d@3"], "there is no such node: a, b, c"),
+        (["--kill", "a@soon"], "'soon' is no time"),
+        (["--load", "orders a->z"], "there is no node z"),
+        (["--load", "orders"], "written as 'orders a->b,c 20/s'"),
+        (["--cut", "a@3"], "two nodes are cut off"),
+        (["--kill", "a@300"], "300 s is after the end"),
+    ],
+)
+def test_options_that_cannot_be_meant(tmp_path: Path, arguments: list[str], says: str) -> None:
+    done = CliRunner().invoke(application, ["rehearse", *map(str, trio(tmp_path)), *arguments])
+    assert done.exit_code == 2 and says in done.stderr
+
+
+def test_the_tables(tmp_path: Path) -> None:
+    done = CliRunner().invoke(application, ["rehearse", *map(str, trio(tmp_path)), "--stop", "c@5", "--seconds", "10"])
+    assert done.exit_code == 0, done.output
+    assert "5 s: stop c" in done.stdout
+    assert "down at the end, with what is on their disks: c" in done.stdout
