@@ -21,6 +21,7 @@ from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
+from atalanta.cluster.places import MEETING
 from atalanta.cluster.rebalance import Rebalance
 from atalanta.cluster.scale_down import Asked, ScaleDown
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
@@ -44,6 +45,7 @@ from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.host import CoreHost
 
+MEETING_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
@@ -122,7 +124,7 @@ class Node:
         self.clusters: Clusters | None = None
         self.scale_down: ScaleDown | None = None
         discovery = Discovery(
-            config.cluster or config.bridges.listening(), self.broker, ports.links
+            config.cluster or config.bridges.listening(), self.broker, ports.links, self.host
         )
         self.parts["discovery"] = discovery
         if config.cluster is not None:
@@ -226,6 +228,13 @@ class Node:
         if self.scale_down is not None and self.scale_down.frozen:
             self.ports.wire.close(conn, "the node leaves")
             return
+        if acceptor not in self.acceptors and acceptor.startswith(MEETING):
+            visitor = self.parts[MEETING_PART].on_accepted(now, conn, acceptor)
+            if visitor is None:
+                self.ports.wire.close(conn, "not wanted")
+            else:
+                self.connections[conn] = visitor
+            return
         self.connections[conn] = CoreConnection(
             self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
         )
@@ -295,6 +304,12 @@ class Node:
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_resolved(now, key, places, why)
+
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        """From `Links.post`."""
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_posted(now, key, files, why)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """From the Passwords port: all who logged in with these credentials get their answer."""

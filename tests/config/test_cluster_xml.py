@@ -234,6 +234,51 @@ def test_a_group_that_meets_by_udp_and_by_jgroups_is_refused_with_its_line(tmp_p
 JGROUPS = "\n<jgroups-file>x.xml</jgroups-file><jgroups-channel>c</jgroups-channel>"
 
 
+STACK_GROUPS = """<configuration><core>
+<connectors><connector name="own">tcp://a:1</connector></connectors>
+<broadcast-groups><broadcast-group name="bg"><jgroups-file>%s</jgroups-file>
+%s<connector-ref>own</connector-ref></broadcast-group></broadcast-groups>
+<discovery-groups><discovery-group name="dg"><jgroups-file>stack.xml</jgroups-file>
+<jgroups-channel>c</jgroups-channel></discovery-group></discovery-groups></core></configuration>"""
+CHANNEL = "<jgroups-channel>c</jgroups-channel>"
+
+
+def with_stack(folder: Path, file: str = "stack.xml", channel: str = CHANNEL) -> Configuration:
+    (folder / "stack.xml").write_text(
+        '<config xmlns="urn:org:jgroups"><TCP/>\n<TCPPING initial_hosts="${hosts:x[1]}"/></config>'
+    )
+    (folder / "bad.xml").write_text("<config><TCP/>\n\n<JDBC_PING/></config>")
+    path = folder / "broker.xml"
+    path.write_text(STACK_GROUPS % (file, channel))
+    return read_broker_xml(path, {"hosts": "a[7800]"})
+
+
+def test_a_jgroups_stack_beside_the_broker_xml_says_where_groups_meet(tmp_path: Path) -> None:
+    found = with_stack(tmp_path)
+    [broadcast] = found.broadcast_groups
+    discovery = found.discovery_groups["dg"]
+    assert broadcast.meeting is not None and broadcast.meeting == discovery.meeting
+    assert (broadcast.meeting.protocol, broadcast.meeting.channel) == ("TCPPING", "c")
+    assert broadcast.meeting.hosts == [("a", 7800)]
+    assert tmp_path / "stack.xml" in found.files and found.unsupported == []
+
+
+@pytest.mark.parametrize(
+    ("file", "channel", "place", "says"),
+    [
+        ("bad.xml", CHANNEL, "bad.xml:3", "<JDBC_PING> is no place to meet at here"),
+        ("none.xml", CHANNEL, "none.xml", "cannot be read"),
+        ("stack.xml", "", "broker.xml:3", "needs both jgroups-file and jgroups-channel"),
+    ],
+)
+def test_a_stack_that_cannot_be_used(
+    tmp_path: Path, file: str, channel: str, place: str, says: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        with_stack(tmp_path, file, channel)
+    assert f"{tmp_path / place}: " in str(caught.value) and says in str(caught.value)
+
+
 @pytest.mark.parametrize("written", ["0.0.0.0", "[::]"])
 def test_all_addresses_of_a_machine_are_never_announced(tmp_path: Path, written: str) -> None:
     found = groups(tmp_path, written)

@@ -107,6 +107,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "resolved", key, places, why)
 
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        """Noted."""
+        self._note(now, "posted", key, files, why)
+
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """Noted."""
         self._note(now, "datagram", group, data)

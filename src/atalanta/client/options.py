@@ -1,5 +1,5 @@
-"""The URL of a client: `tcp://host:port?options`, `(tcp://a:1,tcp://b:2)?options`, or `udp://group:port?options`,
-where the servers announce themselves.
+"""The URL of a client: `tcp://host:port?options`, `(tcp://a:1,tcp://b:2)?options`, or `udp://group:port?options`
+and `jgroups://channel?file=stack.xml`, where the servers announce themselves.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
 milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from atalanta.client.balancing import Balancing, policy_named
 from atalanta.client.finding import Finder, UdpFinder, UdpGroup
+from atalanta.client.meeting import finder_at
+from atalanta.jgroups.stack import StackError, read_stack
 from atalanta.tls.context import ClientTls
 from atalanta.wire.core.config import TLS_FIELDS, read_tls
 from atalanta.wire.tls import TLS_REFUSED, TLS_UNUSED, TlsConfig
@@ -24,6 +28,7 @@ from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri, parse_uri_list
 
 SCHEMES: Final = ("tcp",)
 UDP: Final = "udp"
+JGROUPS: Final = "jgroups"
 FOREVER: Final = -1
 NO_LIMIT: Final = -1
 
@@ -186,6 +191,8 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
     options = ClientOptions()
     if url.strip().startswith(f"{UDP}://"):
         _udp(options, url)
+    elif url.strip().startswith(f"{JGROUPS}://"):
+        _jgroups(options, url)
     else:
         _listed(options, url)
     options.tls = read_tls(options.tls_params)
@@ -228,6 +235,25 @@ def _udp(options: ClientOptions, url: str) -> None:
         options.initial_wait_timeout_ms,
     )
     options.finder = UdpFinder(group, Server)
+
+
+def _jgroups(options: ClientOptions, url: str) -> None:
+    """`file` is a path as the program sees it; its placeholders are environment variables."""
+    found = parse_uri(url, (JGROUPS,))
+    file = found.params.pop("file", "")
+    for name, value in found.params.items():
+        _set(options, name, value)
+    if not file:
+        raise UriError(f"'{url}' names no stack file: jgroups://channel?file=stack.xml")
+    try:
+        meeting = read_stack(Path(file), found.host, os.environ)
+    except StackError as error:
+        place = f"{file}:{error.line}" if error.line else file
+        raise UriError(f"{place}: {error.text}") from error
+    if options.local_bind_address:
+        meeting.interface = options.local_bind_address
+    refresh_ms, wait_ms = options.refresh_timeout_ms, options.initial_wait_timeout_ms
+    options.finder = finder_at(meeting, refresh_ms, wait_ms, Server)
 
 
 def _set(options: ClientOptions, name: str, value: str) -> None:

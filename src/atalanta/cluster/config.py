@@ -14,6 +14,7 @@ from atalanta.kernel.option import option
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.meeting import Meeting
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
@@ -47,6 +48,13 @@ class BroadcastGroupConfig:
     group_port: int = option(
         -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
     )
+    jgroups_file: str | None = option(
+        None, "jgroups-file", "a JGroups stack; nodes meet where its discovery protocol does"
+    )
+    jgroups_channel: str | None = option(
+        None, "jgroups-channel", "clusters of one stack are told apart by it"
+    )
+    meeting: Meeting | None = None  # what the stack says
     broadcast_period_ms: int = option(
         2000, "broadcast-period", "pause between announcements", unit="ms", minimum=1
     )
@@ -73,6 +81,13 @@ class DiscoveryGroupConfig:
     group_port: int = option(
         -1, "group-port", "multicast port", minimum=-1, maximum=65535, unit="port"
     )
+    jgroups_file: str | None = option(
+        None, "jgroups-file", "a JGroups stack; nodes meet where its discovery protocol does"
+    )
+    jgroups_channel: str | None = option(
+        None, "jgroups-channel", "clusters of one stack are told apart by it"
+    )
+    meeting: Meeting | None = None  # what the stack says
     refresh_timeout_ms: int = option(
         10_000,
         "refresh-timeout",

@@ -10,19 +10,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.hosts_place import HostsPlace
 from atalanta.cluster.part import Part
+from atalanta.cluster.places import MEETING, FolderPlace, MulticastPlace, Place
 from atalanta.cluster.sightings import Sightings, tell_shared
-from atalanta.wire.base import ProtocolError
+from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement
+from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST, Meeting
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.ports import Links
+    from atalanta.wire.core.host import CoreHost
     from atalanta.wire.core.transport import TransportConfiguration
 
 BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
 WAIT: Final = "discovery.wait."
+PLACE: Final = "discovery.place."
+PLACES: Final[dict[str, type[Place]]] = {
+    MULTICAST: MulticastPlace,
+    HOSTS: HostsPlace,
+    DNS: HostsPlace,
+    FOLDER: FolderPlace,
+}
 # Names of the groups at the Links port.
 SENDS: Final = "broadcast/"
 HEARS: Final = "discovery/"
@@ -69,10 +80,15 @@ class DiscoveryGroup:
 class Discovery(Part):
     """All groups of one node. A discovery group is joined once, when its first listener comes."""
 
-    def __init__(self, settings: ClusterSettings, broker: Broker, links: Links) -> None:
+    def __init__(
+        self, settings: ClusterSettings, broker: Broker, links: Links, host: CoreHost
+    ) -> None:
         self.settings = settings
         self.broker = broker
         self.links = links
+        self.wire = host.wire
+        self.host = host
+        self.places: list[Place] = []
         self.unique_id: str = ""
         self.groups: dict[str, DiscoveryGroup] = {}
         self.speaking: dict[str, BroadcastGroupConfig] = {}
@@ -82,6 +98,9 @@ class Discovery(Part):
     def start(self, now: int) -> None:
         self.unique_id = self.broker.ids.uuid().hex()
         for broadcast in self.settings.broadcast_groups:
+            if broadcast.meeting is not None:
+                self._place(now, broadcast.meeting).speaks = broadcast
+                continue
             if broadcast.group_address is None:
                 continue
             self.speaking[broadcast.name] = broadcast
@@ -96,6 +115,8 @@ class Discovery(Part):
 
     def stop(self, now: int) -> None:
         self.stopping = True
+        for place in self.places:
+            place.close()
         for name in self.speaking:
             self.links.leave(SENDS + name)
         for name in self.groups:
@@ -116,6 +137,9 @@ class Discovery(Part):
         group.listeners.remove(listener)
         if not group.listeners:
             del self.groups[name]
+            for place in self.places:
+                if group in place.hears:
+                    place.hears.remove(group)
             self.links.leave(HEARS + name)
             self.broker.timers.cancel(WAIT + name)
             self.broker.timers.cancel(EXPIRE + name)
@@ -130,7 +154,9 @@ class Discovery(Part):
     def _join(self, now: int, config: DiscoveryGroupConfig) -> DiscoveryGroup:
         group = DiscoveryGroup(config)
         self.groups[config.name] = group
-        if config.group_address is not None:
+        if config.meeting is not None:
+            self._place(now, config.meeting).hears.append(group)
+        elif config.group_address is not None:
             self.links.join(
                 HEARS + config.name,
                 config.group_address,
@@ -142,18 +168,37 @@ class Discovery(Part):
         self.broker.timers.set(WAIT + config.name, now + wait_ns)
         return group
 
+    def _place(self, now: int, meeting: Meeting) -> Place:
+        """One for all groups that name the same stack and channel; its first tick is in the next turn."""
+        for place in self.places:
+            if place.meeting == meeting:
+                return place
+        made = PLACES[meeting.kind](self, len(self.places), meeting)
+        self.places.append(made)
+        made.open(now)
+        self.broker.timers.set(made.key, now)
+        return made
+
     # -- speaking -------------------------------------------------------------------------------
+    def announcement(self, broadcast: BroadcastGroupConfig) -> bytes:
+        """What is said in that group: all its connectors."""
+        connectors = [self.settings.transport(name) for name in broadcast.connectors]
+        return encode_announcement(Announcement(self.broker.node_id, self.unique_id, connectors))
+
     def _broadcast(self, now: int, broadcast: BroadcastGroupConfig) -> None:
         """One announcement with our connectors, at once and then every broadcast-period."""
-        connectors = [self.settings.transport(name) for name in broadcast.connectors]
-        announcement = Announcement(self.broker.node_id, self.unique_id, connectors)
-        self.links.multicast(SENDS + broadcast.name, encode_announcement(announcement))
+        self.links.multicast(SENDS + broadcast.name, self.announcement(broadcast))
         period_ns = broadcast.broadcast_period_ms * MILLISECOND_NS
         self.broker.timers.set(BROADCAST + broadcast.name, now + period_ns)
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         if self.stopping:
+            return
+        if key.startswith(PLACE):
+            place, _ = self._at(key)
+            place.tick(now)
+            self.broker.timers.set(key, now + place.period_ns())
             return
         if key.startswith(BROADCAST):
             broadcast = self.speaking.get(key[len(BROADCAST) :])
@@ -187,9 +232,40 @@ class Discovery(Part):
         if due:
             self.broker.timers.set(EXPIRE + group.config.name, due)
 
+    # -- meeting places ---------------------------------------------------------------------------
+    def _at(self, key: str) -> tuple[Place, str]:
+        """Whose key that is, and what follows in it: "discovery.place.<number>.<rest>"."""
+        number, _, rest = key[len(PLACE) :].partition(".")
+        return self.places[int(number)], rest
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        place, rest = self._at(key)
+        return None if self.stopping else place.on_dialed(now, conn, rest)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        place, rest = self._at(key)
+        place.on_dial_failed(now, rest)
+
+    def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
+        return (
+            None if self.stopping else self.places[int(key[len(MEETING) :])].on_accepted(now, conn)
+        )
+
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        place, rest = self._at(key)
+        if not self.stopping:
+            place.on_resolved(now, rest, places, why)
+
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        place, _ = self._at(key)
+        if not self.stopping:
+            place.on_posted(now, files, why)
+
     # -- hearing --------------------------------------------------------------------------------
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        if group.startswith(HEARS):
+        if group.startswith(MEETING):
+            self.places[int(group[len(MEETING) :])].on_datagram(now, data)
+        elif group.startswith(HEARS):
             found = self.groups.get(group[len(HEARS) :])
             if found is not None:
                 self.heard(now, found, data)

@@ -37,5 +37,12 @@ class Part:
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
         """The DNS answered; `why` tells what went wrong, "" nothing."""
 
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        """The files of a shared folder; `why` tells what went wrong, "" nothing."""
+
+    def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
+        """Somebody came to what `Links.listen` opened; None if nobody is wanted."""
+        return None
+
     def flush(self, now: int) -> None:
         """Once per turn, before connections write."""

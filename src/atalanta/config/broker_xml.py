@@ -56,7 +56,7 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):
         root = broker_tree(root, report)
-    xml = BrokerXml(configuration, report)
+    xml = BrokerXml(configuration, report, known)
     if root is not None:
         xml.read(root)
     own = own_file(path)
@@ -72,14 +72,16 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
 class BrokerXml:
     """Reads the tree of one file into `configuration`."""
 
-    def __init__(self, configuration: Configuration, report: Report) -> None:
+    def __init__(
+        self, configuration: Configuration, report: Report, values: Mapping[str, str]
+    ) -> None:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
         self.addresses = AddressSections(configuration, report)
         self.diverts = DivertSection(configuration, report)
         self.plugins = PluginSection(configuration.broker.notifications, report)
-        self.cluster = ClusterSections(configuration, report)
+        self.cluster = ClusterSections(configuration, report, values)
         self.grouping = GroupingSection(configuration, report)
         self.ha = HaSection(configuration, report)
         self.bridges = BridgeSection(configuration, report)

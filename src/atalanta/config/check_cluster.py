@@ -5,7 +5,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 
-from atalanta.cluster.config import ClusterConnectionConfig, DiscoveryGroupConfig
+from atalanta.cluster.config import (
+    BroadcastGroupConfig,
+    ClusterConnectionConfig,
+    DiscoveryGroupConfig,
+)
 from atalanta.config.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings, leads_to
 
 
@@ -31,10 +35,15 @@ def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
 def _check_groups(node: CheckedNode, findings: Findings) -> None:
     configuration = node.configuration
     groups = [
-        *(("broadcast-group", each.name, each.group_address) for each in configuration.broadcast_groups),
+        *(
+            ("broadcast-group", each.name, each.group_address)
+            for each in configuration.broadcast_groups
+            if each.meeting is None
+        ),
         *(
             ("discovery-group", each.name, each.group_address)
             for each in configuration.discovery_groups.values()
+            if each.meeting is None
         ),
     ]
     for kind, name, address in groups:
@@ -81,10 +90,17 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
 def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
     """Whether what is heard in `group` are the broadcasts of that node."""
     return any(
-        (each.group_address, each.group_port) == (group.group_address, group.group_port)
-        and each.connectors
+        _meeting_place(each) == _meeting_place(group) and each.connectors
         for each in speaker.configuration.broadcast_groups
     )
+
+
+def _meeting_place(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
+    """What two groups have in common that meet."""
+    meeting = group.meeting
+    if meeting is None:
+        return f"{group.group_address}:{group.group_port}"
+    return f"{meeting.protocol}, {meeting.describe()}, channel {meeting.channel}"
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
@@ -126,13 +142,10 @@ def _check_hearing(
         if other is node or not _shares(node, connection, other):
             continue
         if not _hears_in(group, other) and not _dials(other, node):
-            sent = [
-                f"{each.group_address}:{each.group_port}"
-                for each in other.configuration.broadcast_groups
-            ]
+            sent = [_meeting_place(each) for each in other.configuration.broadcast_groups]
             findings.add(
                 ERROR, node, "discovery-group", name,
-                f"discovery-group '{name}' listens to {group.group_address}:{group.group_port}; "
+                f"discovery-group '{name}' listens to {_meeting_place(group)}; "
                 f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
             )  # fmt: skip
 

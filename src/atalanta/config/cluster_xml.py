@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Final
 
 from atalanta.cluster.config import (
@@ -19,6 +21,7 @@ from atalanta.config.names import JGROUPS, UDP
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml_tree import Node
+from atalanta.jgroups.stack import StackError, read_stack
 from atalanta.wire.core.config import parse_connector
 from atalanta.wire.uri import UriError, parse_params
 
@@ -50,9 +53,12 @@ URI_NAMES: Final[dict[str, str]] = {
 
 
 class ClusterSections:
-    def __init__(self, configuration: Configuration, report: Report) -> None:
+    def __init__(
+        self, configuration: Configuration, report: Report, values: Mapping[str, str]
+    ) -> None:
         self.configuration = configuration
         self.report = report
+        self.values = values
         self.reader = XmlReader(report)
         self.references: list[tuple[Node, str, str]] = []  # (where, "connector"…, name)
 
@@ -89,7 +95,7 @@ class ClusterSections:
                 if name:
                     config.connectors.append(name)
 
-            self.reader.read(node, [into(config)], {"connector-ref": connector}, JGROUPS)
+            self.reader.read(node, [into(config)], {"connector-ref": connector})
             if self._usable(
                 node, config, [each.name for each in self.configuration.broadcast_groups]
             ):
@@ -100,7 +106,7 @@ class ClusterSections:
     def _discovery_groups(self, section: Node) -> None:
         def group(node: Node) -> None:
             config = DiscoveryGroupConfig()
-            self.reader.read(node, [into(config)], {}, JGROUPS)
+            self.reader.read(node, [into(config)])
             if self._usable(node, config, list(self.configuration.discovery_groups)):
                 self.configuration.discovery_groups[config.name] = config
 
@@ -126,14 +132,37 @@ class ClusterSections:
                 "a group meets by UDP or by JGroups, not by both",
             )
             return False
+        if jgroups:
+            return self._read_stack(node, config)
         if not config.group_address or config.group_port < 1:
             self.report.problem(
                 node.file,
                 node.line,
                 f"{node.name} '{config.name}' needs group-address and group-port",
-                "JGroups is not supported" if jgroups else "",
+                "or jgroups-file and jgroups-channel",
             )
             return False
+        return True
+
+    def _read_stack(
+        self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig
+    ) -> bool:
+        """The stack file lies beside the broker.xml, as on Artemis' class path."""
+        if not config.jgroups_file or not config.jgroups_channel:
+            self.report.problem(
+                node.file,
+                node.line,
+                f"{node.name} '{config.name}' needs both jgroups-file and jgroups-channel",
+            )
+            return False
+        path = Path(node.file).parent / config.jgroups_file
+        try:
+            config.meeting = read_stack(path, config.jgroups_channel, self.values)
+        except StackError as error:
+            self.report.problem(str(path), error.line, error.text)
+            return False
+        if path not in self.configuration.files:
+            self.configuration.files.append(path)
         return True
 
     def _connector_ref(self, node: Node) -> str:

@@ -74,9 +74,6 @@ CORE: Final[dict[str, str]] = {
     "run-sync-speed-test": "gone from Artemis",
 }
 
-JGROUPS: Final[dict[str, str]] = {
-    "jgroups-file": "JGroups is not supported: use UDP or static connectors",
-    "jgroups-channel": "JGroups is not supported: use UDP or static connectors",
-}
+JGROUPS: Final = ("jgroups-file", "jgroups-channel")
 # What a broadcast or discovery group says of UDP, and one of JGroups does not.
 UDP: Final = ("group-address", "group-port", "local-bind-address", "local-bind-port")

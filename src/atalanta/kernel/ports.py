@@ -108,6 +108,29 @@ class Links:
         """
         raise _missing(self, "Links.resolve")
 
+    def listen(self, key: str, host: str, port: int, port_range: int) -> None:
+        """Accept connections at the first free port from `port` to `port + port_range`; "" is every address.
+
+        They arrive by `node.on_accept(now, conn, key)`. A shell tells when it cannot, and tries again.
+        """
+        raise _missing(self, "Links.listen")
+
+    def unlisten(self, key: str) -> None:
+        """Accept no more; nothing happens when it was not listened."""
+        raise _missing(self, "Links.unlisten")
+
+    def post(self, key: str, folder: str, name: str, data: bytes) -> None:
+        """Write a file of a shared folder, whole or not at all, then read all files there that end alike.
+
+        `node.on_posted(now, key, files, why)` follows: content by name, sorted; `why` is "" if all that worked.
+        Without `data` nothing is written.
+        """
+        raise _missing(self, "Links.post")
+
+    def unpost(self, folder: str, name: str) -> None:
+        """Remove the file, if it is there, before the process ends."""
+        raise _missing(self, "Links.unpost")
+
     def leave(self, group: str) -> None:
         """Receive no more datagrams of the group; nothing happens when it was not joined."""
         raise _missing(self, "Links.leave")

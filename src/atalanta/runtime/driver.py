@@ -160,6 +160,10 @@ class Driver:
         """on_resolved"""
         self._call("on_resolved", key, places, why)
 
+    def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
+        """on_posted"""
+        self._call("on_posted", key, files, why)
+
     def committed(self, token: int) -> None:
         """on_committed"""
         self._call("on_committed", token)

@@ -49,6 +49,9 @@ class NodeInputs(Protocol):
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
         """`Links.resolve` of that key has its answer."""
 
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        """`Links.post` of that key has its answer."""
+
     def on_committed(self, now: int, token: int) -> None:
         """The disk's group commit of that token is durable."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from atalanta.kernel.ports import Links
 from atalanta.runtime.dialer import Dialer
+from atalanta.runtime.doors import Doors
 from atalanta.runtime.multicast import Multicast
 from atalanta.runtime.resolver import Resolver
+from atalanta.runtime.shared_folder import SharedFolders
 from atalanta.runtime.tcp import Connections
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
@@ -17,6 +19,8 @@ class LoopLinks(Links):
     def __init__(self, connections: Connections, trace: LogTrace) -> None:
         self._dialer = Dialer(connections)
         self._resolver = Resolver(connections.loop, connections.driver)
+        self._doors = Doors(connections, trace)
+        self._folders = SharedFolders(connections.loop, connections.driver)
         self._multicast = Multicast(connections.loop, connections.driver, connections.limits, trace)
 
     def dial(self, key: str, host: str, port: int) -> None:
@@ -55,6 +59,22 @@ class LoopLinks(Links):
         """Links.resolve"""
         self._resolver.resolve(key, name, port)
 
+    def listen(self, key: str, host: str, port: int, port_range: int) -> None:
+        """Links.listen"""
+        self._doors.listen(key, host, port, port_range)
+
+    def unlisten(self, key: str) -> None:
+        """Links.unlisten"""
+        self._doors.unlisten(key)
+
+    def post(self, key: str, folder: str, name: str, data: bytes) -> None:
+        """Links.post"""
+        self._folders.post(key, folder, name, data)
+
+    def unpost(self, folder: str, name: str) -> None:
+        """Links.unpost"""
+        self._folders.unpost(folder, name)
+
     def leave(self, group: str) -> None:
         """Links.leave"""
         self._multicast.leave(group)
@@ -63,4 +83,6 @@ class LoopLinks(Links):
         """Gives up every attempt and leaves every group, without a word to the node."""
         self._dialer.cancel_all()
         self._resolver.cancel_all()
+        self._doors.close()
+        self._folders.close()
         self._multicast.close()

@@ -76,6 +76,24 @@ class SimLinks(Links):
     def resolve(self, key: str, name: str, port: int) -> None:
         self.host.network.resolve(self.host, f"{self.host.life}/{key}", name, port)
 
+    def listen(self, key: str, host: str, port: int, port_range: int) -> None:
+        for free in range(port, port + port_range + 1):
+            if (self.host.address, free) not in self.host.network.listening:
+                self.host.network.listen(self.host, self.host.address, free)
+                self.host.meeting_doors[free] = key
+                return
+
+    def unlisten(self, key: str) -> None:
+        for port in [port for port, name in self.host.meeting_doors.items() if name == key]:
+            del self.host.meeting_doors[port]
+            del self.host.network.listening[self.host.address, port]
+
+    def post(self, key: str, folder: str, name: str, data: bytes) -> None:
+        self.host.network.post(self.host, f"{self.host.life}/{key}", folder, name, data)
+
+    def unpost(self, folder: str, name: str) -> None:
+        self.host.network.folders.get(folder, {}).pop(name, None)
+
     def leave(self, group: str) -> None:
         address = self.host.group_addresses.pop(group, "")
         self.host.groups.get(address, {}).pop(group, None)
@@ -179,6 +197,7 @@ class Host(Machine):
         self.address = address
         self.port = port
         self.doors: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
+        self.meeting_doors: dict[int, str] = {}  # opened by the node itself
         self.make_node = make_node
         self.up = False
         self.life = 0
@@ -200,6 +219,7 @@ class Host(Machine):
         self.up = True
         self.groups = {}
         self.group_addresses = {}
+        self.meeting_doors = {}
         ports = Ports(
             SimWire(self),
             self.disk,
@@ -244,7 +264,8 @@ class Host(Machine):
     # -- inputs ---------------------------------------------------------------------------------
     def on_accepted(self, conn: int, port: int) -> None:
         if self.node is not None:
-            self.node.on_accept(self.world.now, conn, self.doors[port], f"sim:{conn}")
+            door = self.doors.get(port) or self.meeting_doors[port]
+            self.node.on_accept(self.world.now, conn, door, f"sim:{conn}")
             self.flush_later()
 
     def on_dialed(self, conn: int, key: str) -> None:
@@ -281,6 +302,12 @@ class Host(Machine):
         life, _, name = key.partition("/")
         if self.node is not None and life == str(self.life):
             self.node.on_resolved(self.world.now, name, places, why)
+            self.flush_later()
+
+    def on_posted(self, key: str, files: dict[str, bytes], why: str) -> None:
+        life, _, name = key.partition("/")
+        if self.node is not None and life == str(self.life):
+            self.node.on_posted(self.world.now, name, files, why)
             self.flush_later()
 
     def timer(self, key: str) -> None:

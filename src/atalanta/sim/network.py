@@ -36,6 +36,9 @@ class Machine:
     def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
         raise NotImplementedError
 
+    def on_posted(self, key: str, files: dict[str, bytes], why: str) -> None:
+        raise NotImplementedError
+
 
 class Stream:
     """One direction of a connection."""
@@ -52,6 +55,7 @@ class Network:
     """`latency_ns` and `chunk_bytes_max` shape streams; `block` cuts a direction between two machines.
 
     `names` is the DNS: (host, port) by name, port 0 where the asker says it; `names_fail` is why it does not answer.
+    `folders` are shared by all machines: content by name.
     """
 
     def __init__(self, world: World) -> None:
@@ -67,6 +71,8 @@ class Network:
         self.groups: dict[str, list[Machine]] = {}
         self.names: dict[str, list[tuple[str, int]]] = {}
         self.names_fail: str = ""
+        self.folders: dict[str, dict[str, bytes]] = {}
+        self.folders_fail: str = ""
         self._next: int = 0
 
     # -- connections ----------------------------------------------------------------------------
@@ -234,3 +240,15 @@ class Network:
                 source.on_resolved(key, places, why)
 
         self.world.at(self._latency(source), answer)
+
+    # -- shared folders -------------------------------------------------------------------------
+    def post(self, source: Machine, key: str, folder: str, name: str, data: bytes) -> None:
+        def done() -> None:
+            files = self.folders.setdefault(folder, {})
+            if data and not self.folders_fail:
+                files[name] = data
+            found = {} if self.folders_fail else {each: files[each] for each in sorted(files)}
+            if source.up:
+                source.on_posted(key, found, self.folders_fail)
+
+        self.world.at(self._latency(source), done)

@@ -1,0 +1,104 @@
+"""`jgroups://channel?file=…`: nodes that were told the same stack file are found, by each protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import connect
+from atalanta.client.blocking import connect as connect_blocking
+from atalanta.client.options import Server, parse_url
+from atalanta.wire.uri import UriError
+from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+
+STACKS = {
+    "TCPPING": '<TCP bind_addr="127.0.0.1" bind_port="{port}" port_range="3"/>'
+    '<TCPPING initial_hosts="127.0.0.1[{port}]" port_range="1"/>',
+    "DNS_PING": '<TCP bind_addr="127.0.0.1" bind_port="{port}" port_range="3"/>'
+    '<dns.DNS_PING dns_query="127.0.0.1" probe_transport_ports="true"/>',
+    "FILE_PING": '<TCP/><FILE_PING location="{folder}"/>',
+    "MPING": '<TCP/><MPING mcast_addr="231.7.7.79" mcast_port="{port}" bind_addr="127.0.0.1"/>',
+}
+BROADCAST = """<broadcast-group name="{name}"><jgroups-file>{name}.xml</jgroups-file>
+<jgroups-channel>c1</jgroups-channel><broadcast-period>200</broadcast-period>
+<connector-ref>own</connector-ref></broadcast-group>"""
+GROUPS = """
+<connectors><connector name="own">tcp://127.0.0.1:{port}</connector></connectors>
+<broadcast-groups>{broadcast}</broadcast-groups>
+<discovery-groups><discovery-group name="d"><jgroups-file>TCPPING.xml</jgroups-file>
+<jgroups-channel>c1</jgroups-channel></discovery-group></discovery-groups>
+<cluster-connections><cluster-connection name="x"><connector-ref>own</connector-ref>
+<discovery-group-ref discovery-group-name="d"/></cluster-connection></cluster-connections>
+"""
+LOGIN = "user=u&password=p"
+
+
+def write_node(folder: Path, port: int, stacks: dict[str, str]) -> Path:
+    broadcast = "".join(BROADCAST.format(name=name) for name in stacks)
+    path = write_broker_xml(
+        folder, port, folder.name, GROUPS.format(port=port, broadcast=broadcast)
+    )
+    for name, stack in stacks.items():
+        text = f'<config xmlns="urn:org:jgroups">{stack}</config>'
+        (path.parent / f"{name}.xml").write_text(text)
+    return path
+
+
+@pytest.mark.process
+def test_nodes_and_clients_meet_with_an_unchanged_artemis_configuration(tmp_path: Path) -> None:
+    stacks = {
+        name: stack.format(port=free_port(), folder=tmp_path / "shared")
+        for name, stack in STACKS.items()
+    }
+    ports = [free_port(), free_port()]
+    files = [write_node(tmp_path / f"n{i}", port, stacks) for i, port in enumerate(ports)]
+    servers = [Server("127.0.0.1", port) for port in ports]
+    urls = {
+        name: f"jgroups://c1?file={files[0].parent / name}.xml&{LOGIN}&initialWaitTimeout=20000"
+        for name in stacks
+    }
+    with BrokerProcess(files[0]) as one, BrokerProcess(files[1]):
+
+        async def main() -> None:
+            async with asyncio.timeout(DEADLINE_S), connect(urls["TCPPING"]) as connection:
+                while len(connection.topology) < 2:
+                    await asyncio.sleep(0.05)
+
+        asyncio.run(main())
+        for url in urls.values():
+            with connect_blocking(url) as connection:
+                assert connection.server in servers
+        assert one.log().count("a real JGroups member is not met") == 4
+    for name in ("TCPPING", "DNS_PING"):
+        finder = parse_url(urls[name].replace("20000", "300")).finder
+        assert finder is not None
+        with pytest.raises(OSError, match="nobody was heard in"):
+            finder.servers(lambda: False)
+
+
+def test_a_client_is_told_what_is_wrong_with_the_stack(tmp_path: Path) -> None:
+    path = tmp_path / "stack.xml"
+    path.write_text("<config>\n<TCP/>\n<KUBE_PING/></config>")
+    with pytest.raises(UriError, match=r"stack.xml:3: <KUBE_PING> is no place to meet at"):
+        parse_url(f"jgroups://channel?file={path}")
+    with pytest.raises(UriError, match="missing.xml: cannot be read"):
+        parse_url(f"jgroups://channel?file={tmp_path / 'missing.xml'}")
+    with pytest.raises(UriError, match="names no stack file"):
+        parse_url("jgroups://channel")
+
+
+def test_waiting_for_a_place_where_nobody_is_ends_when_the_client_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "stack.xml"
+    path.write_text(f'<config><TCP/><FILE_PING location="{tmp_path}"/></config>')
+
+    async def main() -> None:
+        started = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await connect(f"jgroups://channel?file={path}&initialWaitTimeout=60000")
+        assert time.monotonic() - started < 10
+
+    asyncio.run(main())
