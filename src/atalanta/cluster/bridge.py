@@ -21,7 +21,15 @@ from atalanta.kernel.message import Message, text_body
 from atalanta.kernel.story import tell
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_connection import (
+    REASON_SCALE_DOWN,
+    REASON_SCALE_DOWN_CRITICAL,
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+    NullResponse,
+)
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_producer import ProducerCredits
@@ -45,6 +53,7 @@ SEND_CHANNEL: Final = 10
 NOTIFICATION_CHANNEL: Final = 11
 NOTIFICATION_CREDITS: Final = 1 << 20
 MANAGEMENT_CORRELATION: Final = 1
+SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
 
 FILTER: Final = (
     "(_AMQ_Binding_Type <> 2 OR _AMQ_Binding_Type IS NULL) AND _AMQ_NotifType IN ('SESSION_CREATED','BINDING_ADDED',"
@@ -133,6 +142,7 @@ class Bridge(ClusterLink):
             self.times.call_timeout_ms = cluster.config.call_failover_timeout_ms
         self.record = record
         self.sessions_open: int = 0
+        self.left_to: str = ""  # the node that takes over, if the peer leaves for good
         self.outgoing = PeerOutgoing(self, record)
         self.queue_name: str = ""
 
@@ -234,6 +244,10 @@ class Bridge(ClusterLink):
     def settle(self, now: int) -> None:
         """Once per turn: what the peer has answered for is finished here, in one record."""
         self.outgoing.settle(now)
+
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        if isinstance(packet, DisconnectV3) and packet.reason in SCALE_DOWN:
+            self.left_to = packet.target_node_id or ""
 
     # -- the end --------------------------------------------------------------------------------
     def on_lost(self, now: int, why: str) -> None:

@@ -14,6 +14,7 @@ from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRIBUTION_NAME
 from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.departures import DEPARTURE, Departures
 from atalanta.cluster.discovered import DiscoveredMembers
 from atalanta.cluster.members import Members
 from atalanta.cluster.parked import PARKED, ParkedMessages
@@ -59,6 +60,7 @@ class Cluster:
         self.scanner = Scanner(self)
         self.members = Members(self)
         self.parked = ParkedMessages(self)
+        self.departures = Departures(self)
         self.subscribers = Subscribers(self)
 
     @property
@@ -232,6 +234,8 @@ class Cluster:
         if member is not None:
             self.members.gone(now, record.node_id, member.event_id)
         if bridge.said_goodbye:
+            if bridge.left_to:
+                self.departures.add(now, record, bridge.left_to)
             self._drop(now, record)
             return
         record.bindings.disconnected()
@@ -250,6 +254,8 @@ class Cluster:
             self._dial_bridge(now, rest)
         elif rest.startswith(PARKED):
             self.parked.on_timer(now, rest[len(PARKED) :])
+        elif rest.startswith(DEPARTURE):
+            self.departures.on_timer(now, rest[len(DEPARTURE) :])
 
     def _dial_bridge(self, now: int, rest: str) -> None:
         record = self.peers.get(rest[len(BRIDGE) :])

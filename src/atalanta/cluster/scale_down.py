@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.bridge import Bridge
+from atalanta.cluster.core_bridge_link import CoreBridgeLink
+from atalanta.cluster.core_bridges import CoreBridges
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
@@ -195,6 +197,7 @@ class ScaleDown(Part):
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
         self.link = TargetLink(self, conn, now, self.config.commit_interval)
+        self.link.through(self.candidate.transport)
         self.link.open(now)
         return self.link
 
@@ -253,11 +256,16 @@ class ScaleDown(Part):
         for part in self.parts.values():
             if part is not self:
                 part.stop(now)
+            if isinstance(part, CoreBridges):
+                for bridge in part.by_number.values():
+                    bridge.stop(now)
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, CoreConnection):
                 if conn not in self.askers:
                     connection.hold_input()
                     self.saying_goodbye[conn] = True
+            elif isinstance(connection, CoreBridgeLink):
+                self.saying_goodbye[conn] = False  # when what it sent is answered
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
         assert self.target is not None

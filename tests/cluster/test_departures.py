@@ -1,0 +1,89 @@
+"""What waits at other nodes for one that leaves: it goes where that one's messages went."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.kernel.catalogue import create_queue
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.sim.host import Host
+from tests.cluster.rig import Client, Rig, count, node_of, waiting
+from tests.cluster.scale_down_rig import departure, held, leave
+
+
+def subscribed(rig: Rig, host: Host, name: str) -> None:
+    """A durable subscription of its own, which the others learn of."""
+    spec = QueueSpec(name, "prices", MULTICAST)
+    create_queue(node_of(host).broker, rig.world.now, spec)
+    rig.run(0.5)
+
+
+def pause(sender: Host, leaving: Host) -> None:
+    """The sender's bridge to that node takes nothing up."""
+    name = f"$.artemis.internal.sf.test.{node_of(leaving).broker.node_id}"
+    node_of(sender).broker.queues[name].paused = True
+
+
+def waiting_for(rig: Rig, sender: Host, leaving: Host, count_of: int) -> Client:
+    """`sender` has messages for a subscription of `leaving`, which does not read them."""
+    subscribed(rig, leaving, "mine")
+    client = rig.client(sender)
+    client.publish("prices", b"0")
+    rig.until(lambda: count(leaving, "mine") == 1)
+    pause(sender, leaving)
+    for number in range(1, count_of):
+        client.publish("prices", b"%d" % number)
+    rig.until(lambda: len(client.answers) == count_of)
+    return client
+
+
+@pytest.mark.parametrize("third", [True, False])
+def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
+    rig = Rig()
+    hosts = rig.cluster(3 if third else 2)
+    leaving = hosts[-1]
+    target = hosts[0]
+    sender = hosts[1] if third else target
+    waiting_for(rig, sender, leaving, 20)
+    node = node_of(leaving).broker.node_id
+    assert waiting(sender, node) == 19
+    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    leave(rig, leaving)
+    rig.until(lambda: count(target, "mine") == 20, 30)
+    assert held(target, "mine") == [b"%d" % number for number in range(20)]
+    # Each node's own subscription has each message once, and nothing is left for the one that went.
+    assert count(sender, "archive") == 20
+    rig.until(lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues)
+
+
+def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None:
+    rig = Rig()
+    target, leaving = rig.cluster(2)
+    client = waiting_for(rig, target, leaving, 2)
+    node_of(leaving).broker.queues["mine"].spec.configuration_managed = True
+    reader = rig.client(leaving)
+    reader.consume("mine")
+    rig.until(lambda: count(leaving, "mine") == 0)
+    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    leave(rig, leaving)
+    rig.until(lambda: "mine" in node_of(target).broker.queues, 40)
+    rig.until(lambda: count(target, "mine") == 1)
+    assert held(target, "mine") == [b"1"]
+    assert len(client.answers) == 2
+
+
+def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:
+    rig = Rig()
+    target, sender, leaving = rig.cluster(3, mode="STRICT")
+    client = rig.client(sender)
+    pause(sender, leaving)
+    for number in range(30):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: len(client.answers) == 30)
+    assert waiting(sender, "node-2") == 10
+    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    leave(rig, leaving)
+    rig.until(lambda: count(target, "orders") + count(sender, "orders") == 30, 30)
+    everything = held(target, "orders") + held(sender, "orders")
+    assert sorted(everything, key=int) == [b"%d" % number for number in range(30)]
