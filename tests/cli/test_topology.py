@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from rich.console import Console
@@ -147,6 +150,38 @@ def test_a_live_cluster(nodes: list[Node], tmp_path: Path) -> None:
     shown = b.cli("topology", b.at, "--wait", "0", "--svg", str(svg))
     assert "2 nodes · 3 messages wait" in shown
     ElementTree.parse(svg)
+
+
+@pytest.mark.process
+def test_watching_goes_on_when_the_named_node_is_away(tmp_path: Path) -> None:
+    with cluster(tmp_path, 2) as (a, b):
+        command = [sys.executable, "-m", "atalanta", "topology", a.at, "--watch", "--json"]
+        command += ["--wait", "0.1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            try:
+                await_line(watching.stdout, lambda found: len(found["nodes"]) == 2)
+                a.broker.end(signal.SIGKILL)
+                found = await_line(
+                    watching.stdout,
+                    lambda found: [node["reached"] for node in found["nodes"]] == [True, False],
+                )
+                assert [node["at"] for node in found["nodes"]] == [b.at, a.at]
+            finally:
+                watching.send_signal(signal.SIGINT)
+                watching.stdout.read()
+            assert watching.wait(30) == 130
+
+
+def await_line(lines: IO[str], wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The first line that is as wanted; the test's time limit ends it otherwise."""
+    deadline = time.monotonic() + 60
+    for line in lines:
+        found: dict[str, Any] = json.loads(line)
+        if wanted(found):
+            return found
+        assert time.monotonic() < deadline, line
+    raise AssertionError("it ended")
 
 
 @pytest.mark.process

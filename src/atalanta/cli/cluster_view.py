@@ -176,4 +176,9 @@ class LiveCluster:
         for each in self.nodes:
             if node_id in each.members:
                 return each.members[node_id]
+        for each in self.nodes:
+            for connection in each.connections:
+                link = connection.links.get(node_id)
+                if link is not None and link.address:
+                    return link.address
         return node_id

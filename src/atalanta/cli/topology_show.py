@@ -15,17 +15,49 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.findings import ago, messages
-from atalanta.cli.outcome import reported
-from atalanta.cli.survey import Survey
+from atalanta.cli.outcome import line_of, reported
+from atalanta.cli.survey import Survey, url_of
 from atalanta.cli.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
 from atalanta.cli.topology_flow import Flow, FlowLink, FlowNode, flow_of, rate
 from atalanta.cli.topology_svg import svg_of
-from atalanta.client import run
+from atalanta.client import ClientError, run
 
 PAUSE_S: Final = 1.0  # of --watch with --wait 0
 BAR: Final = 12
 NUMBERS: Final = ("queues", "messages", "consumers", "in", "out")
+
+
+class Looks:
+    """One look after the other. Nodes that were found are asked, too, so that it goes on when those named are away."""
+
+    def __init__(self, nodes: list[str], target: Target, wait: float, svg: Path | None) -> None:
+        self.nodes = nodes
+        self.target = target
+        self.wait = wait
+        self.svg = svg
+        self.found: list[str] = []
+
+    def look(self) -> Flow:
+        """The error of the first node if nobody can be asked."""
+        options = url_of(self.nodes[0])[1]
+        more = [f"tcp://{at}?{options}" if options else at for at in self.found]
+        survey = Survey(self.target, self.wait, details=False)
+        flow = flow_of(run(survey.look(list(dict.fromkeys([*self.nodes, *more])))))
+        self.found = [node.at for node in flow.nodes if node.reached]
+        if self.svg is not None:
+            self.svg.write_text(svg_of(flow), encoding="utf-8")
+        return flow
+
+    def again(self, before: Flow) -> tuple[Flow, str]:
+        """After a pause; the last one, and why, when nobody can be asked."""
+        if self.wait <= 0:
+            time.sleep(PAUSE_S)
+        try:
+            return self.look(), ""
+        except (ClientError, OSError) as error:
+            time.sleep(PAUSE_S)
+            return before, line_of(error)
 
 
 def run_topology(
@@ -37,36 +69,27 @@ def run_topology(
     svg: Path | None,
     json_output: bool,
 ) -> None:
-    """An error ends it at the first look; later ones of --watch are shown, and it goes on."""
+    """An error ends it at the first look; --watch goes on after later ones, until Ctrl-C."""
     with reported():
-        target = Target("", user, password)
-
-        def look() -> Flow:
-            flow = flow_of(run(Survey(target, wait, details=False).look(nodes)))
-            if svg is not None:
-                svg.write_text(svg_of(flow), encoding="utf-8")
-            return flow
-
-        flow = look()
+        looks = Looks(nodes, Target("", user, password), wait, svg)
+        flow = looks.look()
         if json_output:
             typer.echo(as_text(flow, not watch))
             while watch:
-                _pause(wait)
-                typer.echo(as_text(look(), False))
+                flow, why = looks.again(flow)
+                typer.echo(why if why else as_text(flow, False), err=bool(why))
             return
         console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
-        if not watch:
+        if not watch or not console.is_terminal:
             console.print(drawn(flow))
+            while watch:
+                flow, why = looks.again(flow)
+                console.print(Text(why) if why else drawn(flow))
             return
         with Live(drawn(flow), console=console, auto_refresh=False) as live:
             while True:
-                _pause(wait)
-                live.update(drawn(look()), refresh=True)
-
-
-def _pause(wait: float) -> None:
-    if wait <= 0:
-        time.sleep(PAUSE_S)
+                flow, why = looks.again(flow)
+                live.update(Group(drawn(flow), Text(why, "red")), refresh=True)
 
 
 def as_text(flow: Flow, wide: bool) -> str:
