@@ -219,6 +219,28 @@ def test_topologies_that_differ_and_links_one_way() -> None:
     assert the(found, "one_way_link").severity == "note"
 
 
+def test_members_that_are_away() -> None:
+    found = two_nodes()
+    a = found.nodes[0]
+    since = int(time.time() * 1_000) - 300_000
+    a.connections[0].links["id-c"] = LinkView("id-c", "h3:1", False, since)
+    finding = the(found, "member_away")
+    assert (finding.severity, finding.node) == ("warning", "h3:1")
+    assert finding.text == "is away for 5 min: no link from a"
+    del a.connections[0].links["id-c"]
+    put(a, FORWARD + "id-c", internal=True)  # it left in good order, perhaps for good
+    assert the(found, "member_away").severity == "note"
+
+
+def test_what_nodes_have_alike_is_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    found = two_nodes()
+    for node in found.nodes:
+        node.security_enabled = False
+    show(found, diagnosed(found, "u", "p"))
+    shown = capsys.readouterr().out
+    assert "│ a, b" in shown and "2 nodes asked: 1 warning" in shown
+
+
 def test_advertised_addresses_that_lead_nowhere() -> None:
     for place, why in (
         ("0.0.0.0:61616", "no address to connect to"),

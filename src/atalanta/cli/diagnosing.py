@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.cluster_view import LiveCluster
-from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, sorted_findings
+from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_findings
 from atalanta.cli.findings_members import member_findings
 from atalanta.cli.findings_messages import message_findings
 from atalanta.cli.outcome import FAILED, reported
@@ -73,13 +73,15 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
         for column in table.columns:
             column.overflow = "fold"
         table.columns[1].min_width = 12
-        for each in found:
+        for each in merged(found):
             cell = Text(each.text)
             if each.mend:
                 cell.append("\n→ " + each.mend, style="green")
             table.add_row(Text(each.severity, STYLES[each.severity]), Text(each.node), cell)
         console.print(table)
     count = len(cluster.nodes)
-    counts = {severity: sum(each.severity == severity for each in found) for severity in STYLES}
+    counts = {
+        severity: sum(each.severity == severity for each in merged(found)) for severity in STYLES
+    }
     told = ", ".join(f"{n} {severity}{'s' * (n != 1)}" for severity, n in counts.items() if n)
     console.print(f"{count} node{'s' * (count != 1)} asked: {told or 'all is well'}", markup=False)

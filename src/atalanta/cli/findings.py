@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 ERROR: Final = "error"
@@ -36,6 +36,19 @@ class Finding:
 def sorted_findings(found: list[Finding]) -> list[Finding]:
     """The worst first, then by node."""
     return sorted(found, key=lambda each: (ORDER.index(each.severity), each.node, each.code))
+
+
+def merged(found: list[Finding]) -> list[Finding]:
+    """What several nodes have alike as one finding, for people."""
+    kept: dict[tuple[str, str, str, str], Finding] = {}
+    for each in found:
+        key = (each.severity, each.code, each.text, each.mend)
+        known = kept.get(key)
+        if known is None:
+            kept[key] = replace(each)
+        elif each.node not in known.node.split(", "):
+            known.node += f", {each.node}"
+    return list(kept.values())
 
 
 def ago(milliseconds: int | None) -> str:

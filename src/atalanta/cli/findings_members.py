@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
+import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from atalanta.cli.cluster_view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
-from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, delay_line
+from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
 STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-connectors>"
@@ -19,6 +20,7 @@ def member_findings(
 ) -> Iterator[Finding]:
     yield from views(cluster)
     yield from one_way(cluster)
+    yield from away(cluster)
     yield from places(cluster)
     yield from differences(cluster)
     for node in cluster.nodes:
@@ -68,6 +70,37 @@ def one_way(cluster: LiveCluster) -> Iterator[Finding]:
                 f"{STATIC} with a connector to {other.at}",
                 {"member": other.node_id},
             )
+
+
+def away(cluster: LiveCluster) -> Iterator[Finding]:
+    """Members that somebody forwarded to and does not now. Of those that left for good only the queue is there."""
+    missed: dict[str, list[str]] = {}
+    since: dict[str, int] = {}
+    expected: dict[str, bool] = {}
+    for node in cluster.nodes:
+        linked = node.linked()
+        known = {each.forwards_to for each in node.queues.values() if each.forwards_to}
+        for connection in node.connections:
+            for node_id, link in connection.links.items():
+                known.add(node_id)
+                if not link.linked:
+                    expected[node_id] = True
+                    since[node_id] = min(since.get(node_id, 1 << 62), link.away_since_ms or 1 << 62)
+        for node_id in sorted(known):
+            if node_id not in linked and cluster.node(node_id) is None:
+                missed.setdefault(node_id, []).append(node.label)
+    now_ms = int(time.time() * 1_000)
+    for node_id, names in missed.items():
+        began = since.get(node_id, 1 << 62)
+        long = f" for {ago(now_ms - began)}" if began < 1 << 62 else ""
+        yield Finding(
+            WARNING if node_id in expected else NOTE,
+            "member_away",
+            cluster.label(node_id),
+            f"is away{long}: no link from {', '.join(names)}",
+            "start it again; if it is gone for good, delete its store-and-forward queues when they are empty",
+            {"member": node_id, "missed_by": names},
+        )
 
 
 # -- addresses ------------------------------------------------------------------------------------

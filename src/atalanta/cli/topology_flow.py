@@ -85,7 +85,9 @@ def flow_of(cluster: LiveCluster) -> Flow:
 
 
 def _node(node: NodeView, seconds: float) -> FlowNode:
-    shown = [each for each in node.queues.values() if not each.internal]
+    shown = [
+        each for each in node.queues.values() if not each.internal and not of_the_cluster(each)
+    ]
     found = FlowNode(node.node_id, node.label, node.at, node.version, node.ours)
     found.queues = len(shown)
     found.messages = sum(_now(each).messages for each in shown)
@@ -96,6 +98,11 @@ def _node(node: NodeView, seconds: float) -> FlowNode:
             sum(max(0, _now(each).acknowledged - each.acknowledged) for each in shown) / seconds
         )
     return found
+
+
+def of_the_cluster(queue: QueueView) -> bool:
+    """A peer's ear for this node's notifications."""
+    return queue.temporary and queue.name.startswith("notif.")
 
 
 def _links(node: NodeView, seconds: float) -> list[FlowLink]:
