@@ -12,6 +12,7 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.config import AddressConfig, QueueConfig
@@ -89,6 +90,7 @@ class Rig:
         whole: Callable[[ClusterSettings], None] | None = None,
         doors: dict[str, int] | None = None,
         own: OwnSettings | None = None,
+        bridges: BridgeSettings | None = None,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
@@ -120,6 +122,8 @@ class Rig:
                 config.node_id = node_id
             if own is not None:
                 config.own = own
+            if bridges is not None:
+                config.bridges = bridges
             return Node(config, ports)
 
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.node import NodeConfig
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import PORT, queue
+from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.core.packets_connection import Ping
 from atalanta.wire.core.packets_message import SendContinuation, SendMessage
 from atalanta.wire.core.packets_producer import RequestProducerCredits
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
 from tests.cluster.bridge_rig import BridgeRig, bridge, bridge_of, connected
-from tests.cluster.rig import RawPeer, count, queue_of
+from tests.cluster.rig import (
+    RawPeer,
+    count,
+    linked,
+    node_of,
+    queue_of,
+    remote_consumers,
+)
 from tests.cluster.test_large import BODY, client
 
 
@@ -267,3 +277,87 @@ def test_a_target_that_answers_nothing_is_given_up_after_call_timeout() -> None:
     rig.until(lambda: peer.got(CreateSession))
     rig.until(lambda: len(peer.got(CreateSession)) > 1, 20)
     assert peer.closed and bridge_of(source).state == "started"
+
+
+@pytest.mark.parametrize("policy", ["FAIL", "BLOCK"])
+def test_what_a_full_target_refuses_is_kept_in_order(policy: str) -> None:
+    rig = BridgeRig()
+
+    def full(config: NodeConfig) -> None:
+        config.settings.add("inbox", {"address_full_policy": policy, "max_size_bytes": 5_000})
+        config.settings.add("#", {"dead_letter_address": "orders"})
+
+    source = rig.single(bridge(producer_window_bytes=-1), change=full)
+    target = rig.single(change=full)
+    rig.until(lambda: connected(source))
+    producer = rig.client(source)
+    for number in range(60):
+        producer.publish("orders", b"%03d" % number + b"x" * 500, ANYCAST)
+    rig.run(5)
+    assert count(source, "orders") > 0 or policy == "BLOCK"
+    consumer = rig.client(target)
+    consumer.consume("inbox")
+    rig.until(lambda: len(consumer.bodies) == 60, 120)
+    assert [body[:3] for body in consumer.bodies] == [b"%03d" % number for number in range(60)]
+    assert count(source, "orders") == 0
+
+
+def test_a_missing_permission_holds_the_messages_until_it_is_given() -> None:
+    rig = BridgeRig()
+    source = rig.single(bridge())
+    target = rig.single()
+    security = node_of(target).broker.security
+    security.add_rule("inbox", {"consume": ("all",)})
+    rig.client(source).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: rig.events("core_bridge_refused"))
+    assert count(source, "orders") == 1
+    security.add_rule("inbox", {"send": ("all",), "consume": ("all",)})
+    rig.until(lambda: count(target, "inbox") == 1)
+
+
+@pytest.mark.parametrize(
+    ("check_ms", "ttl_ms", "pings"), [(2_000, 60_000, 15), (30_000, 9_000, 10)]
+)
+def test_pings_tell_the_ttl_and_go_out_every_check_period(
+    check_ms: int, ttl_ms: int, pings: int
+) -> None:
+    rig = BridgeRig()
+    source, target = rig.pair(bridge(check_period_ms=check_ms, connection_ttl_ms=ttl_ms))
+    rig.run(30)
+    sent = [packet for _, packet in rig.packets(source, target) if isinstance(packet, Ping)]
+    assert {ping.connection_ttl_ms for ping in sent} == {ttl_ms}
+    assert pings - 5 <= len(sent) <= pings + 3
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("after_ms", [3, 15, 40])
+def test_a_crash_in_the_middle_of_a_large_message_costs_nothing(victim: int, after_ms: int) -> None:
+    rig = BridgeRig()
+    hosts = rig.pair(bridge())
+    producer = client(rig, hosts[0])
+    producer.publish_large("orders", BODY)
+    rig.until(lambda: 1 in producer.answers)
+    rig.world.run_until(rig.world.now + after_ms * 1_000_000)
+    hosts[victim].crash()
+    rig.run(1)
+    hosts[victim].start()
+    rig.until(lambda: count(hosts[0], "orders") == 0 and count(hosts[1], "inbox") == 1, 60)
+    consumer = client(rig, hosts[1], "inbox")
+    rig.until(lambda: consumer.bodies == [BODY])
+    rig.until(lambda: not hosts[0].large.contents and not hosts[1].large.contents)
+
+
+def test_peers_of_a_cluster_are_not_told_of_a_bridge_as_of_a_consumer() -> None:
+    """As with Artemis: who is told of it would never be told of its end."""
+    rig = BridgeRig()
+
+    settings = BridgeSettings(
+        [bridge(static_connectors=["n2"])], {"n2": ConnectorConfig("n2", "n2", PORT)}
+    )
+    members = [rig.node(peers=[1], bridges=settings), rig.node(peers=[0])]
+    rig.single()
+    members[0].start()
+    rig.until(lambda: connected(members[0]))
+    members[1].start()
+    rig.until(lambda: all(linked(host) == 1 for host in members))
+    assert remote_consumers(members[1], members[0], "orders") == 0

@@ -311,3 +311,13 @@ def test_members_that_were_learnt_get_no_password_in_plain_text(
     first, second = targets.next(), targets.next()
     assert first is not None and second is not None
     assert (first.connector, second.connector) == ("n1" if static else "", connector)
+
+
+def test_metrics_have_the_figures_of_bridges() -> None:
+    rig = BridgeRig()
+    source, _ = rig.pair(bridge())
+    rig.client(source).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: bridge_of(source).acknowledged == 1)
+    text = "".join(node_of(source).management.metrics())
+    assert 'atalanta_bridge_connected{broker="n0",bridge="away"} 1\n' in text
+    assert 'atalanta_bridge_messages_acknowledged_total{broker="n0",bridge="away"} 1\n' in text

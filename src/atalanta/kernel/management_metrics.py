@@ -54,6 +54,7 @@ def metric_slices(management: Management) -> Iterator[str]:
     """The text format (version 0.0.4), SLICE_LINES at a time; what changes meanwhile may or may not be seen."""
     yield broker_figures(management)
     yield from own_figures(management)
+    yield from bridge_figures(management)
     broker = management.broker
     name = escape(broker.config.name)
     addresses: list[tuple[Address, str]] = []
@@ -140,6 +141,33 @@ def own_figures(management: Management) -> Iterator[str]:
         count = management.counters[counter]
         text = head(name, f"events counted as {counter}", "counter", "atalanta_")
         yield f"{text}atalanta_{name}{label} {count}\n"
+
+
+BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
+    ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),
+    ("bridge_messages_sent_total", "messages sent, repeats too", "counter",
+     "MessagesPendingAcknowledgement"),
+    ("bridge_messages_acknowledged_total", "messages that are safe at the target", "counter",
+     "MessagesAcknowledged"),
+]  # fmt: skip
+
+
+def bridge_figures(management: Management) -> Iterator[str]:
+    """Of core bridges; what waits for them is in their queues' figures."""
+    broker = escape(management.broker.config.name)
+    shown: list[tuple[str, dict[str, object]]] = []
+    for name in management.bridges.names():
+        found = management.bridges.find(name)
+        if found is not None:
+            shown.append((f'{{broker="{broker}",bridge="{escape(name)}"}}', found.shown()))
+    if not shown:
+        return
+    for figure, why, kind, attribute in BRIDGE_FIGURES:
+        yield head(figure, why, kind, "atalanta_")
+        for label, values in shown:
+            value = values[attribute]
+            assert isinstance(value, int)
+            yield f"atalanta_{figure}{label} {int(value)}\n"
 
 
 def counter_name(counter: str) -> str:

@@ -224,7 +224,8 @@ class Notifications(Observer):
         properties = binding_properties(self.broker, queue)
         self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
         for consumer in queue.consumers:
-            if not consumer.browse_only:
+            if not consumer.browse_only and consumer.session is not None:
+                # A bridge's comes and goes unannounced, as in Artemis.
                 selector = consumer.selector
                 properties = consumer_properties(
                     self.broker, queue, None if selector is None else selector.text

@@ -32,8 +32,6 @@ class Cluster:
     max_hops: int = 1
     direct_only: bool = False
     more: str = ""  # further elements of <cluster-connection>
-    address: str = ""
-    others: str = ""  # further <cluster-connection>s
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class Shape:
     addresses: str = ""
     connectors: tuple[tuple[str, int], ...] = ()
     own: str = ""
-    acceptors: str = ""  # further <acceptor>s
 
 
 def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
@@ -75,7 +72,6 @@ def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
 {_connectors(port, shape)}
       <acceptors>
          <acceptor name="artemis">tcp://127.0.0.1:{port}?protocols=CORE</acceptor>
-{shape.acceptors}
       </acceptors>
 {_cluster(cluster)}
       <security-settings>
@@ -255,7 +251,6 @@ def _cluster(cluster: Cluster | None) -> str:
         members = '            <discovery-group-ref discovery-group-name="discover"/>'
     return f"""{groups}      <cluster-connections>
          <cluster-connection name="interop">
-            <address>{cluster.address}</address>
             <connector-ref>self</connector-ref>
             <retry-interval>200</retry-interval>
             <use-duplicate-detection>true</use-duplicate-detection>
@@ -264,5 +259,4 @@ def _cluster(cluster: Cluster | None) -> str:
 {cluster.more}
 {members}
          </cluster-connection>
-{cluster.others}
       </cluster-connections>"""
