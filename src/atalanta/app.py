@@ -80,9 +80,11 @@ class Storage:
             return MemoryDisk(shell.loop.call_soon, driver.committed)
         soon = shell.loop.call_soon_threadsafe
         elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
-        return FileDisk(
+        disk = FileDisk(
             self.folder.journal, soon, driver.committed, driver.disk_failed, elsewhere
         )
+        disk.commit_at_turn_end(driver.after_flush)
+        return disk
 
     def large_files(
         self, shell: Shell, configuration: Configuration

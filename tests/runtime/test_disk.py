@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -178,3 +179,47 @@ def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
     disk.close()
     assert disk.names() == ["b", "c"]
     assert (tmp_path / "c").read_bytes() == b"HEadonetwo" + bytes(90)
+
+
+def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    ends: list[Callable[[], None]] = []
+    disk.commit_at_turn_end(ends.append)
+    (end_turn,) = ends
+    disk.create("a", 200_000, b"")
+    disk.commit("a", 0, b"one", 1)
+    assert answers.next() == 1, "nobody knows yet how long it takes: the worker does it"
+    disk._commit_s = 0.0
+    disk.commit("a", 3, b"two", 2)
+    assert not disk.idle() and answers.said.empty()
+    end_turn()
+    assert answers.next() == 2 and disk.idle()
+    assert (tmp_path / "a").read_bytes()[:6] == b"onetwo"
+    # Something comes behind it: both in order, by the worker. So does what is long.
+    disk._commit_s = 0.0
+    disk.commit("a", 6, b"three", 3)
+    disk.delete("a")
+    disk.create("b", 200_000, b"")
+    disk.commit("b", 0, bytes(100_000), 4)
+    end_turn()
+    assert [answers.next(), answers.next()] == [3, 4]
+    disk._commit_s = 0.0
+    disk.commit("b", 0, b"five", 5)
+    disk.close()
+    assert answers.next() == 5 and (tmp_path / "b").read_bytes()[:4] == b"five"
+
+
+def test_a_failed_commit_at_the_end_of_the_turn_is_the_end(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    ends: list[Callable[[], None]] = []
+    disk.commit_at_turn_end(ends.append)
+    disk._commit_s = 0.0
+    disk.commit("missing", 0, b"x", 1)
+    ends[0]()
+    assert "missing" in str(answers.next())
+    disk.commit("missing", 0, b"x", 2)
+    ends[0]()
+    assert disk.idle() and answers.said.empty()
+    disk.close()

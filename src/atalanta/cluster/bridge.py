@@ -28,7 +28,6 @@ from atalanta.wire.core.packets_connection import (
     DisconnectV2,
     DisconnectV3,
     ExceptionResponse,
-    NullResponse,
 )
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import ReceiveMessage
@@ -211,11 +210,12 @@ class Bridge(ClusterLink):
         self.outgoing.attach()
 
     # -- frames in ------------------------------------------------------------------------------
+    def on_answer(self, now: int, channel: int, correlation: int) -> None:
+        if channel == SEND_CHANNEL:
+            self.outgoing.on_answer(correlation)
+
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
-        if isinstance(packet, NullResponse):
-            if channel == SEND_CHANNEL:
-                self.outgoing.on_answer(packet.correlation)
-        elif isinstance(packet, ReceiveMessage):
+        if isinstance(packet, ReceiveMessage):
             self._notified(now, packet)
         elif isinstance(packet, ProducerCredits):
             self.outgoing.on_credits(packet)

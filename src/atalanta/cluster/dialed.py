@@ -7,21 +7,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, read_i64_be
+from mypy_extensions import mypyc_attr
 
 from atalanta.wire.base import Connection
 from atalanta.wire.core import codec
-from atalanta.wire.core.frames import Frame, Framer
+from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import Disconnect, DisconnectV2, DisconnectV3, Ping
+from atalanta.wire.core.packets_connection import (
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    NullResponse,
+    Ping,
+)
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.core.types import NEWEST_VERSION, PACKETS_CONFIRMED, PING_CHANNEL, packet_name
+from atalanta.wire.core.types import (
+    NEWEST_VERSION,
+    NULL_RESPONSE,
+    PACKETS_CONFIRMED,
+    PING_CHANNEL,
+    packet_name,
+)
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest, upgrade_of
 
 if TYPE_CHECKING:
     from atalanta.wire.core.host import CoreHost
 
 PINGS_PER_TTL: Final = 3
+CORRELATION_BYTES: Final = 8  # the payload of a NULL_RESPONSE
 
 
 class LinkTimes:
@@ -36,6 +50,7 @@ class LinkTimes:
         self.call_timeout_ms = call_timeout_ms
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DialedLink(Connection):
     """`said_goodbye` when the other side left in good order; `blocked` while it does not take what was written."""
 
@@ -63,6 +78,10 @@ class DialedLink(Connection):
         """The other side leaves in good order; `on_lost` follows."""
         return None
 
+    def on_answer(self, now: int, channel: int, correlation: int) -> None:
+        """A plain answer (NULL_RESPONSE), of which there is one for every message sent."""
+        self.on_packet(now, NullResponse(correlation), channel)
+
     def on_lost(self, now: int, why: str) -> None:
         """The connection is gone; `said_goodbye` tells how."""
         raise NotImplementedError
@@ -74,15 +93,19 @@ class DialedLink(Connection):
             data = self._upgraded(self.upgrade, data)
             if not data:
                 return
-        for frame in self.framer.feed(data):
+        framer = self.framer
+        framer.begin(data)
+        while framer.step():
             if self.gone:
                 return
-            self._frame(now, frame)
+            if framer.type == NULL_RESPONSE and framer.end - framer.start == CORRELATION_BYTES:
+                correlation = int(read_i64_be(framer.data, framer.start))
+                self.on_answer(now, framer.channel, correlation)
+            elif framer.type != PACKETS_CONFIRMED:
+                self._frame(now, framer.type, framer.channel, framer.data[framer.start : framer.end])
 
-    def _frame(self, now: int, frame: Frame) -> None:
-        if frame.type == PACKETS_CONFIRMED:
-            return
-        packet = codec.decode_frame(frame)
+    def _frame(self, now: int, packet_type: int, channel: int, payload: bytes) -> None:
+        packet = codec.decode(packet_type, payload, NEWEST_VERSION)
         if isinstance(packet, Ping):
             return
         if isinstance(packet, Disconnect | DisconnectV2 | DisconnectV3):
@@ -90,7 +113,7 @@ class DialedLink(Connection):
             self.on_goodbye(packet)
             self.close(f"the peer said {packet_name(packet.type)}")
         else:
-            self.on_packet(now, packet, frame.channel)
+            self.on_packet(now, packet, channel)
 
     def through(self, target: TransportConfiguration) -> None:
         """Before anything else is said: an HTTP request that asks for CORE, if the connector wants it so."""

@@ -15,10 +15,13 @@ from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message, write_message
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.splicing import entry_prefix, write_entry
 from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.types import SESS_SEND
 
 PRODUCER_ID: Final = 1
+ROUTE_TO_PREFIX: Final = entry_prefix(ROUTE_TO)
+BRIDGE_DUPLICATE_PREFIX: Final = entry_prefix(BRIDGE_DUPLICATE)
 
 
 def node_id_bytes(node_id: str) -> bytes:
@@ -32,6 +35,8 @@ def node_id_bytes(node_id: str) -> bytes:
 
 def forwarded(reference: Reference, node_bytes: bytes, duplicate_detection: bool) -> Message:
     """A copy with the headers of the link; the id stays the source's."""
+    if not reference.message.special:
+        return _spliced(reference, node_bytes, duplicate_detection)
     message = reference.message.copy(reference.message.id)
     properties = message.properties
     properties.put(ROUTE_TO, reference.route_to)
@@ -39,13 +44,24 @@ def forwarded(reference: Reference, node_bytes: bytes, duplicate_detection: bool
         properties.put(
             BRIDGE_DUPLICATE, node_bytes + int(reference.message.id).to_bytes(8, "big", signed=True)
         )
-    if reference.message.special:
-        known = properties.get(FORWARD_DUPLICATE)
-        if isinstance(known, bytes):
-            # A node that left may have sent it there before it gave it to us.
-            properties.remove(FORWARD_DUPLICATE)
-            properties.put(BRIDGE_DUPLICATE, known)
+    known = properties.get(FORWARD_DUPLICATE)
+    if isinstance(known, bytes):
+        # A node that left may have sent it there before it gave it to us.
+        properties.remove(FORWARD_DUPLICATE)
+        properties.put(BRIDGE_DUPLICATE, known)
     return message
+
+
+def _spliced(reference: Reference, node_bytes: bytes, duplicate_detection: bool) -> Message:
+    """The usual message, which has no such headers yet: its properties need not be decoded."""
+    message = reference.message
+    entries = BytesWriter()
+    write_entry(entries, ROUTE_TO_PREFIX, reference.route_to)
+    if not duplicate_detection:
+        return message.copy_with(message.id, entries.getvalue(), 1)
+    duplicate_id = node_bytes + int(message.id).to_bytes(8, "big", signed=True)
+    write_entry(entries, BRIDGE_DUPLICATE_PREFIX, duplicate_id)
+    return message.copy_with(message.id, entries.getvalue(), 2)
 
 
 def send_frames(message: Message, channel: int, correlation: int) -> bytes:

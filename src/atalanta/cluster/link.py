@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.cluster.dialed import DialedLink, LinkTimes
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
     """`ready` after the peer accepted our credentials."""
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.large_forwarding import LargeForwarding, large_frames
 from atalanta.kernel.bridge_endpoint import BridgeEndpoint
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Outgoing:
     """`waiting` are messages taken from the queue but not yet sent (the peer gave no credit for their address).
 

@@ -246,8 +246,8 @@ class Broker:
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
         """A message that another node forwards: routed by binding ids, repeats dropped by its bridge id."""
-        raw_ids = message.properties.get(ROUTE_TO)
-        bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+        raw_ids = message.property_value(ROUTE_TO)
+        bridge_id = message.property_value(BRIDGE_DUPLICATE)
         if isinstance(bridge_id, bytes):
             plan.repeats_lsn = self.repeat(plan, BRIDGE_PREFIX + message.address, bridge_id)
             if plan.repeats_lsn >= 0:
@@ -267,7 +267,7 @@ class Broker:
             plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
             if unknown and not plan.routes:
                 self._route_again(plan, message, unknown)
-            if ACK_ROUTE_TO in message.properties:
+            if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
 
     def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:

@@ -6,10 +6,13 @@ PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final
 
-BRIDGE_PREFIX = "BRIDGE."
+BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
+# Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
+OLDEST_MAX: Final = 256
 
 
 class DuplicateCache:
@@ -19,6 +22,7 @@ class DuplicateCache:
         self.name = name
         self.size = size
         self.ids: dict[bytes, int] = {}
+        self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
 
     def lsn_of(self, duplicate_id: bytes) -> int:
         """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""
@@ -30,11 +34,17 @@ class DuplicateCache:
         if duplicate_id not in ids and len(ids) >= self.size:
             if self.size <= 0:
                 return
-            del ids[next(iter(ids))]
+            oldest = self._oldest
+            if not oldest:
+                oldest = list(islice(ids, OLDEST_MAX))
+                oldest.reverse()
+                self._oldest = oldest
+            del ids[oldest.pop()]
         ids[duplicate_id] = lsn
 
     def forget(self, duplicate_id: bytes) -> None:
         self.ids.pop(duplicate_id, None)
+        self._oldest = []
 
 
 class DuplicateCaches:

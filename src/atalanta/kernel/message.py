@@ -22,6 +22,7 @@ from atalanta.kernel.properties import (
     find_value,
     scan_properties,
 )
+from atalanta.kernel.splicing import with_entries, without
 
 if TYPE_CHECKING:
     from atalanta.kernel.account import Account
@@ -242,8 +243,30 @@ class Message:
         self.properties.put(name, value)
 
     def remove_property(self, name: str) -> bool:
-        """Whether it was there; a message that cannot have it is not even decoded."""
-        return self._may_have(key_of(name)) and self.properties.remove(name)
+        """Whether it was there. Where the others are not decoded they stay so."""
+        if self._properties is not None:
+            return self._properties.remove(name)
+        head = without(self._head, i64(self._properties_offset), key_of(name))
+        if len(head) == len(self._head):
+            return False
+        self._set_spliced(head)
+        return True
+
+    def _set_spliced(self, head: bytes) -> None:
+        """The same header with other properties, which are not decoded."""
+        self._head = head
+        scanned = scan_properties(head, i64(self._properties_offset), len(head))
+        self.special = (scanned & SCAN_SPECIAL) != 0
+        self._routing_type = ROUTING_TYPE_UNREAD
+        self._group_read = False
+
+    def copy_with(self, message_id: i64, entries: bytes, count: i64) -> Message:
+        """As `copy`, with `count` more properties, encoded; no property may have one of their names already."""
+        twin = self.copy(message_id)
+        twin._set_spliced(
+            with_entries(twin._head, i64(twin._properties_offset), entries, count)
+        )
+        return twin
 
     def has_property(self, name: str) -> bool:
         """Exact, and cheap when it is not there."""
@@ -360,9 +383,6 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message(id={self.id}, address={self.address!r}, {len(self.body)} bytes)"
-
-    def _may_have(self, key: bytes) -> bool:
-        return self._properties is not None or key in self._head
 
     def _raw_value(self, key: bytes) -> PropertyValue:
         position = find_value(self._head, i64(self._properties_offset), key)

@@ -1,0 +1,72 @@
+"""Properties put into and taken out of an encoded header, without decoding the others (layout: properties.py).
+
+What brokers tell each other of a message travels in properties of their own; the sender's stay the bytes they were.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import BytesWriter, read_i32_be, write_i32_be
+from mypy_extensions import i32, i64
+
+from atalanta.kernel.buffer import encode_utf16
+from atalanta.kernel.properties import BYTES, VALUE_BYTES, VARIABLE, find_value
+
+COUNT_BYTES: Final = 5  # the one byte that says there are any, and how many
+
+
+def entry_prefix(name: str) -> bytes:
+    """What stands before the value of a property of type bytes."""
+    key = encode_utf16(name)
+    return len(key).to_bytes(4, "big") + key + bytes([BYTES])
+
+
+def write_entry(out: BytesWriter, prefix: bytes, value: bytes) -> None:
+    """A property whose `prefix` is of `entry_prefix`."""
+    size: i32 = len(value)
+    out.write(prefix)
+    write_i32_be(out, size)
+    out.write(value)
+
+
+def with_entries(head: bytes, offset: i64, entries: bytes, count: i64) -> bytes:
+    """The header with `count` more properties; `offset` is where its properties begin."""
+    out = BytesWriter()
+    known: i64 = 0
+    out.write(head[:offset])
+    out.append(1)
+    if head[offset] != 0:
+        known = i64(read_i32_be(head, offset + 1))
+    write_i32_be(out, i32(known + count))
+    if known > 0:
+        out.write(head[offset + COUNT_BYTES :])
+    out.write(entries)
+    return out.getvalue()
+
+
+def without(head: bytes, offset: i64, key: bytes) -> bytes:
+    """The header without the property of this name (UTF-16LE), the same one if there is no such property.
+
+    The properties must have passed properties.end_of_properties.
+    """
+    position = find_value(head, offset, key)
+    while position >= 0:
+        begin: i64 = position - len(key) - 4
+        size: i64 = VALUE_BYTES[head[position]]
+        end = position + 1 + size
+        if size == VARIABLE:
+            end = position + 5 + i64(read_i32_be(head, position + 1))
+        left = i64(read_i32_be(head, offset + 1)) - 1
+        out = BytesWriter()
+        out.write(head[:offset])
+        if left == 0:
+            out.append(0)
+        else:
+            out.append(1)
+            write_i32_be(out, i32(left))
+            out.write(head[offset + COUNT_BYTES : begin])
+            out.write(head[end:])
+        head = out.getvalue()
+        position = find_value(head, offset, key)
+    return head
