@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.cluster.balance_view import BalanceView
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
@@ -142,9 +143,6 @@ class Node:
                 config.own,
             )
             self.parts["cluster"] = self.clusters
-            self.parts["rebalance"] = Rebalance(
-                config.own, self.clusters, self.connections, self.acceptors
-            )
             if config.own.dns_discovery is not None:
                 self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
             self.scale_down = ScaleDown(
@@ -152,6 +150,9 @@ class Node:
             )
             self.parts["scaledown"] = self.scale_down
             self.management.departure = Asked(self.scale_down)
+            rebalance = Rebalance(config.own, self.clusters, self.connections, self.acceptors)
+            self.parts["rebalance"] = rebalance
+            self.management.balance = BalanceView(rebalance)
             if config.grouping is not None:
                 self._keep_groups(config.grouping, config.cluster)
         self.bridges = self._bridge(discovery)

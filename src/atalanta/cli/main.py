@@ -19,6 +19,7 @@ from atalanta.cli.drain import drain
 from atalanta.cli.options import STATUSES
 from atalanta.cli.plan import plan
 from atalanta.cli.produce import produce
+from atalanta.cli.rebalance import rebalance
 from atalanta.cli.rehearse import rehearse
 from atalanta.cli.topology import topology
 from atalanta.cli.version import version_lines
@@ -34,6 +35,7 @@ application.command(epilog=STATUSES)(produce)
 application.command(epilog=STATUSES)(consume)
 application.command(epilog=STATUSES)(browse)
 application.command(epilog=STATUSES)(bench)
+application.command(epilog=STATUSES)(rebalance)
 application.add_typer(queue.application, name="queue")
 application.add_typer(address.application, name="address")
 application.add_typer(data.application, name="data")

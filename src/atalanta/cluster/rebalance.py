@@ -101,16 +101,17 @@ class Rebalance(Part):
             self._poll(now)
             return
         self.broker.timers.set(TICK, now + TICK_NS)
-        self._count(now)
+        self.count(now)
         self._tell(now)
         self._let_go(now)
         self._balance(now)
 
     # -- who has how many -----------------------------------------------------------------------
-    def _count(self, now: int) -> None:
+    def count(self, now: int, without: int = -1) -> None:
+        """Who is here; who came back is noted."""
         count = 0
         for conn, connection in self.connections.items():
-            if not is_client(connection):
+            if conn == without or not is_client(connection):
                 continue
             count += 1
             if isinstance(connection, CoreConnection) and self.seen_until <= connection.opened:
@@ -202,7 +203,7 @@ class Rebalance(Part):
             self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         if self.waits_for(now) is not None:
             return
-        moves = self.moves(now, places)
+        moves = self.moves(now, places, now < self.asked_until)
         if not moves and not self.held:
             self.asked_until = 0
             self._end_round()
@@ -223,8 +224,9 @@ class Rebalance(Part):
             return "members came or went a moment ago"
         return None
 
-    def moves(self, now: int, places: list[Place]) -> list[tuple[str, int]]:
-        tolerance = 0 if now < self.asked_until else self.own.rebalance_tolerance_percent
+    def moves(self, now: int, places: list[Place], exactly: bool) -> list[tuple[str, int]]:
+        """(member, how many it gets from here); `exactly` without tolerance."""
+        tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
         return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
 
     def ask(self, now: int) -> None:

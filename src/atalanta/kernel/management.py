@@ -52,6 +52,7 @@ from atalanta.kernel.pauses import Pauses
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.management_balance import Balance
     from atalanta.kernel.notifications import Notifications
     from atalanta.kernel.session import Session
 
@@ -80,6 +81,7 @@ class Management:
         self.clusters: dict[str, ListedClusterConnection] = {}
         self.bridges: BridgeRegistry = BridgeRegistry()
         self.permission: ManagementPermission = ManagementPermission(broker.config)
+        self.balance: Balance | None = None
         self.web_started: bool = False
         self.departure: Departure = Departure()
         self.jobs: Jobs = Jobs(self)

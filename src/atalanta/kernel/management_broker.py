@@ -7,6 +7,7 @@ from typing import Final
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_acceptor import all_as_json
+from atalanta.kernel.management_balance import BALANCE_OPERATIONS, client_balance
 from atalanta.kernel.management_bridge import BRIDGES_OPERATIONS
 from atalanta.kernel.management_call import (
     Attribute,
@@ -85,6 +86,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "ClusterConnectionNames": lambda call: list(call.management.cluster_connections),
     "PersistDeliveryCountBeforeDelivery": lambda call: False,
     "Clustered": lambda call: bool(call.management.topology()),
+    "ClientBalance": client_balance,
     "Uptime": lambda call: duration_text(uptime_ms(call)),
     "UptimeMillis": uptime_ms,
     "CurrentTimeMillis": lambda call: call.now // 1_000_000,
@@ -271,4 +273,5 @@ BROKER_OPERATIONS: Final[Operations] = merged(
     TRANSACTION_OPERATIONS,
     MAKING_OPERATIONS,
     BRIDGES_OPERATIONS,
+    BALANCE_OPERATIONS,
 )

@@ -1,0 +1,88 @@
+"""Clients stay balanced: sixty JMS connections at work while their nodes restart one after the other."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from atalanta.client import connect, run
+from tests.interop.harness.broker_xml import Cluster, Shape
+from tests.interop.harness.fleet import Fleet
+from tests.interop.harness.jms import PASSWORD, USER, Jms, until
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.node import BrokerProcess
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+Nodes = list[BrokerProcess]
+CONNECTIONS = 60
+# First where it was or was told to go, then any other for ever.
+RECONNECTING = "ha=true&reconnectAttempts=1&failoverAttempts=-1&retryInterval=100"
+
+
+def clients(node: BrokerProcess) -> int:
+    """How many clients it has, ours not counted."""
+
+    async def ask() -> int:
+        async with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as asking:
+            found = await asking.management().get("broker", "ClientBalance")
+            count: int = json.loads(str(found))["clients"]
+            return count
+
+    return run(ask())
+
+
+@pytest.fixture(scope="module")
+def nodes(brokers: Lineup, jms: Jms) -> Iterator[Nodes]:
+    """Three nodes of ours, no load balancing of messages."""
+
+    def shaping(index: int, ports: list[int]) -> Shape:
+        peers = tuple(port for port in ports if port != ports[index])
+        return Shape(Cluster(peers, load_balancing="OFF"))
+
+    made = brokers.cluster("atalanta+atalanta+atalanta", shaping)
+    for node in made:
+        node.launch()
+    for node in made:
+        node.await_ready()
+    know_each_other(jms, made)
+    yield made
+    for node in made:
+        node.close()
+
+
+def know_each_other(jms: Jms, nodes: Nodes) -> None:
+    until("all know all", lambda: all(len(jms.topology(node)) == len(nodes) for node in nodes))
+
+
+def test_a_rolling_restart_leaves_no_node_with_more_than_its_share(nodes: Nodes, jms: Jms) -> None:
+    with Fleet(nodes, RECONNECTING, "rolling", CONNECTIONS, 100) as fleet:
+        until("all are there", lambda: sum(map(clients, nodes)) == CONNECTIONS)
+        for node in nodes:
+            node.stop()
+            until(
+                "all are elsewhere",
+                lambda: sum(clients(other) for other in nodes if other.running) == CONNECTIONS,
+            )
+            node.start()
+            know_each_other(jms, nodes)
+        began = time.monotonic()
+        before = fleet.counts()
+        until(
+            "the fullest has at most 1.2 times the mean",
+            lambda: max(map(clients, nodes)) <= 1.2 * CONNECTIONS / len(nodes),
+            30,
+        )
+        print(f"balanced after {time.monotonic() - began:.1f} s: {[*map(clients, nodes)]}")
+        until("all are there", lambda: sum(map(clients, nodes)) == CONNECTIONS)
+        assert max(map(clients, nodes)) <= 1.2 * CONNECTIONS / len(nodes)
+        assert fleet.counts().failures == before.failures
+        fleet.quiet()
+        until("all is received", lambda: fleet.counts().lost == 0)
+        counts = fleet.counts()
+        print(counts)
+        assert counts.confirmed > 1_000
+        assert counts.repeated == 0
