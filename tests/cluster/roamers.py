@@ -144,7 +144,9 @@ class Roamer(Client):
             return
         self.sent += 1
         self.under_way = f"{self.name}/{self.sent}".encode()
-        message = Message.create(self.queue, self.under_way, 4, True, self.world.now // 1_000_000, 4)
+        message = Message.create(
+            self.queue, self.under_way, 4, True, self.world.now // 1_000_000, 4
+        )
         self.send(SendMessage(message, True, self.sent, 1))
 
     def on_packet(self, packet: Packet) -> None:
@@ -178,9 +180,7 @@ class Roamer(Client):
             self.begin()
 
 
-def roam(
-    rig: Rig, target: str, count: int, accounts: Accounts, **options: object
-) -> list[Roamer]:
+def roam(rig: Rig, target: str, count: int, accounts: Accounts, **options: object) -> list[Roamer]:
     """`count` clients at that node, ready."""
     names = [host.name for host in rig.hosts]
     made = []

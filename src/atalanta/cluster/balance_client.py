@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -22,18 +23,26 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.session import Session
     from atalanta.wire.base import Connection
+    from atalanta.wire.core.session import CoreSession
 
 VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 DWELL_NS: Final = 2_000_000_000  # after its login a client is left alone
 CAME_BACK_NS: Final = 60_000_000_000  # longer if it was sent away from here and came back
-# A client that calls again and again is told shortly after a call; one that is silent for long, at any time. Between
-# these its next call may just be on its way.
-PAUSE_NS: Final = 20_000_000
-PAUSE_ENDS_NS: Final = 60_000_000
+# When a client may be told without its next call being on its way: at any time once it was silent for long, or waits
+# for credit to send; between two calls of a steady rhythm, with time enough before the next one for it to take notice.
 SILENCE_NS: Final = 1_000_000_000
-Follows = Callable[
-    [str], bool
-]  # do messages of that address follow their consumers to another node?
+WITHOUT_CREDIT_NS: Final = 100_000_000
+PAUSE_NS: Final = 5_000_000  # behind a call; LOOKS_MIN take longer
+NOTICE_NS: Final = 60_000_000
+GAPS_MIN: Final = 2  # between its calls, before one speaks of a rhythm; together they last
+RHYTHM_NS: Final = 400_000_000
+HURRIED_NS: Final = 100_000_000
+HURRIED_GAPS_MIN: Final = 5
+# Looks in a row, none of them late, that found it silent: after a late one bytes may wait unread.
+LOOKS_MIN: Final = 3
+LATE_NS: Final = 20_000_000
+# Do messages of that address follow their consumers to another node?
+Follows = Callable[[str], bool]
 
 
 def is_client(connection: Connection) -> bool:
@@ -156,32 +165,57 @@ class Judge:
                         return True
         return False
 
+    def _pauses(self, moving: Moving, silent_ns: int) -> bool:
+        if silent_ns >= SILENCE_NS:
+            return True
+        if moving.credits and silent_ns >= WITHOUT_CREDIT_NS:
+            return True
+        shortest_ns = moving.shortest_ns
+        if moving.gaps < GAPS_MIN or moving.gaps * shortest_ns < RHYTHM_NS:
+            return False
+        return PAUSE_NS <= silent_ns <= shortest_ns - max(NOTICE_NS, shortest_ns // 2)
+
+    def hurried(self, moving: Moving) -> bool:
+        """It calls so quickly that no pause will do."""
+        return moving.gaps >= HURRIED_GAPS_MIN and moving.shortest_ns < HURRIED_NS
+
     def unrest(self, connection: CoreConnection, now: int) -> str | None:
         """What must end before it can be told to go; the connection is held back already."""
         moving = connection.moving
         assert moving is not None
+        moving.looks = 0 if now - moving.looked_at > LATE_NS else moving.looks + 1
+        moving.looked_at = now
         if moving.heard != connection.last_seen:
-            moving.heard = connection.last_seen
+            moving.note(connection.last_seen)
             moving.mark = self.broker.journal.last
-        silent_ns = now - connection.last_seen
-        if silent_ns < PAUSE_NS or PAUSE_ENDS_NS < silent_ns < SILENCE_NS:
+            moving.looks = 0
+        for session in connection.sessions.values():
+            reason = _work(session)
+            if reason is not None:
+                moving.gaps = 0  # its acknowledgements are no rhythm of calls
+                return reason
+        if moving.looks < LOOKS_MIN or not self._pauses(moving, now - connection.last_seen):
             return "is talking"
         if self.broker.journal.durable < moving.mark:
             return "waits for the disk"
         if connection.holds > 0 or connection.blocked or connection.logins or len(connection.out):
             return "has bytes on their way"
-        for session in connection.sessions.values():
-            if session.large is not None:
-                return "is sending a large message"
-            kernel = session.kernel
-            if kernel is None:
-                continue
-            if not kernel.transaction.empty() or kernel.branch is not None:
-                return "has a transaction open"
-            for consumer in kernel.consumers.values():
-                if len(consumer.unacknowledged) > 0 or consumer.stream is not None:
-                    return "has messages that it has not acknowledged"
-                for waiting, _ in consumer.queue.forced:
-                    if waiting is consumer:
-                        return "is receiving"
         return None
+
+
+def _work(session: CoreSession) -> str | None:
+    """What the session has begun and not ended."""
+    kernel = session.kernel
+    if session.large is not None:
+        return "is sending a large message"
+    if kernel is None:
+        return None
+    if not kernel.transaction.empty() or kernel.branch is not None:
+        return "has a transaction open"
+    for consumer in kernel.consumers.values():
+        if len(consumer.unacknowledged) > 0 or consumer.stream is not None:
+            return "has messages that it has not acknowledged"
+        for waiting, _ in consumer.queue.forced:
+            if waiting is consumer:
+                return "is receiving"
+    return None

@@ -32,7 +32,8 @@ class BalanceView(Balance):
             )
         moves: list[dict[str, object]] = []
         for node_id, count in rebalance.moves(now, places, exactly):
-            able = len(rebalance.candidates(now, node_id, count))
+            able = len(rebalance.departures.candidates(now, node_id, count, False))
+            able += len(rebalance.departures.candidates(now, node_id, count - able, True))
             moves.append(
                 {"node": node_id, "at": self._address(node_id), "clients": count, "able": able}
             )
@@ -43,7 +44,7 @@ class BalanceView(Balance):
             "on": rebalance.own.rebalance,
             "members": members,
             "moves": moves,
-            "moving": len(rebalance.held) + len(rebalance.gone),
+            "moving": len(rebalance.departures.held) + len(rebalance.departures.gone),
             "waits": rebalance.waits_for(now),
             "stay": rebalance.obstacles(now),
             "sent": rebalance.sent_in_all,

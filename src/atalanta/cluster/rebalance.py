@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balance_client import Judge, is_client
 from atalanta.cluster.balance_count import tell_count
+from atalanta.cluster.balance_departures import POLL, Departures
 from atalanta.cluster.balance_plan import Place, moves_of
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.bindings import OFF, STRICT
 from atalanta.wire.core.connection import CoreConnection
-from atalanta.wire.core.moving import Moving
 
 if TYPE_CHECKING:
     from atalanta.cluster.clusters import Clusters
@@ -27,20 +27,13 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
 
 TICK: Final = "rebalance.tick"
-POLL: Final = "rebalance.poll"
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = SECOND_NS
-POLL_NS: Final = 5_000_000
 HEARTBEAT_NS: Final = 5 * SECOND_NS
 STALE_NS: Final = 4 * HEARTBEAT_NS  # what a member said longer ago does not count
-ARRIVAL_NS: Final = 3 * SECOND_NS  # a client that was told to go is counted at its target
-TOLD_LATER_NS: Final = SECOND_NS // 2  # until the target has said something newer than this
-LINGER_NS: Final = 10 * SECOND_NS  # then the connection of a client that does not go is closed
-AGAIN_NS: Final = 10 * SECOND_NS  # before a client that found no pause is asked to find one again
 ASKED_NS: Final = 60 * SECOND_NS  # an operator's wish holds so long at most
 CAME_BACK_MIN: Final = 5
 CAME_BACK_PAUSE_NS: Final = 600 * SECOND_NS
-BALANCED: Final = "nothing: its clients are balanced"
 
 
 class Rebalance(Part):
@@ -74,15 +67,12 @@ class Rebalance(Part):
         self.calm_at: int = 0
         self.asked_until: int = 0
         self.paused_until: int = 0
-        self.held: dict[int, Moving] = {}
-        self.gone: dict[int, Moving] = {}  # told to go, the connection still stands
-        self.on_their_way: list[tuple[str, int]] = []  # (node, when told)
-        self.again_at: dict[int, int] = {}
-        self.sent: int = 0  # of this round
+        self.sent: int = 0  # of this round,
+        self.sending_since: int = 0  # which began then
         self.came_back: int = 0
-        self.seen_until: int = 0
         self.sent_in_all: int = 0
         self.stuck: bool = False
+        self.departures = Departures(self)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -90,20 +80,20 @@ class Rebalance(Part):
         self.broker.timers.set(TICK, now + TICK_NS)
 
     def stop(self, now: int) -> None:
-        for moving in list(self.held.values()):
-            self._keep(now, moving)
+        for moving in list(self.departures.held.values()):
+            self.departures.keep(now, moving)
         self.broker.timers.cancel(TICK)
 
     def on_timer(self, now: int, key: str) -> None:
         if self.broker.stopping:
             return
         if key == POLL:
-            self._poll(now)
+            self.departures.poll(now)
             return
         self.broker.timers.set(TICK, now + TICK_NS)
         self.count(now)
         self._tell(now)
-        self._let_go(now)
+        self.departures.let_go(now)
         self._balance(now)
 
     # -- who has how many -----------------------------------------------------------------------
@@ -114,20 +104,20 @@ class Rebalance(Part):
             if conn == without or not is_client(connection):
                 continue
             count += 1
-            if isinstance(connection, CoreConnection) and self.seen_until <= connection.opened:
-                self._arrived(now, conn, connection)
+            if self.sent > 0 and isinstance(connection, CoreConnection):
+                self._look_for_return(now, conn, connection)
         self.clients = count
-        self.seen_until = now
         for conn in list(self.judge.returned):
             if conn not in self.connections:
                 del self.judge.returned[conn]
-        for conn in list(self.again_at):
-            if conn not in self.connections:
-                del self.again_at[conn]
 
-    def _arrived(self, now: int, conn: int, connection: CoreConnection) -> None:
+    def _look_for_return(self, now: int, conn: int, connection: CoreConnection) -> None:
         """Did it come back from where it was sent? If most do, there is no sense in going on."""
-        if connection.came_from != self.broker.node_id or self.sent == 0:
+        if (
+            connection.came_from != self.broker.node_id
+            or connection.opened < self.sending_since
+            or conn in self.judge.returned
+        ):
             return
         self.judge.returned[conn] = True
         self.came_back += 1
@@ -155,7 +145,7 @@ class Rebalance(Part):
     def places(self, now: int) -> list[Place]:
         """This node and the members that tell their counts and can be reached; who is on the way is there already."""
         found = [Place(self.broker.node_id, self.own.zone, self.clients, False)]
-        coming = self._coming(now)
+        coming = self.departures.coming(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
             if (
@@ -168,18 +158,6 @@ class Rebalance(Part):
                 clients = news.clients + coming.get(node_id, 0)
                 found.append(Place(node_id, news.zone, clients))
         return found
-
-    def _coming(self, now: int) -> dict[str, int]:
-        coming: dict[str, int] = {}
-        left: list[tuple[str, int]] = []
-        for node_id, at in self.on_their_way:
-            record = self.cluster.peers.get(node_id)
-            news = None if record is None else record.clients
-            if news is not None and now - at < ARRIVAL_NS and news.heard_at < at + TOLD_LATER_NS:
-                left.append((node_id, at))
-                coming[node_id] = coming.get(node_id, 0) + 1
-        self.on_their_way = left
-        return coming
 
     def target(self, node_id: str) -> TransportConfiguration | None:
         """How clients reach that member: by TLS if ours do."""
@@ -204,11 +182,17 @@ class Rebalance(Part):
         if self.waits_for(now) is not None:
             return
         moves = self.moves(now, places, now < self.asked_until)
-        if not moves and not self.held:
+        departures = self.departures
+        if not moves and not departures.held:
             self.asked_until = 0
             self._end_round()
             return
-        self._begin_some(now, moves)
+        missing = departures.begin(now, moves)
+        if missing > 0 and not departures.held and not departures.gone and not self.stuck:
+            self.stuck = True
+            surplus = sum(count for _, count in moves)
+            why = self.main_obstacle(now)
+            self.broker.trace.event("rebalance_stuck", {"surplus": surplus, "why": why})
 
     def waits_for(self, now: int) -> str | None:
         """Why nothing is done just now, None if there may be."""
@@ -229,6 +213,14 @@ class Rebalance(Part):
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
         return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
 
+    def sent_one(self, now: int) -> None:
+        """A client was told to go."""
+        if self.sent == 0:
+            self.sending_since = now
+        self.clients -= 1
+        self.sent += 1
+        self.sent_in_all += 1
+
     def ask(self, now: int) -> None:
         """An operator wants it now, and exactly."""
         self.asked_until = now + ASKED_NS
@@ -244,57 +236,13 @@ class Rebalance(Part):
         self.came_back = 0
         self.stuck = False
 
-    # -- moving ---------------------------------------------------------------------------------
-    def _begin_some(self, now: int, moves: list[tuple[str, int]]) -> None:
-        held: dict[str, int] = {}
-        for moving in self.held.values():
-            held[moving.target_node] = held.get(moving.target_node, 0) + 1
-        budget = self.own.rebalance_rate
-        missing = 0
-        for node_id, count in moves:
-            wanted = min(budget, count - held.get(node_id, 0))
-            found = self.candidates(now, node_id, wanted)
-            missing += wanted - len(found)
-            budget -= len(found)
-            for connection in found:
-                moving = Moving(connection, now, node_id)
-                self.held[connection.conn] = moving
-                self.broker.clients.leaving[connection.conn] = True
-                moving.begin()
-        if self.held:
-            self.broker.timers.set(POLL, now + POLL_NS)
-        if missing > 0 and not self.held and not self.gone and not self.stuck:
-            self.stuck = True
-            self.broker.trace.event(
-                "rebalance_stuck",
-                {"surplus": sum(count for _, count in moves), "why": self.main_obstacle(now)},
-            )
-
-    def candidates(self, now: int, node_id: str, count: int) -> list[CoreConnection]:
-        """Clients for that member: those that came from there first, then the newest."""
-        found: list[CoreConnection] = []
-        for home in (True, False):
-            for conn, connection in reversed(list(self.connections.items())):
-                if len(found) >= count:
-                    return found
-                if not isinstance(connection, CoreConnection) or not is_client(connection):
-                    continue
-                if (
-                    (connection.came_from == node_id) == home
-                    and connection.moving is None
-                    and self.again_at.get(conn, 0) <= now
-                    and self.judge.obstacle(connection, now) is None
-                ):
-                    found.append(connection)
-        return found
-
     def obstacles(self, now: int) -> dict[str, int]:
         """Reason -> how many clients stay for it."""
         counted: dict[str, int] = {}
         for conn, connection in self.connections.items():
             if isinstance(connection, CoreConnection) and is_client(connection):
                 reason = self.judge.obstacle(connection, now)
-                if reason is None and self.again_at.get(conn, 0) > now:
+                if reason is None and self.departures.again_at.get(conn, 0) > now:
                     reason = "made no pause"
                 if reason is not None:
                     counted[reason] = counted.get(reason, 0) + 1
@@ -303,61 +251,6 @@ class Rebalance(Part):
     def main_obstacle(self, now: int) -> str:
         counted = self.obstacles(now)
         return max(counted, key=lambda reason: counted[reason]) if counted else "no client is left"
-
-    def _poll(self, now: int) -> None:
-        """Clients that are held back: who is quiet now is told to go."""
-        for conn, moving in list(self.held.items()):
-            connection = moving.connection
-            if connection.gone or connection.moving is not moving or not connection.sessions:
-                self._keep(now, moving)
-                continue
-            target = self.target(moving.target_node)
-            if target is None or self.judge.obstacle(connection, now) is not None:
-                self._keep(now, moving)
-            elif self.judge.unrest(connection, now) is None:
-                self._send_away(now, conn, moving, target)
-            elif now - moving.since > self.own.rebalance_patience_ms * 1_000_000:
-                self.again_at[conn] = now + AGAIN_NS
-                self.broker.trace.count("clients_without_pause")
-                self._keep(now, moving)
-        if self.held:
-            self.broker.timers.set(POLL, now + POLL_NS)
-
-    def _keep(self, now: int, moving: Moving) -> None:
-        conn = moving.connection.conn
-        self.held.pop(conn, None)
-        self.broker.clients.leaving.pop(conn, None)
-        if moving.connection.moving is moving:
-            moving.give_up(now)
-
-    def _send_away(
-        self, now: int, conn: int, moving: Moving, target: TransportConfiguration
-    ) -> None:
-        del self.held[conn]
-        moving.tell(now, target)
-        self.gone[conn] = moving
-        self.on_their_way.append((moving.target_node, now))
-        self.clients -= 1
-        self.sent += 1
-        self.sent_in_all += 1
-        client = moving.connection.client
-        self.broker.trace.event(
-            "client_redirected",
-            {
-                "remote": client.remote,
-                "client": client.client_id or "",
-                "to": moving.target_node,
-                "at": f"{target.host}:{target.port}",
-            },
-        )
-
-    def _let_go(self, now: int) -> None:
-        for conn, moving in list(self.gone.items()):
-            if conn not in self.connections:
-                del self.gone[conn]
-            elif now - moving.told_at > LINGER_NS:
-                del self.gone[conn]
-                self.cluster.host.closing.append((conn, "was sent to another node and did not go"))
 
 
 def secure(transport: TransportConfiguration) -> bool:

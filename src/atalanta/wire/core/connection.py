@@ -474,7 +474,7 @@ class CoreConnection(Connection):
                 self._hold(True)
 
     def _hold(self, hold: bool) -> None:
-        hold = hold or self.moving is not None
+        hold = hold or (self.moving is not None and self.moving.holding)
         for session in self.sessions.values():
             session.session.set_blocked(hold)
 

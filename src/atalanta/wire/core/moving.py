@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
 
 PING_CHANNEL = 0
+SAME_CALL_NS = 2_000_000
 # Acknowledgements tell what happened; sends without an answer are taken for sent.
 ONE_WAY: tuple[int, ...] = (
     types.SESS_ACKNOWLEDGE,
@@ -35,24 +36,61 @@ ONE_WAY: tuple[int, ...] = (
 
 
 class Moving:
-    """`since` is when it was held back, `told_at` when it was told to go (0: not yet)."""
+    """`since` is when it was chosen, `told_at` when it was told to go (0: not yet).
 
-    def __init__(self, connection: CoreConnection, now: int, target_node: str) -> None:
+    `holding`: it gets no deliveries just now. A `patient` one goes on working until its credit to send is used up,
+    which then is not renewed: who waits for credit is in no call.
+    """
+
+    def __init__(
+        self, connection: CoreConnection, now: int, target_node: str, patient: bool
+    ) -> None:
         self.connection = connection
         self.target_node = target_node
+        self.patient = patient
         self.since: int = now
         self.told_at: int = 0
+        self.holding: bool = False
+        self.changed_at: int = now  # `holding`
         self.heard: int = -1  # connection.last_seen when it was last looked at
+        self.looked_at: int = 0
+        self.looks: int = 0  # in a row that found it silent
+        self.gaps: int = 0  # how often it was silent in between, and
+        self.shortest_ns: int = 0  # for how long at least
         self.mark: int = (
             0  # the journal's end at that time: answers it waits for are durable by then
         )
         self.credits: list[tuple[CoreSession, str, int]] = []
         self.sessions: dict[int, CoreSession] = {}  # of a client that was told
 
-    def begin(self) -> None:
-        """Deliveries stop; what is asked for sending waits."""
+    def begin(self, now: int) -> None:
+        """Credit that is asked for waits, and unless it is patient deliveries stop."""
         self.connection.moving = self
+        if not self.patient:
+            self.hold(now)
+
+    def hold(self, now: int) -> None:
+        """No deliveries, until it has done what it has."""
+        self.holding = True
+        self.changed_at = now
+        self.heard = -1
+        self.gaps = 0
         self.connection.hold_deliveries()
+
+    def release(self, now: int) -> None:
+        """Deliveries again."""
+        self.holding = False
+        self.changed_at = now
+        self.connection.release_deliveries()
+        self.connection.host.broker.wake(now)
+
+    def note(self, heard: int) -> None:
+        """It said something then; what comes within SAME_CALL_NS is one call."""
+        gap = heard - self.heard
+        if self.heard >= self.changed_at and gap >= SAME_CALL_NS:
+            self.shortest_ns = min(gap, self.shortest_ns) if self.gaps else gap
+            self.gaps += 1
+        self.heard = heard
 
     def withhold(self, session: CoreSession, address: str, amount: int) -> None:
         """The client asks for credit to send: it gets it if it stays."""
@@ -69,9 +107,17 @@ class Moving:
         self.credits = []
         connection.host.broker.wake(now)
 
-    def tell(self, now: int, target: TransportConfiguration) -> None:
-        """Go there. The connection stays open until the client closes it: what it sent meanwhile is still looked at."""
+    def tell(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:
+        """Go there. The connection stays open until the client closes it: what it sent meanwhile is still looked at.
+
+        `others` are all members but the target, with the event ids they are known under. A client with ha=true and
+        only failoverAttempts takes the next of the members it knows, whatever the target: it is told that they are
+        gone, by the very events it knows them by, so that it believes the target when that names them again.
+        """
         connection = self.connection
+        if connection.subscribed:
+            for node_id, event_id in others:
+                connection.send_member_gone(node_id, event_id)
         self.told_at = now
         self.credits = []
         connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)

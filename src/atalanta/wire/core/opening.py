@@ -58,7 +58,8 @@ def open_session(
     )  # fmt: skip
     kernel.xa = packet.xa
     session.kernel = kernel
-    kernel.set_blocked(connection.blocked or connection.full or connection.moving is not None)
+    moving = connection.moving is not None and connection.moving.holding
+    kernel.set_blocked(connection.blocked or connection.full or moving)
     if isinstance(packet, CreateSessionV2) and connection.client.client_id is None:
         connection.client.client_id = packet.client_id
     connection.client.sessions[packet.name] = kernel

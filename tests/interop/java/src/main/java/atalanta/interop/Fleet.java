@@ -113,6 +113,7 @@ final class Fleet {
         confirmed.add(text);
       } catch (JMSException failed) {
         unsure.add(text);
+        System.err.println(java.time.LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
         failures.incrementAndGet();
       }
     }
