@@ -8,7 +8,7 @@ from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.link_warnings import link_warnings
 from atalanta.kernel.config import AddressConfig
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 
 def configured(
@@ -52,3 +52,20 @@ def test_jms_is_what_version_1_4_wrote_for_everything() -> None:
 def test_a_second_connection_without_an_acceptor() -> None:
     (told,) = configured(("a", "eu"), ("b", "us"), addresses=("eu.x", "us.x"), doors=(None,))
     assert "cluster-connection 'b' has no acceptor (clusterConnection=b)" in told
+
+
+def test_a_connector_that_leads_to_the_other_connections_acceptor() -> None:
+    configuration = Configuration(Path("broker.xml"), Path())
+    for name, address in (("east", "eu"), ("west", "us")):
+        configuration.cluster_connections.append(ClusterConnectionConfig(name, address, name))
+    for name, serves, port in (("a", "west", 61616), ("b", "east", 61617)):
+        acceptor = AcceptorConfig(name, "0.0.0.0", port)
+        acceptor.cluster_connection = serves
+        configuration.acceptors.append(acceptor)
+    configuration.connectors["east"] = ConnectorConfig("east", "host", 61616)
+    configuration.connectors["west"] = ConnectorConfig("west", "host", 61617)
+    first, second = link_warnings(configuration)
+    assert first.endswith("leads to acceptor 'a' of cluster-connection 'west'")
+    assert second.endswith("leads to acceptor 'b' of cluster-connection 'east'")
+    configuration.connectors["east"].port, configuration.connectors["west"].port = 61617, 61616
+    assert link_warnings(configuration) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.covered import Covered, overlaps, shown
 from atalanta.config.configuration import Configuration
+from atalanta.config.findings import leads_to
 
 OLD_PREFIX = "jms"
 
@@ -61,4 +62,13 @@ def _doors(configuration: Configuration) -> list[str]:
                 f"cluster-connection '{connection.name}' has no acceptor (clusterConnection={connection.name}):"
                 f" whoever connects is told the topology of another one"
             )
+            continue
+        announced = configuration.connectors.get(connection.connector)
+        for acceptor in configuration.acceptors:
+            serves = acceptor.cluster_connection or connections[0].name
+            if announced and leads_to(announced, acceptor) and serves != connection.name:
+                told.append(
+                    f"cluster-connection '{connection.name}' announces connector '{announced.name}', which leads to"
+                    f" acceptor '{acceptor.name}' of cluster-connection '{serves}'"
+                )
     return told
