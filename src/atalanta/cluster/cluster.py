@@ -15,6 +15,7 @@ from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRI
 from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.departures import DEPARTURE, Departures
+from atalanta.cluster.dial_back import DIAL_BACK, DialBack
 from atalanta.cluster.discovered import DiscoveredMembers
 from atalanta.cluster.members import Members
 from atalanta.cluster.parked import PARKED, ParkedMessages
@@ -61,6 +62,7 @@ class Cluster:
         self.members = Members(self)
         self.parked = ParkedMessages(self)
         self.departures = Departures(self)
+        self.dial_back = DialBack(self)
         self.subscribers = Subscribers(self)
 
     @property
@@ -201,11 +203,13 @@ class Cluster:
         record = self.peers.get(rest[len(BRIDGE) :])
         if record is not None:
             record.dialing = False
+            self.dial_back.on_unreachable(record, why)
             self._retry(now, record)
 
     def bridge_open(self, now: int, record: PeerRecord) -> None:
         self.attempts.succeeded(record.node_id)
         self.scanner.wake(now)
+        self.dial_back.on_link(now, record)
 
     def _retry(self, now: int, record: PeerRecord) -> None:
         """The next attempt, or the end of them: the node is out and gets nothing until there is news of it."""
@@ -223,6 +227,7 @@ class Cluster:
         record.bindings.remove_all(now)
         self.peers.pop(record.node_id, None)
         self.attempts.forget(record.node_id)
+        self.dial_back.forget(record.node_id)
 
     def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
         record = bridge.record
@@ -252,6 +257,8 @@ class Cluster:
             self.scanner.dial(rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):
             self._dial_bridge(now, rest)
+        elif rest.startswith(DIAL_BACK):
+            self.dial_back.on_timer(now, rest[len(DIAL_BACK) :])
         elif rest.startswith(PARKED):
             self.parked.on_timer(now, rest[len(PARKED) :])
         elif rest.startswith(DEPARTURE):

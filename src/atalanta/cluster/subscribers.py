@@ -23,6 +23,7 @@ class Subscribers:
 
     # -- from connections ---------------------------------------------------------------------------
     def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+        self.cluster.dial_back.on_subscribe(connection.conn, is_cluster)
         if connection.authenticated:
             self.logged_in(now, connection)
         else:
@@ -36,9 +37,11 @@ class Subscribers:
 
     def unsubscribe(self, connection: CoreConnection) -> None:
         self.connections.pop(connection.conn, None)
+        self.cluster.dial_back.on_closed(connection.conn)
 
     def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
         """NODE_ANNOUNCE: the peer enters the topology, and everybody is told."""
+        self.cluster.dial_back.on_announce(connection.conn, packet.node_id)
         news = Member(
             packet.node_id,
             packet.event_id,
