@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.fuzz.management_target import ManagementTarget
+from tests.fuzz.meeting_targets import MeetingTarget, StackTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
 from tests.fuzz.target import Target
@@ -23,6 +24,6 @@ TARGETS: dict[str, Callable[[], Target]] = {
         FramerTarget, PacketTarget, MessageTarget, DatagramTarget, UriTarget,
         SelectorTarget, XmlTarget, PropertiesTarget, UsersTarget,
         JournalTarget, RecordTarget, PageTarget, ManagementTarget,
-        NodeTarget, ClientTarget,
+        NodeTarget, ClientTarget, MeetingTarget, StackTarget,
     )
 }  # fmt: skip

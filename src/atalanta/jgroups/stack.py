@@ -53,8 +53,9 @@ class Element:
 
     def number(self, name: str, default: int, maximum: int) -> int:
         text = self.get(name, str(default))
-        if not text.isascii() or not text.isdecimal() or int(text) > maximum:
-            raise StackError(self.line, f"<{self.name}>: {name}='{text}' is none of 0 to {maximum}")
+        if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) > maximum:
+            shown = text if len(text) <= 60 else text[:57] + "..."
+            raise StackError(self.line, f"<{self.name}>: {name}='{shown}' is none of 0 to {maximum}")
         return int(text)
 
     def interface(self) -> str:

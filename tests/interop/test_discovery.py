@@ -1,0 +1,40 @@
+"""Clients that know a UDP group only: they find the nodes that announce themselves there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from atalanta.client.blocking import connect
+from atalanta.client.options import Server
+from tests.interop.harness.jms import PASSWORD, USER, Jms
+from tests.interop.harness.lineup import Lineup
+from tests.interop.test_mixed import Client, client, start
+
+__all__ = ["client"]
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+
+def test_clients_find_nodes_by_udp(jms: Jms, brokers: Lineup, lineup: str, client: Client) -> None:
+    group = (f"231.7.8.{random.randrange(1, 255)}", random.randrange(20000, 30000))
+    nodes = brokers.pair(lineup, group=group)
+    start(jms, nodes)
+    url = f"udp://{group[0]}:{group[1]}?localBindAddress=127.0.0.1&callTimeout=15000"
+    servers = [Server("127.0.0.1", node.port) for node in nodes]
+    queue = "queue:" + client.name("q")
+    jms("open", "udp", url, USER, PASSWORD)
+    consumer = jms.consumer("udp.c", "udp", queue)
+    jms.send(jms.producer("udp.p", "udp", queue), range(20))
+    assert [int(text) for text in jms.collect([consumer], 20)[0]] == list(range(20))
+    jms.close_all("udp")
+    with connect(url, user=USER, password=PASSWORD) as connection:
+        assert connection.server in servers
+    nodes[0].kill()
+    # Whoever is silent is found no longer: new connections go to the other node.
+    for _ in range(3):
+        with connect(f"{url}&initialConnectAttempts=10", user=USER, password=PASSWORD) as connection:
+            assert connection.server == servers[1]
+    for node in nodes:
+        node.close()
