@@ -303,8 +303,9 @@ def test_a_crash_while_the_link_was_open_gives_nothing_away_that_may_have_arrive
     assert sorted(again.bodies + near.bodies) == numbers(3, 8)
 
 
-def test_of_topics_what_is_not_known_after_a_restart_stays() -> None:
-    """Binding ids are the member's: without its announcements a copy for a subscription might be anyone's."""
+@pytest.mark.parametrize("before", ["the member", "the sender"])
+def test_what_a_topics_message_is_for_is_known_after_a_restart(before: str) -> None:
+    """It is written down when the link is lost; before that a copy for a subscription might be anyone's."""
     rig = Rig()
     rig.cluster(2)
     far = rig.client(rig.hosts[1])
@@ -314,15 +315,24 @@ def test_of_topics_what_is_not_known_after_a_restart_stays() -> None:
     producer = rig.client(rig.hosts[0])
     producer.publish("prices", b"x", MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 1)
-    rig.hosts[1].crash()
+    first, second = (1, 0) if before == "the member" else (0, 1)
+    rig.hosts[first].crash()
     rig.run(1)
-    rig.hosts[0].crash()
+    rig.hosts[second].crash()
     rig.network.heal()
     rig.hosts[0].start()
     near = rig.client(rig.hosts[0])
     near.consume("archive")
     rig.run(TIMEOUT + 5)
-    assert near.bodies == [] and waiting(rig.hosts[0], "node-1") == 1
+    if before == "the member":
+        assert near.bodies == [b"x"]
+    else:
+        assert near.bodies == [] and waiting(rig.hosts[0], "node-1") == 1
+    rig.hosts[1].start()
+    rig.until(lambda: waiting(rig.hosts[0], "node-1") == 0)
+    rig.run(1)
+    assert count(rig.hosts[1], "archive") == 1 - len(near.bodies)
+    assert not [key for key in node_of(rig.hosts[0]).broker.values if key.startswith("meant.")]
 
 
 def test_a_message_for_later_comes_back_with_its_time() -> None:

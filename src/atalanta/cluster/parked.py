@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster import meanings
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
@@ -66,7 +67,7 @@ class ParkedMessages(Observer):
 
     # -- who is away ----------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        """After a restart all members are away whose queues are not empty; their binding ids mean nothing to us."""
+        """After a restart all members are away whose queues are not empty."""
         self.cluster.broker.observers.append(self)
         prefix = self.cluster.forward_name("")
         for name, queue in self.cluster.broker.queues.items():
@@ -74,7 +75,8 @@ class ParkedMessages(Observer):
             if not name.startswith(prefix) or "." in node_id:
                 continue  # the latter: of a cluster whose name begins like this one's
             if queue.internal and queue.message_count > 0:
-                self._gone(now, node_id)
+                away = self._gone(now, node_id)
+                away.meant.update(meanings.recall(self.cluster.broker, name))
 
     def mark_of(self, node_id: str, queue: Queue) -> SentMark:
         known = self.marks.get(node_id)
@@ -88,10 +90,13 @@ class ParkedMessages(Observer):
         away = self._gone(now, record.node_id)
         for remote in record.bindings.bindings.values():
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
+        if record.forward.message_count > 0:
+            meanings.remember(self.cluster.broker, record.forward, away.meant)
 
     def back(self, node_id: str) -> None:
         """Messages flow to it again."""
         if self.away.pop(node_id, None) is not None:
+            meanings.forget(self.cluster.broker, self.cluster.forward_name(node_id))
             self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
 
     def _gone(self, now: int, node_id: str) -> Away:
@@ -245,17 +250,16 @@ class ParkedMessages(Observer):
     def _meant(self, reference: Reference, away: Away) -> list[tuple[str, str]]:
         """Address and routing name of each binding id; empty if one of them is unknown.
 
-        After a restart only those of anycast messages are known: they are the address' own.
+        Those of anycast messages are told by their address, also when nobody wrote down what they mean.
         """
-        route_to = reference.route_to
+        ids = meanings.ids_of(reference.route_to)
         found: list[tuple[str, str]] = []
-        for start in range(0, len(route_to) - 7, 8):
-            binding_id = int.from_bytes(route_to[start : start + 8], "big", signed=True)
+        for binding_id in ids:
             known = away.meant.get(binding_id)
             if known is None:
                 name = split_fqqn(reference.message.address)[0]
                 address = self.cluster.broker.addresses.get(name)
-                if address is None or len(route_to) != 8:
+                if address is None or len(ids) != 1:
                     return []
                 if reference.message.routing_type != ANYCAST and address.multicast:
                     return []
