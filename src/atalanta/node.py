@@ -341,6 +341,7 @@ class Node:
                 "users": len(config.security.users),
                 "addresses": len(config.broker.addresses),
                 "diverts": len(config.broker.diverts),
+                "bridges": len(config.bridges.bridges),
             },
         )
 
