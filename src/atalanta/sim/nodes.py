@@ -54,6 +54,7 @@ class Shape:
         self.full_policy: str = "PAGE"
         self.redelivery_delay_ms: int = 0
         self.parked_timeout_ms: int = 10_000
+        self.joiner: int = -1  # the node that nobody's static connectors name: it comes later, and is told of
 
     def draw(self, world: World) -> None:
         """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
@@ -116,7 +117,9 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
         _discover(settings, index)
     else:
         connection.static = True
-        connection.static_connectors = [f"n{number}" for number in range(count) if number != index]
+        connection.static_connectors = [
+            f"n{number}" for number in range(count) if number not in (index, shape.joiner)
+        ]
     settings.cluster_connections.append(connection)
     return settings
 

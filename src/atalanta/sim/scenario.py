@@ -64,6 +64,11 @@ class Scenario:
         self.replays = 0
         self.shape = Shape()
         self.shape.draw(self.world)
+        joining = self.world.random("join")  # drawn apart: the worlds of older seeds stay as they were
+        self.joins_at: int = 0
+        if nodes > 2 and joining.random() < 0.3:
+            self.shape.joiner = nodes - 1
+            self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
@@ -145,8 +150,12 @@ class Scenario:
     # -- run ------------------------------------------------------------------------------------
     def run(self) -> Outcome:
         """Violation if a promise is broken."""
-        for host in self.hosts:
-            self.world.at(self.random.randint(0, SECOND), host.start)
+        for index, host in enumerate(self.hosts):
+            delay_ns = self.random.randint(0, SECOND)
+            if index == self.shape.joiner:
+                self.world.at(self.joins_at, self._join)
+            else:
+                self.world.at(delay_ns, host.start)
         for client in [*self.producers, *self.consumers, *self.readers]:
             delay_ns = self.random.randint(0, 2 * SECOND)
             if client in self.late:
@@ -160,6 +169,9 @@ class Scenario:
         self._come_to_rest()
         self._check()
         return self._outcome()
+
+    def _join(self) -> None:
+        start(self.hosts[self.shape.joiner])
 
     def _check_replays(self) -> None:
         for host in self.hosts:
