@@ -114,6 +114,7 @@ fuzz: $(STAMPS)/installed $(STAMPS)/dev  ## FUZZ_COUNT=N changed inputs for ever
 
 .PHONY: soak
 soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, simulated clusters; SEED=N begins elsewhere
+	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest tests/namespaces
 	@$(SOAK) --count 2000
 	@$(SOAK) --hours 1
 

@@ -29,7 +29,7 @@ TEXT_SUFFIXES = {
 }  # fmt: skip
 
 # Test folders that mirror no package.
-OTHER_TEST_FOLDERS = {"golden", "scenario", "interop", "examples", "node", "app", "fuzz"}
+OTHER_TEST_FOLDERS = {"namespaces", "golden", "scenario", "interop", "examples", "node", "app", "fuzz"}
 
 DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
 DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "runpy", "importlib"}

@@ -1,0 +1,144 @@
+"""Network namespaces on one bridge: machines with addresses of their own, whose cables can be pulled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PORT = 61616
+
+
+def ip(*words: str) -> None:
+    """`ip …`; CalledProcessError with what it said."""
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
+
+def possible() -> bool:
+    """Whether this process may make namespaces."""
+    if os.geteuid() != 0:
+        return False
+    name = f"atalanta-probe-{os.getpid()}"
+    try:
+        ip("netns", "add", name)
+        ip("netns", "delete", name)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+class Namespaces:
+    """`names` get 10.77.0.1, 10.77.0.2 …; all is gone at the end of the block."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.prefix = f"at{os.getpid() % 100_000}"
+        self.names = names
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Namespaces:
+        ip("netns", "add", self.space("hub"))
+        self.inside("hub", "ip", "link", "add", "hub", "type", "bridge")
+        self.inside("hub", "ip", "link", "set", "hub", "up")
+        for index, name in enumerate(self.names):
+            ip("netns", "add", self.space(name))
+            near, far = "e0", f"p{index}"
+            ip("link", "add", near, "netns", self.space(name), "type", "veth", "peer", "name", far, "netns",
+               self.space("hub"))  # fmt: skip
+            self.inside("hub", "ip", "link", "set", far, "master", "hub", "up")
+            self.inside(name, "ip", "address", "add", f"{self.address(name)}/24", "dev", near)
+            for device in ("lo", near):
+                self.inside(name, "ip", "link", "set", device, "up")
+            self.inside(name, "ip", "route", "add", "224.0.0.0/4", "dev", near)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        for name in [*self.names, "hub"]:
+            subprocess.run(["ip", "netns", "delete", self.space(name)], capture_output=True, check=False)
+
+    def space(self, name: str) -> str:
+        return f"{self.prefix}-{name}"
+
+    def address(self, name: str) -> str:
+        return f"10.77.0.{self.names.index(name) + 1}"
+
+    def url(self, name: str) -> str:
+        """Of a client that stays at that node and comes back to it."""
+        return f"tcp://{self.address(name)}:{PORT}?reconnectAttempts=-1&retryInterval=200&stay=true&callTimeout=60000"
+
+    def inside(self, name: str, *words: str) -> str:
+        """Runs a command there; its output."""
+        done = subprocess.run(
+            ["ip", "netns", "exec", self.space(name), *words], check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    # -- programs -------------------------------------------------------------------------------
+    def start(self, name: str, log: Path, *words: str) -> subprocess.Popen[str]:
+        """A program there that goes on."""
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        with log.open("a") as stderr:
+            process = subprocess.Popen(
+                ["ip", "netns", "exec", self.space(name), sys.executable, *words],
+                stdout=subprocess.PIPE, stderr=stderr, stdin=subprocess.DEVNULL, text=True, env=environment,
+                cwd=ROOT,
+            )  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def client(self, name: str, *words: object) -> Client:
+        """The driver there, running."""
+        return Client(self, name, [str(word) for word in words])
+
+    # -- cables ---------------------------------------------------------------------------------
+    def pull(self, name: str) -> None:
+        """The cable of that machine; connections notice by silence only."""
+        self.inside("hub", "ip", "link", "set", f"p{self.names.index(name)}", "down")
+
+    def plug(self, name: str) -> None:
+        self.inside("hub", "ip", "link", "set", f"p{self.names.index(name)}", "up")
+
+    def drop(self, source: str, target: str) -> None:
+        """What `source` sends to `target` gets lost; the other way works."""
+        self.inside(source, "ip", "route", "add", "blackhole", f"{self.address(target)}/32")
+
+    def restore(self, source: str, target: str) -> None:
+        self.inside(source, "ip", "route", "delete", "blackhole", f"{self.address(target)}/32")
+
+
+class Client:
+    """One run of driver.py; `result` waits for it."""
+
+    def __init__(self, network: Namespaces, name: str, words: list[str]) -> None:
+        self.process = network.start(
+            name, Path(os.devnull), "-m", "tests.namespaces.driver", *words
+        )
+
+    def result(self, seconds: float = 120) -> Any:
+        """What it printed."""
+        out, _ = self.process.communicate(timeout=seconds)
+        assert self.process.returncode == 0, f"the client ended with {self.process.returncode}"
+        return json.loads(out)
+
+
+def until(what: str, holds: Callable[[], bool], seconds: float = 60) -> None:
+    """AssertionError when it does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.3)
