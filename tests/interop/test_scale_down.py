@@ -9,10 +9,19 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
+from atalanta.wire.core.packets_transaction import (
+    XaCommit,
+    XaEnd,
+    XaPrepare,
+    XaRollback,
+    XaStart,
+)
+from atalanta.wire.core.packets_xid import Xid
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.xa import XaClient
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -26,9 +35,7 @@ LARGE = bytes(range(256)) * 1500
 
 
 @pytest.fixture(params=["first-leaves", "second-leaves"])
-def way(
-    request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms
-) -> Iterator[Way]:
+def way(request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Way]:
     """A pair that knows both, with little redistribution, of which one is going to leave."""
 
     def shape(index: int, ports: list[int]) -> Shape:
@@ -125,6 +132,33 @@ def test_scheduled_and_large_messages_and_duplicate_ids_come_along(way: Way) -> 
             assert last is not None and last.text == "later"
             assert time.time() * 1000 >= at_ms - 1000
             assert consumer.receive(0.5) is None
+
+
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "rollback"])
+def test_a_transaction_in_doubt_ends_at_the_target(way: Way, commit: bool) -> None:
+    leaving, target = way
+    if target.kind == "artemis" and not commit:
+        pytest.xfail(
+            "a real Artemis 2.44 does not give back what was acknowledged at the node that left"
+        )
+    xid = Xid(7, b"branch", b"global")
+    with to(leaving) as here:
+        here.producer("work", routing="anycast").send(Message(body=b"old"))
+    with XaClient(leaving.port, USER, PASSWORD) as client:
+        client.do(XaStart(xid))
+        assert client.take("work") == b"old"
+        client.send("work", "new")
+        client.do(XaEnd(xid, False))
+        client.do(XaPrepare(xid))
+    leave(leaving, target)
+    with XaClient(target.port, USER, PASSWORD) as client:
+        assert client.in_doubt() == [xid]
+        client.do(XaCommit(xid, False) if commit else XaRollback(xid))
+        assert client.in_doubt() == []
+    with to(target) as there, there.consumer("work", ack="auto") as consumer:
+        message = consumer.receive(5.0)
+        assert message is not None and message.body == (b"new" if commit else b"old")
+        assert consumer.receive(0.5) is None
 
 
 def test_a_jms_client_with_failover_attempts_goes_on_at_the_target(way: Way, jms: Jms) -> None:
