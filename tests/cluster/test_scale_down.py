@@ -218,6 +218,24 @@ def test_connectors_are_tried_in_their_order() -> None:
     assert count(first, "orders") == 1
 
 
+def test_a_discovery_group_says_who_may_take_over() -> None:
+    rig = Rig()
+    first, second = rig.node(discovery=True), rig.node(discovery=True)
+    first.start()
+    second.start()
+    rig.formed(60)
+    rig.client(first).publish("orders", b"x", ANYCAST)
+    rig.until(lambda: count(first, "orders") == 1)
+    departure(first).config = ScaleDownConfig(discovery_group="group")
+    part = leave(rig, first)
+    assert part.phase == DONE and held(second, "orders") == [b"x"]
+    # Nobody is heard any more: the last one stays.
+    departure(second).config = ScaleDownConfig(discovery_group="group")
+    part = begin(rig, second)
+    rig.until(part.over)
+    assert part.phase == FAILED and not part.frozen
+
+
 def test_clients_are_told_where_to_go_and_all_they_were_promised_is_there() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")

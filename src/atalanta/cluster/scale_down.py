@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.core_bridge_link import CoreBridgeLink
 from atalanta.cluster.core_bridges import CoreBridges
+from atalanta.cluster.discovery import DiscoveryListener
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
@@ -54,6 +55,19 @@ class Candidate:
         self.transport = transport
 
 
+class Heard(DiscoveryListener):
+    """Nodes in the discovery group of `<scale-down>`."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, TransportConfiguration] = {}
+
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        self.nodes[node_id] = connector
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        self.nodes.pop(node_id, None)
+
+
 class Asked(Departure):
     """Management's side of it."""
 
@@ -90,6 +104,7 @@ class ScaleDown(Part):
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
         self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
+        self.heard: Heard | None = None  # while it looks for one
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.saying_goodbye: dict[int, bool] = {}
@@ -121,7 +136,7 @@ class ScaleDown(Part):
         if connector is not None and connector not in self.cluster.settings.connectors:
             raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
         self.connector = connector
-        if not self.candidates():
+        if not self.candidates() and self._group() is None:
             raise BrokerError(
                 ILLEGAL_STATE, f"nobody can take the messages of this broker: {self._nobody()}"
             )
@@ -136,6 +151,10 @@ class ScaleDown(Part):
         self.phase = SEEKING
         self.why = ""
         self.seek_until = now + SEEK_NS
+        group = self._group()
+        if group is not None:
+            self.heard = Heard()
+            self.clusters.discovery.listen(now, group, self.heard)
         self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)
@@ -151,17 +170,35 @@ class ScaleDown(Part):
         names = [self.connector] if self.connector is not None else config.connectors
         if names and (config.group_name is None or self.connector is not None):
             return self._named(names)
+        if self.heard is not None:
+            return [
+                Candidate(node_id, transport)
+                for node_id, transport in self.heard.nodes.items()
+                if node_id != self.cluster.node_id and self._in_group(node_id)
+            ]
         linked: list[Candidate] = []
         others: list[Candidate] = []
         for member in self.cluster.topology.members.values():
             if member.node_id == self.cluster.node_id or member.primary is None:
                 continue
-            if config.group_name is not None and member.scale_down_group != config.group_name:
+            if not self._in_group(member.node_id):
                 continue
             record = self.cluster.peers.get(member.node_id)
             there = record is not None and record.linked()
             (linked if there else others).append(Candidate(member.node_id, member.primary))
         return linked + others
+
+    def _group(self) -> str | None:
+        """The discovery group to listen to."""
+        config = self.config
+        return None if self.connector is not None or config.connectors else config.discovery_group
+
+    def _in_group(self, node_id: str) -> bool:
+        wanted = self.config.group_name
+        if wanted is None:
+            return True
+        member = self.cluster.topology.members.get(node_id)
+        return member is not None and member.scale_down_group == wanted
 
     def _named(self, names: list[str]) -> list[Candidate]:
         own = self.cluster.transport(self.cluster.config.connector)
@@ -352,6 +389,10 @@ class ScaleDown(Part):
             self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
         if not self.frozen:
             self.askers.clear()
+            group = self._group()
+            if group is not None and self.heard is not None:
+                self.clusters.discovery.unlisten(group, self.heard)
+        self.heard = None
         if self.on_over is not None:
             self.on_over()
 
