@@ -157,6 +157,27 @@ def test_nodes_find_each_other_over_others(tmp_path: Path) -> None:
     assert error.endswith(f"| {lonely}")
 
 
+def test_nodes_behind_one_name_of_the_dns_meet(tmp_path: Path) -> None:
+    paths = [write(tmp_path, name, members="<static-connectors/>") for name in "abc"]
+    assert "never meet" in " ".join(told(call(*paths, status=1), "error"))
+    for path, names in zip(paths, ("tcp://one", "tcp://one,srv://two", "srv://two"), strict=True):
+        (path.parent / "atalanta.toml").write_text(f'dns-discovery = "{names}"')
+    assert told(call(*paths), "error") == []
+
+
+def test_nodes_that_meet_at_a_jgroups_stack(tmp_path: Path) -> None:
+    stack = "<config><TCP/><TCPPING initial_hosts='host-a[7800]'/></config>"
+    udp = "<group-address>231.7.7.7</group-address>\n<group-port>9876</group-port>"
+    paths = [write(tmp_path, name) for name in "ab"]
+    for path, channel in zip(paths, "cc", strict=True):
+        jgroups = f"<jgroups-file>s.xml</jgroups-file><jgroups-channel>{channel}</jgroups-channel>"
+        (path.parent / "s.xml").write_text(stack)
+        path.write_text(path.read_text().replace(udp, jgroups))
+    assert told(call(*paths), "error") == []
+    paths[1].write_text(paths[1].read_text().replace(">c<", ">other<"))
+    assert "TCPPING, hosts host-a:7800, channel c" in " ".join(told(call(*paths, status=1), "error"))
+
+
 def test_one_machine_one_port_one_folder_one_id(tmp_path: Path) -> None:
     same = {"listen": "127.0.0.1", "host": "127.0.0.1"}
     a, b = write(tmp_path, "a", **same), write(tmp_path, "b", **same)

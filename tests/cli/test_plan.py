@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.main import application
@@ -52,6 +53,42 @@ def test_nodes_that_never_meet(tmp_path: Path) -> None:
     assert status == 1
     assert plan["islands"] == [["a"], ["b"]]
     assert "do not become one cluster: a | b" in texts(plan, "error")
+
+
+@pytest.mark.parametrize("name", ["tcp://headless:61616", "srv://_core._tcp.headless"])
+def test_nodes_behind_one_name_of_the_dns(tmp_path: Path, name: str) -> None:
+    (tmp_path / "atalanta.toml").write_text(f'dns-discovery = "{name}"')
+    status, plan = planned(broker_file(tmp_path, "a", ""), broker_file(tmp_path, "b", ""))
+    assert status == 0
+    assert plan["members"] == {"a": ["a", "b"], "b": ["a", "b"]}
+    assert [link["found"] for link in plan["links"]] == ["the DNS"] * 2
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        '<TCP/><TCPPING initial_hosts="host-a[7800]"/>',
+        '<TCP/><FILE_PING location="/shared"/>',
+        "<UDP/><PING/>",
+        "<TCP/><MPING/>",
+    ],
+)
+def test_nodes_that_meet_at_a_jgroups_stack(tmp_path: Path, stack: str) -> None:
+    (tmp_path / "stack.xml").write_text(f"<config>{stack}</config>")
+    group = "<jgroups-file>stack.xml</jgroups-file><jgroups-channel>c</jgroups-channel>"
+    groups = (
+        f'<broadcast-groups><broadcast-group name="b">{group}<connector-ref>self</connector-ref>'
+        f'</broadcast-group></broadcast-groups><discovery-groups><discovery-group name="d">{group}'
+        "</discovery-group></discovery-groups><cluster-connections>"
+    )
+    files = [broker_file(tmp_path, name, "") for name in "abc"]
+    for file in files:
+        text = file.read_text().replace("<cluster-connections>", groups)
+        reference = '<discovery-group-ref discovery-group-name="d"/>'
+        file.write_text(text.replace("<static-connectors></static-connectors>", reference))
+    status, plan = planned(*files)
+    assert status == 0, plan["findings"]
+    assert plan["members"] == {name: ["a", "b", "c"] for name in "abc"}
 
 
 def test_another_password_keeps_a_node_out(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.own import OwnSettings
 
 PREFIX: Final = "dns."
+DNS_PLACE: Final = "dns/"  # begins the names of locators
 TCP: Final = "tcp"
 SRV: Final = "srv"
 NAMES_MAX: Final = 100
@@ -109,4 +110,4 @@ class DnsDiscovery(Part):
 
 
 def locator_name(place: tuple[str, int]) -> str:
-    return f"dns/{place[0]}:{place[1]}"
+    return f"{DNS_PLACE}{place[0]}:{place[1]}"

@@ -10,6 +10,7 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
+from atalanta.cluster.dns import dns_names
 from atalanta.config.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings, leads_to
 
 
@@ -115,6 +116,15 @@ def _dials(node: CheckedNode, other: CheckedNode) -> bool:
     )
 
 
+def _named(node: CheckedNode, other: CheckedNode) -> bool:
+    """Both look for members behind the same name of the DNS: so they are taken to stand behind it, too."""
+    mine, theirs = (each.configuration.own.dns_discovery for each in (node, other))
+    if mine is None or theirs is None:
+        return False
+    names = [each.name for each in dns_names(theirs)]
+    return any(each.name in names for each in dns_names(mine))
+
+
 def _check_meeting(members: list[CheckedNode], findings: Findings) -> None:
     for node in members:
         for connection in node.configuration.cluster_connections:
@@ -141,7 +151,7 @@ def _check_hearing(
     for other in members:
         if other is node or not _shares(node, connection, other):
             continue
-        if not _hears_in(group, other) and not _dials(other, node):
+        if not _hears_in(group, other) and not _dials(other, node) and not _named(node, other):
             sent = [_meeting_place(each) for each in other.configuration.broadcast_groups]
             findings.add(
                 ERROR, node, "discovery-group", name,
@@ -166,7 +176,11 @@ def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
             island
             for island in islands
             if any(
-                _hears(node, each) or _hears(each, node) or _dials(node, each) or _dials(each, node)
+                _hears(node, each)
+                or _hears(each, node)
+                or _dials(node, each)
+                or _dials(each, node)
+                or _named(node, each)
                 for each in island
             )
         ]

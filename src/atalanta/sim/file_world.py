@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from atalanta.cluster.dns import dns_names
 from atalanta.node import Node, Ports
 from atalanta.sim.host import Host
 from atalanta.sim.network import Network
@@ -37,6 +38,18 @@ class FileHost(Host):
         super().start()
         for host, port, _ in self.file_node.doors:
             self.network.listen(self, host, port)
+        self._enter_names()
+
+    def _enter_names(self) -> None:
+        """Whoever looks for members behind a name of the DNS is taken to stand behind it."""
+        if self.node is None or self.node.config.own.dns_discovery is None:
+            return
+        for name in dns_names(self.node.config.own.dns_discovery):
+            places = self.network.names.setdefault(name.name, [])
+            for host, port, _ in self.file_node.doors[:1]:
+                place = (host, 0 if name.port else port)
+                if place not in places:
+                    places.append(place)
 
 
 class FileWorld:

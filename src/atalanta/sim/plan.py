@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.cluster.cluster import Cluster
+from atalanta.cluster.dns import DNS_PLACE
 from atalanta.kernel.bindings import NODE_ID_CHARACTERS
 from atalanta.node import Node
 from atalanta.sim.file_world import FileNode, FileWorld
@@ -145,6 +146,9 @@ def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
             return f"connector {name}"
     if config.discovery_group is not None:
         return f"discovery group {config.discovery_group}"
+    for name, known in cluster.scanner.targets.items():
+        if name.startswith(DNS_PLACE) and target is not None and known.same_target(target):
+            return "the DNS"
     return "the topology"
 
 
