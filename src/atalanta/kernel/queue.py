@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 SCAN_MAX: Final = 2_000  # references looked at in one dispatch: the rest goes on at the next turn
 LOST_RANGES_MAX: Final = 1_000  # the oldest are forgotten beyond this
-TRIM_MIN: Final = 256  # tombstones before a trim is worth while
+# Tombstones before a trim is worth while. Few: each keeps its message, in every one of thousands of queues.
+TRIM_MIN: Final = 16
 
 
 class Queue:
