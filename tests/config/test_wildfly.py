@@ -165,3 +165,61 @@ def test_a_domain_and_a_file_without_a_broker_are_refused(tmp_path: Path) -> Non
         path.write_text(text)
         with pytest.raises(ConfigError, match=says):
             read_broker_xml(path)
+
+
+JGROUPS = """<server xmlns="urn:jboss:domain:20.0"><profile>
+<subsystem xmlns="urn:jboss:domain:jgroups:9.0"><channels default="ee"><channel name="ee" stack="{stack}"/></channels>
+<stacks><stack name="tcp"><transport type="TCP" socket-binding="jgroups-tcp"/>
+<socket-discovery-protocol type="TCPPING" socket-bindings="one two"><property name="port_range">0</property>
+</socket-discovery-protocol></stack>
+<stack name="udp"><transport type="UDP" socket-binding="jgroups-udp"/><protocol type="PING"/></stack>
+<stack name="dns"><transport type="TCP" socket-binding="jgroups-tcp"/>
+<protocol type="dns.DNS_PING"><property name="dns_query">brokers.example</property></protocol></stack></stacks>
+</subsystem>
+<subsystem xmlns="urn:jboss:domain:messaging-activemq:13.0"><server name="s">
+<remote-connector name="netty" socket-binding="messaging"/><remote-acceptor name="netty" socket-binding="messaging"/>
+<jgroups-broadcast-group name="bg" jgroups-cluster="mq" connectors="netty"/>
+<jgroups-discovery-group name="dg" jgroups-cluster="mq"/>
+<cluster-connection name="c" address="jms" connector-name="netty" discovery-group="dg"/>
+</server></subsystem></profile>
+<interfaces><interface name="public"><inet-address value="127.0.0.1"/></interface></interfaces>
+<socket-binding-group name="g" default-interface="public"><socket-binding name="messaging" port="61616"/>
+<socket-binding name="jgroups-tcp" port="7600"/>
+<socket-binding name="jgroups-udp" port="55200" multicast-address="230.0.0.4" multicast-port="45688"/>
+<outbound-socket-binding name="one"><remote-destination host="h1" port="7600"/></outbound-socket-binding>
+<outbound-socket-binding name="two"><remote-destination host="h2" port="7601"/></outbound-socket-binding>
+</socket-binding-group></server>"""
+
+
+@pytest.mark.parametrize(
+    ("stack", "place"),
+    [
+        ("tcp", "hosts h1:7600 h2:7601"),
+        ("udp", "group 230.0.0.4:45688"),
+        ("dns", "dns brokers.example"),
+    ],
+)
+def test_groups_meet_where_the_jgroups_subsystem_says(
+    tmp_path: Path, stack: str, place: str
+) -> None:
+    path = tmp_path / "standalone.xml"
+    path.write_text(JGROUPS.format(stack=stack))
+    converted = convert_file(path, {})
+    for name, text in converted.stacks.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "broker.xml").write_text(converted.text)
+    for file in ("standalone.xml", "broker.xml"):
+        configuration = read_broker_xml(tmp_path / file)
+        meetings = [group.meeting for group in configuration.broadcast_groups]
+        meetings += [group.meeting for group in configuration.discovery_groups.values()]
+        assert len(meetings) == 2
+        for meeting in meetings:
+            assert meeting is not None
+            assert (meeting.describe(), meeting.channel) == (place, "mq")
+
+
+def test_a_stack_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "standalone.xml"
+    path.write_text(JGROUPS.format(stack="tpc"))
+    with pytest.raises(ConfigError, match=r"standalone\.xml:13: there is no JGroups stack 'tpc'"):
+        read_broker_xml(path)

@@ -34,9 +34,18 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
         raise typer.Exit(BAD_CONFIGURATION) from error
     if output is None:
         typer.echo(converted.text, nl=False)
+        for name in converted.stacks:
+            typer.echo(f"the file names the JGroups stack {name}: --output writes it, too", err=True)
     else:
         output.write_text(converted.text, encoding="utf-8")
         kind = "a WildFly standalone.xml" if converted.to_wildfly else "a broker.xml"
         typer.echo(f"{output}: {kind}", err=True)
+        for name, text in converted.stacks.items():
+            beside = output.with_name(name)
+            if beside.exists() and not force:
+                typer.echo(f"{beside} exists, and is left as it is; --force overwrites it", err=True)
+                continue
+            beside.write_text(text, encoding="utf-8")
+            typer.echo(f"{beside}: the JGroups stack that it names", err=True)
     for line in converted.left_out:
         typer.echo(f"left out: {line}", err=True)

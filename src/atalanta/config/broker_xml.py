@@ -55,7 +55,9 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     root = reader.read(path)
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):
-        root = broker_tree(root, report)
+        made = broker_tree(root, report)
+        root = None if made is None else made.configuration
+        configuration.stacks = {} if made is None else made.stacks
     xml = BrokerXml(configuration, report, known)
     if root is not None:
         xml.read(root)

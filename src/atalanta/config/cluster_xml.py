@@ -21,7 +21,7 @@ from atalanta.config.names import JGROUPS, UDP
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml_tree import Node
-from atalanta.jgroups.stack import StackError, read_stack
+from atalanta.jgroups.stack import StackError, parse_stack, read_stack
 from atalanta.wire.core.config import parse_connector
 from atalanta.wire.uri import UriError, parse_params
 
@@ -155,6 +155,9 @@ class ClusterSections:
                 f"{node.name} '{config.name}' needs both jgroups-file and jgroups-channel",
             )
             return False
+        inside = self.configuration.stacks.get(config.jgroups_file)
+        if inside is not None:
+            return self._read_inside(node, config, config.jgroups_channel, inside)
         path = Path(node.file).parent / config.jgroups_file
         try:
             config.meeting = read_stack(path, config.jgroups_channel, self.values)
@@ -163,6 +166,21 @@ class ClusterSections:
             return False
         if path not in self.configuration.files:
             self.configuration.files.append(path)
+        return True
+
+    def _read_inside(
+        self,
+        node: Node,
+        config: BroadcastGroupConfig | DiscoveryGroupConfig,
+        channel: str,
+        stack: str,
+    ) -> bool:
+        """A stack of the jgroups subsystem of the same standalone.xml."""
+        try:
+            config.meeting = parse_stack(stack.encode("utf-8"), channel, self.values)
+        except StackError as error:
+            self.report.problem(node.file, node.line, error.text)
+            return False
         return True
 
     def _connector_ref(self, node: Node) -> str:

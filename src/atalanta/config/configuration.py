@@ -58,6 +58,7 @@ class Configuration:
     scale_down: ScaleDownConfig | None = None
     bridges: list[BridgeConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
+    stacks: dict[str, str] = field(default_factory=dict)  # JGroups stacks that are no files, by name
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)  # whose change changes the configuration

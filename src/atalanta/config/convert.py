@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from atalanta.config.configuration import instance_folder
@@ -19,11 +19,12 @@ NAMESPACE = "urn:activemq"
 
 @dataclass(frozen=True)
 class Converted:
-    """The other file's text; `left_out` are lines for people."""
+    """The other file's text; `left_out` are lines for people; `stacks` are JGroups stack files to stand beside it."""
 
     text: str
     to_wildfly: bool
     left_out: list[str]
+    stacks: dict[str, str] = field(default_factory=dict)
 
 
 def convert_file(path: Path, values: Mapping[str, str]) -> Converted:
@@ -40,15 +41,18 @@ def convert_file(path: Path, values: Mapping[str, str]) -> Converted:
     root = TreeReader(report, known).read(path)
     report.check()
     assert root is not None
+    stacks: dict[str, str] = {}
     if is_wildfly(root):
         made = broker_tree(root, report)
-        text = "" if made is None else xml_text(in_namespaces(made), f"written from {path.name}")
+        stacks = {} if made is None else made.stacks
+        comment = f"written from {path.name}"
+        text = "" if made is None else xml_text(in_namespaces(made.configuration), comment)
         to_wildfly = False
     else:
         text = xml_text(subsystem_tree(root, report), f"written from {path.name}")
         to_wildfly = True
     report.check()
-    return Converted(text, to_wildfly, grouped(report.unsupported))
+    return Converted(text, to_wildfly, grouped(report.unsupported), stacks)
 
 
 def in_namespaces(configuration: Node) -> Node:

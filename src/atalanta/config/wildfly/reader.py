@@ -6,10 +6,12 @@ with it is told where the user wrote it. Expressions are replaced before; only t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
+from atalanta.config.wildfly.jgroups import Stacks
 from atalanta.config.wildfly.sockets import Place, Sockets, below, checked
 from atalanta.config.wildfly.transports import Transports
 from atalanta.config.xml_tree import Node
@@ -27,7 +29,15 @@ def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
     return Node(tag, "", source.file, source.line, attributes, text)
 
 
-def broker_tree(root: Node, report: Report) -> Node | None:
+@dataclass
+class BrokerTree:
+    """`stacks` are the JGroups stack files that `configuration` names: they do not exist as files."""
+
+    configuration: Node
+    stacks: dict[str, str]
+
+
+def broker_tree(root: Node, report: Report) -> BrokerTree | None:
     """`<configuration>` with one `<core>`; None (and a problem) without exactly one broker."""
     if root.name == "domain":
         report.problem(
@@ -58,14 +68,18 @@ def broker_tree(root: Node, report: Report) -> Node | None:
     for node in below(servers[0]):
         if node.name not in tables.WITHOUT_EFFECT:
             checked(node, report)
-    return SubsystemReader(Sockets(root, report), report).read(servers[0])
+    sockets = Sockets(root, report)
+    stacks = Stacks(root, sockets, report)
+    configuration = SubsystemReader(sockets, stacks, report).read(servers[0])
+    return BrokerTree(configuration, stacks.texts)
 
 
 class SubsystemReader:
     """Makes the sections of `<core>` out of the children of one `<server>`."""
 
-    def __init__(self, sockets: Sockets, report: Report) -> None:
+    def __init__(self, sockets: Sockets, stacks: Stacks, report: Report) -> None:
         self.sockets = sockets
+        self.stacks = stacks
         self.report = report
         self.transports = Transports(sockets, report)
         self.sections: dict[str, Node] = {}
@@ -225,10 +239,12 @@ class SubsystemReader:
             if place is None:
                 return None
             self._multicast(node, group, binding, place)
-        elif "jgroups-cluster" in node.attributes or "jgroups-channel" in node.attributes:
-            channel = node.attributes.get("jgroups-channel", node.attributes.get("jgroups-stack", ""))
-            group.children.append(made(node, "jgroups-file", f"{node.file}#{channel}"))
-            cluster = node.attributes.get("jgroups-cluster", channel)
+        elif node.name.startswith("jgroups") or "jgroups-cluster" in node.attributes:
+            file = self.stacks.file_of(node)
+            if file is None:
+                return None
+            group.children.append(made(node, "jgroups-file", file))
+            cluster = node.attributes.get("jgroups-cluster", "activemq-cluster")
             group.children.append(made(node, "jgroups-channel", cluster))
         for name in ("broadcast-period", "refresh-timeout", "initial-wait-timeout"):
             if name in node.attributes:

@@ -1,0 +1,90 @@
+"""Stacks of WildFly's jgroups subsystem as JGroups' own stack files (jgroups/stack.py reads those)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.config.problems import Report, nearest
+from atalanta.config.wildfly.sockets import Sockets, below
+from atalanta.config.wildfly.tables import JGROUPS
+from atalanta.config.xml_text import xml_text
+from atalanta.config.xml_tree import Node
+
+PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
+
+
+class Stacks:
+    """The stacks of a standalone.xml; `texts` are the files made of those that were asked for, by name."""
+
+    def __init__(self, root: Node, sockets: Sockets, report: Report) -> None:
+        self.sockets = sockets
+        self.report = report
+        self.channels: dict[str, Node] = {}
+        self.stacks: dict[str, Node] = {}
+        self.default = ""
+        self.texts: dict[str, str] = {}
+        for node in below(root):
+            if not node.namespace.startswith(JGROUPS):
+                continue
+            if node.name == "channels":
+                self.default = node.attributes.get("default", "")
+            elif node.name == "channel":
+                self.channels[node.attributes.get("name", "")] = node
+            elif node.name == "stack":
+                self.stacks[node.attributes.get("name", "")] = node
+
+    def file_of(self, user: Node) -> str | None:
+        """The name of the stack file for a group with `jgroups-channel` (none: the default one) or `jgroups-stack`."""
+        name = user.attributes.get("jgroups-stack", "")
+        if not name:
+            channel = user.attributes.get("jgroups-channel", self.default)
+            if channel not in self.channels:
+                self._missing(user, "JGroups channel", channel, list(self.channels))
+                return None
+            name = self.channels[channel].attributes.get("stack", "")
+        if name not in self.stacks:
+            self._missing(user, "JGroups stack", name, list(self.stacks))
+            return None
+        file = f"jgroups-{name}.xml"
+        if file not in self.texts:
+            self.texts[file] = xml_text(self._native(self.stacks[name]))
+        return file
+
+    def _native(self, stack: Node) -> Node:
+        """`<config>` with the transport and every protocol, each with its properties as attributes."""
+        config = Node("config", "", stack.file, stack.line)
+        for child in stack.children:
+            if child.name != "transport" and child.name not in PROTOCOLS:
+                continue
+            kind = child.attributes.get("type", "").rpartition(".")[2]
+            made = Node(kind, "", child.file, child.line)
+            self._bound(child, made)
+            for prop in child.all("property"):
+                made.attributes[prop.attributes.get("name", "")] = prop.text
+            config.children.append(made)
+        return config
+
+    def _bound(self, child: Node, made: Node) -> None:
+        """What socket bindings say of it."""
+        binding = child.attributes.get("socket-binding", "")
+        place = self.sockets.place(child, binding) if binding else None
+        if place is not None:
+            if place.host:
+                made.attributes["bind_addr"] = place.host
+            if place.port:
+                made.attributes["bind_port"] = str(place.port)
+            if place.group_address:
+                made.attributes["mcast_addr"] = place.group_address
+                made.attributes["mcast_port"] = str(place.group_port)
+        hosts = []
+        for name in child.attributes.get("socket-bindings", "").split():
+            place = self.sockets.place(child, name)
+            if place is not None:
+                hosts.append(f"{place.host}[{place.port}]")
+        if hosts:
+            made.attributes["initial_hosts"] = ",".join(hosts)
+
+    def _missing(self, user: Node, kind: str, name: str, known: list[str]) -> None:
+        self.report.problem(
+            user.file, user.line, f"there is no {kind} '{name}'", nearest(name, known)
+        )
