@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.broker_xml import USERS, Shape
+from tests.interop.harness.broker_xml import USERS, Cluster, Shape
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
@@ -106,3 +106,36 @@ def test_a_target_that_is_killed_gets_everything_once_and_in_order(
         assert client.numbers([consumer], 200) == [list(range(200))]
         emptied(client.jms, source, "plain.out")
         client.close()
+
+
+def with_ha(index: int, ports: list[int]) -> Shape:
+    """The first is alone, with a bridge to the second; the second and the third are one cluster."""
+    if index == 0:
+        text = bridge("plain", "<ha>true</ha>").replace(
+            "<retry-interval>",
+            "<reconnect-attempts-same-node>2</reconnect-attempts-same-node><retry-interval>",
+        )
+        core = f"<bridges>{text}</bridges>"
+        return Shape(core=core, addresses=ADDRESSES, connectors=(("other", ports[1]),))
+    return Shape(Cluster((ports[3 - index],), load_balancing="OFF"), addresses=ADDRESSES)
+
+
+def test_with_ha_our_bridge_goes_on_to_another_real_member(
+    brokers: Lineup, jms: Jms, client: Client
+) -> None:
+    """A real Artemis 2.44 does not, whatever its manual says: it forgets the topology and tries its connectors."""
+    source, first, second = nodes = brokers.cluster("atalanta+artemis+artemis", with_ha)
+    for node in nodes:
+        node.launch()
+    for node in nodes:
+        node.await_ready()
+    until("both are members", lambda: len(jms.topology(first)) == len(jms.topology(second)) == 2)
+    producer = client.producer(source, "queue:plain.out")
+    client.jms.send(producer, range(10))
+    emptied(jms, source, "plain.out")
+    first.kill()
+    client.jms.send(producer, range(10, 20))
+    consumer = client.consumer(second, "queue:plain.in")
+    assert client.numbers([consumer], 10) == [list(range(10, 20))]
+    for node in nodes:
+        node.close()
