@@ -22,6 +22,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.own_file import own_file
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
+from atalanta.config.router_xml import routers_config
 from atalanta.config.users import read_security
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.ports import Disk, LargeFiles
@@ -311,6 +312,7 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
         own=configuration.own,
         grouping=configuration.grouping,
         bridges=bridge_settings(configuration),
+        routers=routers_config(configuration),
     )
 
 

@@ -24,6 +24,8 @@ from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.places import MEETING
 from atalanta.cluster.rebalance import Rebalance
+from atalanta.cluster.routers.config import RoutersConfig
+from atalanta.cluster.routers.routers import Routers
 from atalanta.cluster.scale_down import Asked, ScaleDown
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
@@ -69,6 +71,7 @@ class NodeConfig:
     own: OwnSettings = field(default_factory=OwnSettings)
     grouping: GroupingHandlerConfig | None = None
     bridges: BridgeSettings = field(default_factory=BridgeSettings)
+    routers: RoutersConfig | None = None
 
 
 @dataclass
@@ -129,34 +132,41 @@ class Node:
         )
         self.parts["discovery"] = discovery
         if config.cluster is not None:
-            connections = config.cluster.cluster_connections
-            self.management.cluster_connections = [one.name for one in connections]
-            self.clusters = Clusters(
-                config.cluster,
-                self.broker,
-                self.notifications,
-                self.management,
-                self.host,
-                ports.links,
-                ports.wire,
-                discovery,
-                config.own,
-            )
-            self.parts["cluster"] = self.clusters
-            if config.own.dns_discovery is not None:
-                self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
-            self.scale_down = ScaleDown(
-                self.clusters, self.connections, config.own.scale_down_timeout_ms
-            )
-            self.parts["scaledown"] = self.scale_down
-            self.management.departure = Asked(self.scale_down)
-            rebalance = Rebalance(config.own, self.clusters, self.connections, self.acceptors)
-            self.parts["rebalance"] = rebalance
-            self.management.balance = BalanceView(rebalance)
-            if config.grouping is not None:
-                self._keep_groups(config.grouping, config.cluster)
+            self._join(config.cluster, discovery)
         self.bridges = self._bridge(discovery)
         self.parts["bridges"] = self.bridges
+        if config.routers is not None:
+            self._route_clients(config.routers, discovery)
+
+    def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
+        """The parts of a member of a cluster."""
+        config = self.config
+        connections = cluster.cluster_connections
+        self.management.cluster_connections = [one.name for one in connections]
+        self.clusters = Clusters(
+            cluster,
+            self.broker,
+            self.notifications,
+            self.management,
+            self.host,
+            self.ports.links,
+            self.ports.wire,
+            discovery,
+            config.own,
+        )
+        self.parts["cluster"] = self.clusters
+        if config.own.dns_discovery is not None:
+            self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
+        self.scale_down = ScaleDown(
+            self.clusters, self.connections, config.own.scale_down_timeout_ms
+        )
+        self.parts["scaledown"] = self.scale_down
+        self.management.departure = Asked(self.scale_down)
+        rebalance = Rebalance(config.own, self.clusters, self.connections, self.acceptors)
+        self.parts["rebalance"] = rebalance
+        self.management.balance = BalanceView(rebalance)
+        if config.grouping is not None:
+            self._keep_groups(config.grouping, cluster)
 
     def _bridge(self, discovery: Discovery) -> CoreBridges:
         """Every node has them: management may make some where the configuration names none."""
@@ -176,6 +186,11 @@ class Node:
         grouping = kind(config, cluster, self.broker, self.notifications)
         self.broker.grouping = grouping
         self.parts = {"grouping": grouping, **self.parts}
+
+    def _route_clients(self, config: RoutersConfig, discovery: Discovery) -> None:
+        self.parts["routers"] = Routers(
+            config, self.host, self.ports.links, self.clusters, discovery
+        )
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:
@@ -225,7 +240,9 @@ class Node:
         self.stopped = True
 
     # -- connections ----------------------------------------------------------------------------
-    def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
+    def on_accept(
+        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+    ) -> None:
         if self.scale_down is not None and self.scale_down.frozen:
             self.ports.wire.close(conn, "the node leaves")
             return
@@ -236,9 +253,11 @@ class Node:
             else:
                 self.connections[conn] = visitor
             return
-        self.connections[conn] = CoreConnection(
+        connection = CoreConnection(
             self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
         )
+        connection.server_name = server_name
+        self.connections[conn] = connection
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         connection = self.connections.get(conn)

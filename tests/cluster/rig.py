@@ -15,6 +15,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.routers.config import RouterConfig, RoutersConfig
 from atalanta.kernel.config import AddressConfig, QueueConfig
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
@@ -42,6 +43,8 @@ from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_session import SessionStart
 from atalanta.wire.core.types import HANDSHAKE
+
+ROUTED_PORT = 7000
 
 
 class TappedNetwork(Network):
@@ -91,11 +94,13 @@ class Rig:
         doors: dict[str, int] | None = None,
         own: OwnSettings | None = None,
         bridges: BridgeSettings | None = None,
+        router: RouterConfig | None = None,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
         `change` is told its cluster connection, `whole` all its cluster settings; `doors` are further
         acceptors, port by the name of the cluster connection they serve; `own` is its atalanta.toml.
+        `router` decides for those who come through the door at ROUTED_PORT.
         """
         index = len(self.hosts)
         if peers is None:
@@ -117,6 +122,11 @@ class Rig:
                 acceptor = AcceptorConfig(name, f"n{index}", port)
                 acceptor.cluster_connection = name
                 config.acceptors.append(acceptor)
+            if router is not None:
+                acceptor = AcceptorConfig("routed", f"n{index}", ROUTED_PORT)
+                acceptor.router = router.name
+                config.acceptors.append(acceptor)
+                config.routers = RoutersConfig([router], settings)
             config.grouping = grouping
             if node_id:
                 config.node_id = node_id
@@ -129,6 +139,8 @@ class Rig:
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)
         for name, port in (doors or {}).items():
             host.doors[port] = name
+        if router is not None:
+            host.doors[ROUTED_PORT] = "routed"
         self.hosts.append(host)
         return host
 

@@ -17,6 +17,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.routers.config import CacheConfig, PoolConfig, RouterConfig
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.settings import AddressSettings
@@ -42,6 +43,9 @@ DESCRIBED: list[type[Any]] = [
     GroupingHandlerConfig,
     BridgeConfig,
     OwnBridge,
+    RouterConfig,
+    PoolConfig,
+    CacheConfig,
     OwnSettings,
 ]
 

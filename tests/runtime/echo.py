@@ -58,7 +58,9 @@ class EchoNode:
         """Noted."""
         self._note(now, "start")
 
-    def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
+    def on_accept(
+        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+    ) -> None:
         """Noted."""
         self._note(now, "accept", conn, acceptor, remote)
         self.open.append(conn)

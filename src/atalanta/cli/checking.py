@@ -14,6 +14,7 @@ from atalanta.config.check_bridges import check_bridges
 from atalanta.config.check_cluster import check_cluster
 from atalanta.config.check_grouping import check_grouping
 from atalanta.config.check_places import check_places
+from atalanta.config.check_routers import check_routers
 from atalanta.config.check_scale_down import check_scale_down
 from atalanta.config.findings import (
     ERROR,
@@ -44,6 +45,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_grouping(nodes, findings)
     check_scale_down(nodes, findings)
     check_bridges(nodes, findings)
+    check_routers(nodes, findings)
     return list(dict.fromkeys(findings.found))
 
 

@@ -24,6 +24,7 @@ from atalanta.config.link_warnings import link_warnings
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
+from atalanta.config.router_xml import RouterSection
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml_tree import Node, TreeReader
@@ -87,6 +88,7 @@ class BrokerXml:
         self.grouping = GroupingSection(configuration, report)
         self.ha = HaSection(configuration, report)
         self.bridges = BridgeSection(configuration, report)
+        self.routers = RouterSection(configuration, report)
         self.defined: set[str] = set()
 
     def read(self, root: Node) -> None:
@@ -139,6 +141,7 @@ class BrokerXml:
             **self.grouping.handlers(),
             **self.ha.handlers(),
             **self.bridges.handlers(),
+            **self.routers.handlers(),
         }
         targets = [into(broker), into(self.configuration.journal)]
         self.reader.read(core, targets, handlers, names.CORE)
@@ -146,6 +149,7 @@ class BrokerXml:
         self.cluster.finish()
         self.ha.finish()
         self.bridges.finish()
+        self.routers.finish(core)
         self._check_acceptors(core)
         self._warn()
 

@@ -16,6 +16,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.core_bridge_config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.routers.config import RouterConfig
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.config import BrokerConfig
@@ -57,6 +58,7 @@ class Configuration:
     grouping: GroupingHandlerConfig | None = None
     scale_down: ScaleDownConfig | None = None
     bridges: list[BridgeConfig] = field(default_factory=list)
+    routers: list[RouterConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
     stacks: dict[str, str] = field(default_factory=dict)  # JGroups stacks that are no files, by name
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.

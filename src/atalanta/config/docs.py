@@ -16,6 +16,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
 from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.routers.config import CacheConfig, PoolConfig, RouterConfig
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
@@ -64,6 +65,20 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         " [scale-down](scale-down.md).",
         ScaleDownConfig,
     ),
+    (
+        "`<connection-router name=…>`",
+        "Below `<connection-routers>`; used by acceptors with `router=`. With `<policy name=…>` (CONSISTENT_HASH,"
+        " CONSISTENT_HASH_MODULO with `<property key=\"MODULO\" value=…/>`, FIRST_ELEMENT, LEAST_CONNECTIONS,"
+        " ROUND_ROBIN), `<pool>` and `<cache>` (docs/clusters.md).",
+        RouterConfig,
+    ),
+    (
+        "`<pool>` of a connection-router",
+        "With one of `<cluster-connection>`, `<discovery-group-ref discovery-group-name=…/>` and"
+        " `<static-connectors>`.",
+        PoolConfig,
+    ),
+    ("`<cache>` of a connection-router", "", CacheConfig),
     (
         "`<address-setting match=…>`",
         "All matches of an address are merged: for each element the most specific one that has it.",

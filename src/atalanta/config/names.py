@@ -38,7 +38,6 @@ CORE: Final[dict[str, str]] = {
     "mqtt-subscription-persistence-enabled": "MQTT is not supported yet",
     "federations": "federation is not supported yet",
     "broker-connections": "AMQP broker connections are not supported yet",
-    "connection-routers": "connection routers are not supported yet",
     "journal-retention-directory": "the journal is not retained",
     "server-dump-interval": _METRICS,
     "memory-warning-threshold": _NO_JVM,

@@ -21,6 +21,8 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("connectors", before.connectors, after.connectors),
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
         ("discovery-groups", before.discovery_groups, after.discovery_groups),
+        ("grouping-handler", before.grouping, after.grouping),
+        ("connection-routers", before.routers, after.routers),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
         ("scale-down", before.scale_down, after.scale_down),
     ):

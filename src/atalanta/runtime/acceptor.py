@@ -122,11 +122,11 @@ class Acceptor:
             "tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why}
         )
 
-    def opened(self, number: int) -> None:
-        """A connection is open and has its number."""
+    def opened(self, number: int, server_name: str | None = None) -> None:
+        """A connection is open and has its number; `server_name` is what its client asked for (SNI)."""
         self._trace.count("connections.accepted")
         remote = self.connections.remote_address(number)
-        self.connections.driver.accepted(number, self.listen.name, remote)
+        self.connections.driver.accepted(number, self.listen.name, remote, server_name)
 
 
 class AcceptedConnection(Connection):
@@ -168,7 +168,7 @@ class AcceptedSecureConnection(SecureConnection):
 
     def _entered(self, number: int) -> None:
         self._connections.handshaking -= 1
-        self._acceptor.opened(number)
+        self._acceptor.opened(number, self.asked_name())
 
     def _refused(self, why: str) -> None:
         self._connections.handshaking -= 1

@@ -124,9 +124,14 @@ class Driver:
         """stop"""
         self._call("stop")
 
-    def accepted(self, conn: int, acceptor: str, remote: str) -> None:
+    def accepted(
+        self, conn: int, acceptor: str, remote: str, server_name: str | None = None
+    ) -> None:
         """on_accept"""
-        self._call("on_accept", conn, acceptor, remote)
+        if server_name is None:
+            self._call("on_accept", conn, acceptor, remote)
+        else:
+            self._call("on_accept", conn, acceptor, remote, server_name)
 
     def closed(self, conn: int, why: str) -> None:
         """on_closed"""

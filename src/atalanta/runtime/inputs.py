@@ -19,8 +19,10 @@ class NodeInputs(Protocol):
     def start(self, now: int) -> None:
         """Recovery is over; timers and links may be armed."""
 
-    def on_accept(self, now: int, conn: int, acceptor: str, remote: str = "") -> None:
-        """`remote` connected to the acceptor of that name; `conn` was never used before."""
+    def on_accept(
+        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+    ) -> None:
+        """`remote` connected to the acceptor of that name; `conn` was never used before. `server_name`: of its TLS."""
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """The next bytes of a connection, in any chunks; none come after `Wire.close`."""

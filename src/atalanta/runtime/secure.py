@@ -73,6 +73,11 @@ class SecureConnection(Connection):
         self.number = self._connections.add(self)
         self._opened(self.number)
 
+    def asked_name(self) -> str | None:
+        """The server's name that the client asked for, of an accepted connection (tls/context.py notes it)."""
+        name = getattr(self._tls, "asked_name", None)
+        return name if isinstance(name, str) else None
+
     def buffer_updated(self, nbytes: int) -> None:
         """Records in; what they hold is one input of the node."""
         if self._transport.is_closing():

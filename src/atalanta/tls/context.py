@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from atalanta.tls.ciphers import choose_suites, choose_versions
 from atalanta.tls.errors import TlsError
@@ -52,8 +53,7 @@ def fill_server_context(
         _load_trust(context, config, folders)
         need = config.need_client_auth
         context.verify_mode = ssl.CERT_REQUIRED if need else ssl.CERT_OPTIONAL
-    if config.sni_host:
-        _serve_names(context, config.sni_host)
+    _serve_names(context, config.sni_host)
 
 
 def client_tls(config: TlsConfig, folders: Sequence[Path]) -> ClientTls:
@@ -130,14 +130,18 @@ def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Pa
 
 
 def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
-    """Refuses whoever asks for another name; who asks for none is served (as Java's SNIMatcher)."""
+    """Notes the name that is asked for, as `asked_name` of the connection, and refuses another than `pattern` says.
+
+    Who asks for none is served (as Java's SNIMatcher); without a pattern all are.
+    """
     try:
-        served = re.compile(pattern)
+        served = re.compile(pattern) if pattern else None
     except re.error as error:
         raise TlsError(f"sniHost: '{pattern}' is no regular expression: {error}") from error
 
-    def check(_: object, name: str | None, __: ssl.SSLContext) -> int | None:
-        if name is None or served.fullmatch(name):
+    def check(connection: Any, name: str | None, _: ssl.SSLContext) -> int | None:
+        connection.asked_name = name
+        if name is None or served is None or served.fullmatch(name):
             return None
         return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 

@@ -47,7 +47,6 @@ UNUSED: Final[dict[str, str]] = {
     "remotingThreads": _THREADS,
     "directDeliver": _THREADS,
     "protocol": "old form of protocols",
-    "router": "connection routers are not supported yet",
     "quietPeriod": _NETTY,
     "shutdownTimeout": _NETTY,
     "heartBeatToConnectionTtlModifier": _OTHER_PROTOCOL,
@@ -127,6 +126,9 @@ class AcceptorConfig:
     protocols: tuple[str, ...] = option((), "protocols", "empty: all that are served")
     cluster_connection: str | None = option(
         None, "clusterConnection", "the cluster connection whose topology is told here"
+    )
+    router: str | None = option(
+        None, "router", "the connection router that decides where clients of this door belong"
     )
     connections_allowed: int = option(
         -1, "connectionsAllowed", "connections at once, -1 any", unit="count", minimum=-1

@@ -32,6 +32,7 @@ from atalanta.wire.core.packets_cluster import (
     ScaleDownAnnouncement,
 )
 from atalanta.wire.core.packets_connection import (
+    REASON_REDIRECT,
     CheckForFailover,
     CheckForFailoverReply,
     DisconnectV3,
@@ -116,6 +117,9 @@ class CoreConnection(Connection):
         self.ttl_ns: int = DEFAULT_TTL_NS
         self.login_failures: int = 0
         self.logins: list[CreateSession] = []  # the first one's password is being checked
+        self.routed_as: Identity | None = None  # whose login waits for a connection router
+        self.asked_again: bool = False  # for its client id
+        self.server_name: str | None = None  # that a client with TLS asked for
         self.holds: int = 0  # how many of its sessions wait for the disk: nothing more is taken up
         self.held: list[bytes] = []
         self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
@@ -304,6 +308,11 @@ class CoreConnection(Connection):
         try:
             if identity is None:
                 raise refused(self, packet)
+            routing = self.host.routing
+            if routing is not None:
+                self.routed_as = identity
+                if not routing.route(now, self, packet, identity):
+                    return  # `routed` follows, or did already
             open_session(self, now, packet, identity)
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
@@ -311,6 +320,23 @@ class CoreConnection(Connection):
             self._next_login(now, error)
         else:
             self._next_login(now, None)
+
+    def routed(self, now: int, error: BrokerError | None) -> None:
+        """A connection router has decided: the first waiting login is this node's (None), or is refused."""
+        if self.gone or not self.logins:
+            return
+        identity = self.routed_as
+        if error is None and identity is not None:
+            try:
+                open_session(self, now, self.logins[0], identity)
+            except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
+                self._next_login(now, refusal)
+                return
+        self._next_login(now, error)
+
+    def redirect(self, node_id: str, target: TransportConfiguration) -> None:
+        """The client is another node's. It closes the connection itself; the empty id is explained in moving.py."""
+        self.send(DisconnectV3("", REASON_REDIRECT, node_id, target), 0)
 
     def _next_login(self, now: int, error: BrokerError | None) -> None:
         del self.logins[0]

@@ -10,6 +10,7 @@ from atalanta.kernel.buffer import Reader
 from atalanta.kernel.logins import Logins
 from atalanta.kernel.ports import Passwords
 from atalanta.wire.core.reattach import Resumable
+from atalanta.wire.core.routing import Routing
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -69,6 +70,7 @@ class CoreHost:
         self.management = management
         self.wire = wire
         self.cluster: ClusterHooks = ClusterHooks()
+        self.routing: Routing | None = None  # connection routers, where there are any
         # For packets that are read in place: nothing is held in it from one to the next.
         self.reader: Reader = Reader(b"")
         self.resumable = Resumable()

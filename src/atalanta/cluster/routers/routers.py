@@ -1,0 +1,214 @@
+"""All connection routers of a node, and the clients that wait for one of them.
+
+An acceptor names its router (`router=`); it is asked for the first session of a connection, when the user is known. A
+client of an older version than routing, or one that has no target, is refused as Artemis does; one whose pool has not
+enough ready targets waits for quorum-timeout. Unlike Artemis a connection is asked for once, not for each of its
+sessions, which a round-robin policy would tear apart, and nodes of the cluster are never sent elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.part import Part
+from atalanta.cluster.routers.cache import Cache
+from atalanta.cluster.routers.config import CLIENT_ID, RoutersConfig
+from atalanta.cluster.routers.dialing import Dialing
+from atalanta.cluster.routers.keys import Newcomer
+from atalanta.cluster.routers.policies import Policy
+from atalanta.cluster.routers.pool import Pool
+from atalanta.cluster.routers.router import GOES, NOT_READY, STAYS, Decision, Router
+from atalanta.cluster.routers.target import CLIENT_ID_PREFIX
+from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
+from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
+from atalanta.wire.core.routing import ROUTING_VERSION, Routing
+
+if TYPE_CHECKING:
+    from atalanta.cluster.clusters import Clusters
+    from atalanta.cluster.discovery import Discovery
+    from atalanta.kernel.ports import Links
+    from atalanta.kernel.security import Identity
+    from atalanta.wire.base import Connection
+    from atalanta.wire.core.connection import CoreConnection
+    from atalanta.wire.core.host import CoreHost
+
+WAIT_TIMER: Final = "routers.wait"
+PRUNE_TIMER: Final = "routers.prune"
+PRUNE_NS: Final = 60_000_000_000
+# A client that is refused as "not ready" asks again at once, for ever.
+REFUSE_AFTER_NS: Final = 100_000_000
+
+
+class WaitingClient:
+    def __init__(self, connection: CoreConnection, router: Router, client: Newcomer, until: int) -> None:
+        self.connection = connection
+        self.router = router
+        self.client = client
+        self.until = until
+
+
+class Routers(Part, Routing):
+    """`routers` by name; their parts have the keys "routers.<number>.<rest>"."""
+
+    def __init__(
+        self,
+        config: RoutersConfig,
+        host: CoreHost,
+        links: Links,
+        clusters: Clusters | None,
+        discovery: Discovery | None,
+    ) -> None:
+        settings = config.settings
+        self.host = host
+        self.broker = host.broker
+        self.routers: dict[str, Router] = {}
+        self.pools: dict[str, Pool] = {}  # by the number in their keys
+        self.waiting: list[WaitingClient] = []
+        dialing = Dialing(settings, clusters, links)
+        for number, each in enumerate(config.routers):
+            pool: Pool | None = None
+            policy: Policy | None = None
+            if each.policy is not None:
+                start = int.from_bytes(self.broker.ids.uuid()[:3], "big")
+                policy = Policy(each.policy, each.policy_number, start)
+            if each.pool is not None:
+                counts = policy is not None and policy.counts
+                pool = Pool(
+                    each.pool, f"routers.{number}.", counts, host, dialing, clusters, discovery
+                )
+                self.pools[str(number)] = pool
+            cache = None if each.cache is None else Cache(each.cache, each.name, self.broker)
+            self.routers[each.name] = Router(each, pool, policy, cache)
+        host.routing = self
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        for router in self.routers.values():
+            if router.cache is not None:
+                router.cache.start(now)
+            if router.pool is not None:
+                router.pool.start(now)
+        self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
+
+    def stop(self, now: int) -> None:
+        for pool in self.pools.values():
+            pool.stop()
+
+    def _pool(self, key: str) -> tuple[Pool | None, str]:
+        _, number, rest = key.split(".", 2)
+        return self.pools.get(number), rest
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        pool, rest = self._pool(key)
+        return None if pool is None else pool.on_dialed(now, conn, rest)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        pool, rest = self._pool(key)
+        if pool is not None:
+            pool.on_dial_failed(now, rest, why)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == WAIT_TIMER:
+            self._try_again(now)
+        elif key == PRUNE_TIMER:
+            for router in self.routers.values():
+                if router.cache is not None:
+                    router.cache.prune(now)
+            self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
+        else:
+            pool, rest = self._pool(key)
+            if pool is not None:
+                pool.on_timer(now, rest)
+
+    def flush(self, now: int) -> None:
+        """Somebody became ready: who waits for it may go."""
+        changed = False
+        for pool in self.pools.values():
+            changed = changed or pool.changed
+            pool.changed = False
+        if changed and self.waiting:
+            self._try_again(now)
+
+    # -- clients --------------------------------------------------------------------------------
+    def route(
+        self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
+    ) -> bool:
+        """True: the client stays. Else it is answered by `connection.routed`, now or later."""
+        acceptor = connection.acceptor
+        name = None if acceptor is None else acceptor.router
+        if name is None or identity.cluster or connection.authenticated:
+            return True
+        client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
+        own = f"{self.broker.config.internal_naming_prefix}{CLIENT_ID_PREFIX}"
+        if client_id is not None and client_id.startswith(own):
+            return True
+        if packet.version < ROUTING_VERSION:
+            raise BrokerError(INCOMPATIBLE, "clients before Artemis 2.18 cannot be routed")
+        router = self.routers[name]
+        if (
+            router.config.key_type == CLIENT_ID
+            and not isinstance(packet, CreateSessionV2)
+            and connection.subscribed
+            and not connection.asked_again
+        ):
+            # The Java client logs in as soon as it has the topology, but notes a moment later that this node can be
+            # told a client id (ActiveMQClientProtocolManager.Channel0Handler). After this error it logs in anew.
+            connection.asked_again = True
+            connection.routed(now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
+            return False
+        client = Newcomer(
+            client_id, identity.user, identity.roles, connection.client.remote, connection.server_name
+        )
+        decision = router.decide(now, client)
+        if decision.kind == STAYS:
+            return True
+        if decision.kind == NOT_READY:
+            pool = router.pool
+            wait_ns = 0 if pool is None else pool.config.quorum_timeout_ms * 1_000_000
+            until = now + max(wait_ns, REFUSE_AFTER_NS)
+            self.waiting.append(WaitingClient(connection, router, client, until))
+            self._arm()
+            return False
+        self._answer(now, connection, router, decision)
+        return False
+
+    def _arm(self) -> None:
+        if self.waiting:
+            self.broker.timers.set(WAIT_TIMER, min(each.until for each in self.waiting))
+
+    def _try_again(self, now: int) -> None:
+        waiting = self.waiting
+        self.waiting = []
+        for each in waiting:
+            if each.connection.gone:
+                continue
+            decision = each.router.decide(now, each.client)
+            if decision.kind == NOT_READY and now < each.until:
+                self.waiting.append(each)
+            else:
+                self._answer(now, each.connection, each.router, decision)
+        self._arm()
+
+    def _answer(
+        self, now: int, connection: CoreConnection, router: Router, decision: Decision
+    ) -> None:
+        name = router.config.name
+        if decision.kind == STAYS:
+            connection.routed(now, None)
+            return
+        target = decision.target
+        if decision.kind == GOES and target is not None and target.connector is not None:
+            place = f"{target.connector.host}:{target.connector.port}"
+            self.broker.trace.event(
+                "client_routed", {"router": name, "remote": connection.client.remote, "to": place}
+            )
+            connection.redirect(target.node_id, target.connector)
+            error = BrokerError(ROUTING, f"connection router {name} redirected the connection to {place}")
+        else:
+            self.broker.trace.event(
+                "client_not_routed", {"router": name, "remote": connection.client.remote}
+            )
+            error = BrokerError(REMOTE_DISCONNECT, f"connection router {name} rejected the connection")
+            if decision.kind == NOT_READY:
+                error = BrokerError(ROUTING, f"connection router {name} not ready")
+        connection.routed(now, error)

@@ -1,0 +1,150 @@
+"""A broker that clients may be sent to, and how it is watched (ActiveMQTarget and TargetMonitor of Artemis).
+
+A link of its own asks it by management whether it is active, every check-period; it is ready while it says so. The
+client id of that link begins as routers know it: they never send such a client away.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.dialed import DialedLink, LinkTimes
+from atalanta.cluster.forwarding import send_frames
+from atalanta.cluster.routers.policies import Choice
+from atalanta.kernel.buffer import DecodeError, Reader
+from atalanta.kernel.message import Message
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse, Ping
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets_message import ReceiveMessage
+from atalanta.wire.core.packets_queue import CreateQueueV2
+from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2, SessionStart
+from atalanta.wire.core.types import HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
+
+if TYPE_CHECKING:
+    from atalanta.cluster.routers.pool import Pool
+    from atalanta.wire.core.transport import TransportConfiguration
+
+CHANNEL: Final = 10
+CONTROL_CHANNEL: Final = 1
+CREDITS: Final = 1 << 20
+CALL_TIMEOUT_MS: Final = 3_000  # as Artemis waits for each attribute
+TTL_MS: Final = 60_000
+CLIENT_ID_PREFIX: Final = "router.client."  # behind the internal naming prefix
+
+
+class Target(Choice):
+    """`connector` None is this node itself, which is always ready. `node_id` "" until the target told it."""
+
+    def __init__(self, number: int, connector: TransportConfiguration | None, node_id: str) -> None:
+        self.number = number
+        self.connector = connector
+        self.node_id = node_id
+        self.connections = -1
+        self.ready: bool = connector is None
+        self.link: TargetLink | None = None
+        self.dialing: bool = False
+
+    @property
+    def local(self) -> bool:
+        return self.connector is None
+
+
+class TargetLink(DialedLink):
+    """One question at a time; `asked` names the attribute."""
+
+    def __init__(self, pool: Pool, target: Target, conn: int, now: int) -> None:
+        times = LinkTimes(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
+        super().__init__(pool.host, conn, now, times)
+        self.pool = pool
+        self.target = target
+        self.unique = self.host.broker.ids.uuid().hex()
+        self.queue_name = f"{pool.internal_prefix}router.answers.{self.unique}"
+        self.asked: str = ""
+        self.open_session()
+
+    def open_session(self) -> None:
+        user, password = self.pool.credentials
+        self.write(HANDSHAKE)
+        self.send(Ping(TTL_MS), PING_CHANNEL)
+        self.send(
+            CreateSessionV2(
+                self.unique, CHANNEL, NEWEST_VERSION, user, password, pre_acknowledge=True,
+                client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
+            ),
+            CONTROL_CHANNEL,
+        )  # fmt: skip
+
+    def on_packet(self, now: int, packet: Packet, channel: int) -> None:
+        if isinstance(packet, CreateSessionResponse):
+            self._listen(now)
+        elif isinstance(packet, ReceiveMessage):
+            self.send(FlowToken(0, packet.message.size + 64), CHANNEL)
+            self._answer(now, packet.message)
+        elif isinstance(packet, ExceptionResponse):
+            raise ProtocolError(f"the target refused: {packet.message} (code {packet.code})")
+
+    def _listen(self, now: int) -> None:
+        self.send(
+            CreateQueueV2(
+                self.queue_name, self.queue_name, None, False, True, False, False, 0, -1, False
+            ),
+            CHANNEL,
+        )
+        self.send(CreateConsumer(0, self.queue_name, None, False, False, 0), CHANNEL)
+        self.send(FlowToken(0, CREDITS), CHANNEL)
+        self.send(SessionStart(), CHANNEL)
+        self.check(now)
+
+    def check(self, now: int) -> None:
+        """Begin a round of questions; one that is not answered ends the link."""
+        if not self.asked:
+            self._ask(now, "Active" if self.target.node_id else "NodeID")
+
+    def _ask(self, now: int, attribute: str) -> None:
+        self.asked = attribute
+        self.waiting_since = now
+        request = Message.create(
+            self.host.broker.config.management_address, b"", 0, False, now // 1_000_000, 4
+        )
+        request.properties.put("_AMQ_ResourceName", "broker")
+        request.properties.put("_AMQ_Attribute", attribute)
+        request.properties.put("JMSReplyTo", self.queue_name)
+        self.write(send_frames(request, CHANNEL, 0))
+
+    def _answer(self, now: int, message: Message) -> None:
+        asked = self.asked
+        self.asked = ""
+        self.waiting_since = 0
+        value = answer_of(message)
+        target = self.target
+        if asked == "NodeID" and isinstance(value, str):
+            target.node_id = value
+            self._ask(now, "Active")
+        elif asked == "Active" and value is True and self.pool.counts:
+            self._ask(now, "ConnectionCount")
+        elif asked == "Active" and isinstance(value, bool):
+            self.pool.checked(now, target, value)
+        elif asked == "ConnectionCount" and isinstance(value, int):
+            target.connections = value
+            self.pool.checked(now, target, True)
+        else:
+            raise ProtocolError(f"the target does not tell its {asked}: {value}")
+
+    def on_lost(self, now: int, why: str) -> None:
+        self.pool.lost(now, self.target, why)
+
+
+def answer_of(message: Message) -> object:
+    """What a management answer holds: a JSON array of one value."""
+    try:
+        text = Reader(message.body).nullable_simple_string("answer")
+        values = json.loads(text) if text else []
+    except (DecodeError, ValueError):
+        return None
+    value: object = values[0] if isinstance(values, list) and values else None
+    if message.properties.get("_AMQ_OperationSucceeded") is not True:
+        return f"refused ({value})"
+    return value

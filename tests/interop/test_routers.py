@@ -1,0 +1,94 @@
+"""Connection routers: a JMS client that comes through any node's routed door ends at the node of its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.interop.harness.broker_xml import Cluster, Shape
+from tests.interop.harness.jms import PASSWORD, USER, Jms, JmsError
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.test_mixed import Client, client
+from tests.interop.test_topologies import running
+
+__all__ = ["client"]
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+
+ROUTERS = """<connection-routers>
+<connection-router name="gather"><key-type>CLIENT_ID</key-type><key-filter>^[^-]+</key-filter>
+<policy name="CONSISTENT_HASH"/><pool><username>admin</username><password>admin</password>
+<check-period>500</check-period><quorum-size>3</quorum-size><quorum-timeout>10000</quorum-timeout>
+<local-target-enabled>true</local-target-enabled><cluster-connection>interop</cluster-connection></pool>
+</connection-router>
+<connection-router name="partition"><key-type>USER_NAME</key-type>
+<local-target-filter>guest</local-target-filter></connection-router>
+</connection-routers>"""
+
+
+class Doors:
+    """The nodes, and the ports of their doors: those who gather, and those for guests only."""
+
+    def __init__(self, nodes: list[BrokerProcess], gather: list[int], partition: list[int]) -> None:
+        self.nodes = nodes
+        self.gather = gather
+        self.partition = partition
+
+
+@pytest.fixture(scope="module")
+def doors(trio: str, brokers: Lineup, jms: Jms) -> Iterator[Doors]:
+    """Load balancing is off: who does not meet on one node does not meet."""
+    gather = [free_port() for _ in range(3)]
+    partition = [free_port() for _ in range(3)]
+
+    def shaping(index: int, ports: list[int]) -> Shape:
+        peers = tuple(port for at, port in enumerate(ports) if at != index)
+        acceptors = "".join(
+            f'<acceptor name="{name}">tcp://127.0.0.1:{port[index]}?protocols=CORE;router={name}</acceptor>'
+            for name, port in (("gather", gather), ("partition", partition))
+        )
+        return Shape(Cluster(peers, load_balancing="OFF"), -1, core=ROUTERS, acceptors=acceptors)
+
+    nodes = running(jms, brokers, trio, shaping, 3)
+    yield Doors(nodes, gather, partition)
+    for node in nodes:
+        node.close()
+
+
+def through(client: Client, port: int, client_id: str) -> str:
+    """A connection that may be sent elsewhere."""
+    options = f"clientID={client_id}&ha=true&reconnectAttempts=20&retryInterval=200"
+    name = f"through.{client_id}"
+    client.jms("open", name, f"tcp://127.0.0.1:{port}?{options}", USER, PASSWORD)
+    return name
+
+
+def test_those_of_one_key_meet(client: Client, doors: Doors) -> None:
+    homes = {}
+    for key in ("orders of north", "flights of east", "prices of south", "alerts of the west"):
+        word = key.replace(" ", "")
+        queue = f"queue:{client.name(word)}"
+        opened = []
+        for at, port in enumerate(doors.gather):
+            opened.append(through(client, port, f"{word}-{at}"))
+        consumer = client.jms.consumer(f"{word}.c", opened[0], queue)
+        for at in (1, 2):
+            producer = client.jms.producer(f"{word}.p{at}", opened[at], queue)
+            client.jms.send(producer, range(10 * at, 10 * at + 10))
+        got = client.jms.receive(consumer, 20, 3000)
+        assert sorted(map(int, got)) == list(range(10, 30))
+        homes[key] = [
+            client.jms.queue(node, queue.removeprefix("queue:"))[2] for node in doors.nodes
+        ]
+        client.jms.close_all(*opened)
+    assert all(sum(consumers) == 1 for consumers in homes.values()), homes
+
+
+def test_who_does_not_belong_to_the_partition_is_refused(client: Client, doors: Doors) -> None:
+    for port in doors.partition:
+        client.jms("open", f"guest.{port}", f"tcp://127.0.0.1:{port}", "guest", "guest")
+        client.jms.close_all(f"guest.{port}")
+        with pytest.raises(JmsError, match="rejected the connection"):
+            client.jms("open", f"admin.{port}", f"tcp://127.0.0.1:{port}", USER, PASSWORD)
