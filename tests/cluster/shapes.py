@@ -66,9 +66,7 @@ class Shape(Rig):
 
         for index, peers in enumerate(shape):
             holds = (queues or orders()) if index in where else OTHER
-            self.node(
-                peers=peers, change=direct, queues=holds, mode=mode, delay_ms=delay_ms
-            )
+            self.node(peers=peers, change=direct, queues=holds, mode=mode, delay_ms=delay_ms)
 
     def begin(self, order: list[int] | None = None, seconds: float = 0.0) -> None:
         """Start the nodes in that order, with a pause between them, and wait until every link stands."""

@@ -198,7 +198,9 @@ def test_a_temporary_queue_of_another_node_is_listed_and_forgotten() -> None:
     assert heard[0].queue_names == ["reply-1node-0"]
     client.kill()
     rig.until(lambda: "reply-1" not in node_of(hosts[1]).broker.addresses)
-    assert not [name for name in cluster_of(hosts[1]).peers["node-0"].bindings.bindings if "reply" in name]
+    assert not [
+        name for name in cluster_of(hosts[1]).peers["node-0"].bindings.bindings if "reply" in name
+    ]
 
 
 def test_an_answer_to_a_client_that_is_gone_is_lost_and_nothing_else() -> None:
@@ -316,10 +318,14 @@ def test_a_message_keeps_what_it_carries_over_the_cluster() -> None:
     reader.consume("orders")
     rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
     producer = rig.client(hosts[0])
-    producer.publish("orders", b"body", ANYCAST, colour="red", number=7, _AMQ_DUPL_ID="once", price=1.5)
+    producer.publish(
+        "orders", b"body", ANYCAST, colour="red", number=7, _AMQ_DUPL_ID="once", price=1.5
+    )
     rig.until(lambda: len(reader.messages) == 1)
     message: Message = reader.messages[0].message
     found = {name: message.properties.get(name) for name in ("colour", "number", "price")}
     assert found == {"colour": "red", "number": 7, "price": 1.5}
     assert message.durable and message.address == "orders" and message.priority == 4
-    assert not [name for name in message.properties.entries if "ROUTE_TO" in name or "BRIDGE" in name]
+    assert not [
+        name for name in message.properties.entries if "ROUTE_TO" in name or "BRIDGE" in name
+    ]

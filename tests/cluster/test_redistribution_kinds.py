@@ -133,8 +133,10 @@ def test_there_and_back_again_in_order_and_none_twice() -> None:
         client = rig.client(hosts[turn % 2])
         client.send(CreateConsumer(0, "orders", None, False, True, 0))  # it has no credit
         rig.until(
-            lambda turn=turn: count(hosts[turn % 2], "orders") == 20  # type: ignore[misc]
-            and waiting(hosts[(turn + 1) % 2], f"node-{turn % 2}") == 0
+            lambda turn=turn: (
+                count(hosts[turn % 2], "orders") == 20  # type: ignore[misc]
+                and waiting(hosts[(turn + 1) % 2], f"node-{turn % 2}") == 0
+            )
         )
         client.kill()
         rig.run(1)

@@ -50,9 +50,7 @@ def orders(*sides: str) -> list[QueueConfig]:
 def make(rig: Rig, east: str = "east", west: str = "west") -> list[Host]:
     """Both outer nodes know n0 by the acceptor of their own cluster; n0 knows nobody at first."""
     middle = only(connection("east", "n0", [], east), connection("west", "n0west", [], west))
-    rig.node(
-        whole=middle, doors={"east": PORT, "west": WEST_PORT}, queues=orders("east", "west")
-    )
+    rig.node(whole=middle, doors={"east": PORT, "west": WEST_PORT}, queues=orders("east", "west"))
     rig.node(whole=only(connection("east", "n1", ["n0"], east)), queues=orders("east", "west"))
     rig.node(whole=only(connection("west", "n2", ["n0west"], west)), queues=orders("east", "west"))
     for host in rig.hosts:
@@ -125,10 +123,15 @@ def test_messages_go_to_the_cluster_whose_address_covers_them() -> None:
 
 
 def test_one_hop_does_not_lead_from_one_cluster_into_the_other_two_do() -> None:
-    for hops, names in ((1, ["east.ordersnode-0"]), (2, ["east.ordersnode-0", "east.ordersnode-2"])):
+    for hops, names in (
+        (1, ["east.ordersnode-0"]),
+        (2, ["east.ordersnode-0", "east.ordersnode-2"]),
+    ):
         rig = Rig()
 
-        def everything(name: str, own: str, peers: list[str], hops: int = hops) -> ClusterConnectionConfig:
+        def everything(
+            name: str, own: str, peers: list[str], hops: int = hops
+        ) -> ClusterConnectionConfig:
             made = connection(name, own, peers, "")
             made.max_hops = hops
             return made

@@ -304,5 +304,3 @@ def test_a_queue_of_the_middle_joins_those_of_the_ends() -> None:
     rig.send(0, 8)
     rig.until(lambda: len(far.bodies) + len(middle.bodies) == 8)
     assert (len(far.bodies), len(middle.bodies)) == (4, 4)
-
-

@@ -32,6 +32,8 @@ class Cluster:
     max_hops: int = 1
     direct_only: bool = False
     more: str = ""  # further elements of <cluster-connection>
+    address: str = ""
+    others: str = ""  # further <cluster-connection>s
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Shape:
     addresses: str = ""
     connectors: tuple[tuple[str, int], ...] = ()
     own: str = ""
+    acceptors: str = ""  # further <acceptor>s
 
 
 def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
@@ -72,6 +75,7 @@ def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
 {_connectors(port, shape)}
       <acceptors>
          <acceptor name="artemis">tcp://127.0.0.1:{port}?protocols=CORE</acceptor>
+{shape.acceptors}
       </acceptors>
 {_cluster(cluster)}
       <security-settings>
@@ -251,6 +255,7 @@ def _cluster(cluster: Cluster | None) -> str:
         members = '            <discovery-group-ref discovery-group-name="discover"/>'
     return f"""{groups}      <cluster-connections>
          <cluster-connection name="interop">
+            <address>{cluster.address}</address>
             <connector-ref>self</connector-ref>
             <retry-interval>200</retry-interval>
             <use-duplicate-detection>true</use-duplicate-detection>
@@ -259,4 +264,5 @@ def _cluster(cluster: Cluster | None) -> str:
 {cluster.more}
 {members}
          </cluster-connection>
+{cluster.others}
       </cluster-connections>"""
