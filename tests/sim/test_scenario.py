@@ -15,6 +15,7 @@ import pytest
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Outcome, Scenario
+from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST
 from tests.source_tree import ROOT
 
 SEEDS = 200
@@ -80,6 +81,14 @@ def test_without_faults_nothing_is_delivered_twice() -> None:
         # Movers roll back on purpose: only what they had in hand may come again.
         doubled = [key for (queue, key), n in scenario.ledger.delivered.items() if n > 1]
         assert not doubled or outcome.moved, f"seed {seed}: {doubled}"
+
+
+@pytest.mark.parametrize("kind", ["", MULTICAST, HOSTS, DNS, FOLDER])
+def test_clusters_that_meet_at_each_kind_of_place_keep_every_promise(kind: str) -> None:
+    scenario = Scenario(3, 3, 6.0)
+    scenario.shape.discovery = True
+    scenario.shape.meeting = kind
+    assert scenario.run().confirmed > 0
 
 
 # -- one seed, one digest -------------------------------------------------------------------------

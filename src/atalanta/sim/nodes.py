@@ -27,6 +27,8 @@ from atalanta.sim.network import Network
 from atalanta.sim.world import World
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.meeting import DNS, FOLDER, HOSTS, Meeting
+from atalanta.wire.meeting import MULTICAST as MULTICAST_PLACE
 
 PORT: Final = 61616
 CLUSTER_USER: Final = "cluster"
@@ -37,6 +39,8 @@ PRICES: Final = "prices"
 GROUP: Final = "sim-group"
 GROUP_ADDRESS: Final = "231.7.7.7"
 GROUP_PORT: Final = 9876
+MEETING_PORT: Final = 7800
+HEADLESS: Final = "headless"
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
 
 
@@ -46,6 +50,7 @@ class Shape:
     def __init__(self) -> None:
         self.mode: str = ON_DEMAND
         self.discovery: bool = False
+        self.meeting: str = ""  # kind of the place where a discovery group meets; "" the UDP group
         self.segment_bytes: int = 131_072
         self.block_bytes: int = 2 << 20
         self.redistribution_delay_ms: int = 200
@@ -62,6 +67,9 @@ class Shape:
         draw = world.random("nodes")
         self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
+        # By a stream of its own: what other things are drawn stays as it was.
+        kinds = ("", MULTICAST_PLACE, HOSTS, DNS, FOLDER)
+        self.meeting = world.random("meeting").choice(kinds)
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
@@ -115,6 +123,8 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
     if shape.discovery:
         connection.discovery_group = GROUP
         _discover(settings, index)
+        for group in (settings.discovery_groups[GROUP], settings.broadcast_groups[0]):
+            group.meeting = meeting(shape.meeting, count)
     else:
         connection.static = True
         connection.static_connectors = [
@@ -122,6 +132,22 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
         ]
     settings.cluster_connections.append(connection)
     return settings
+
+
+def meeting(kind: str, count: int) -> Meeting | None:
+    """The place of a JGroups stack; of TCPPING's hosts only the first is named."""
+    if not kind:
+        return None
+    return Meeting(
+        kind,
+        "simulated",
+        "sim",
+        address="230.5.6.7",
+        port=MEETING_PORT,
+        hosts=[("n0", MEETING_PORT)],
+        names=[HEADLESS],
+        folder="/shared",
+    )
 
 
 def _discover(settings: ClusterSettings, index: int) -> None:
@@ -183,6 +209,7 @@ def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
 
 
 def make_hosts(world: World, network: Network, count: int, shape: Shape) -> list[Host]:
+    network.names[HEADLESS] = [(f"n{index}", 0) for index in range(count)]
     return [
         Host(world, network, f"n{index}", f"n{index}", PORT, node_maker(index, count, shape))
         for index in range(count)
