@@ -216,6 +216,7 @@ def test_an_answer_to_a_client_that_is_gone_is_lost_and_nothing_else() -> None:
     rig.network.heal()
     rig.until(lambda: len(server.answers) == 2)
     rig.run(10)
+    assert not [name for host in hosts for name in node_of(host).broker.queues if "reply" in name]
     reader = rig.client(hosts[0])
     reader.consume("orders")
     rig.run(1)

@@ -1,9 +1,10 @@
 """Queues that several peers tell of, as in a ring: one way is used, the others are kept for when it fails.
 
 Artemis takes the first way it hears of and forgets the others. Here a queue whose way is lost, or has no consumers any
-more while another has, is reached by that other one. A peer's way that leads back through this node has lost them as
-well, as consumers behind a lost link are closed for everybody at once: so the look comes a moment after the change.
-The binding keeps its id, so whoever sends through this node notices nothing.
+more while another has, is reached by that other one. Our nodes tell by which nodes they reach a queue
+(`_ATALANTA_Via`): a way that leads back through this node is none, and one with a real Artemis in between, which does
+not tell, is only taken as the first. Consumers behind a lost link are closed for everybody at once, so the look comes a
+moment after the change. The binding keeps its id, so whoever sends through this node goes on with it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Detours:
         ways: dict[str, list[RemoteBindings]] = {}
         for peer in self._peers():
             for cluster_name, spare in peer.spares.items():
-                if spare.connected:
+                if spare.connected and spare.path:
                     ways.setdefault(cluster_name, []).append(peer)
         for cluster_name, peers in ways.items():
             self._choose(now, cluster_name, peers)

@@ -9,7 +9,9 @@ from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.catalogue import enter, leave, parse_filter
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import Message
+from atalanta.kernel.notifications import VIA
 from atalanta.kernel.queue import Queue
+from atalanta.kernel.stray import remember_lost_way
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -87,9 +89,16 @@ class RemoteBindings:
         self.said[cluster_name] = True
         if cluster_name.endswith(self.cluster.node_id):
             return
+        path = self._path(properties.get(VIA), distance)
+        if self.cluster.node_id in path.split(","):
+            self.spares.pop(cluster_name, None)
+            self._lose(now, cluster_name)  # the peer goes by us: there must be another way, or none
+            return
         known = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
         if known is not None and known.remote_id == binding_id:
             known.connected = True
+            if known.path != path or known.distance != distance + 1:
+                self._moved(now, known, distance + 1, path)
             return
         if cluster_name in self.bindings:
             self.remove(now, cluster_name)
@@ -103,6 +112,7 @@ class RemoteBindings:
             self.forward,
             self.cluster.mode,
         )
+        remote.path = path
         self._set_filter(remote, properties.get("_AMQ_FilterString"))
         if self.cluster.clusters.holder_of(cluster_name) is None:
             self.spares.pop(cluster_name, None)
@@ -115,6 +125,38 @@ class RemoteBindings:
                 f"{cluster_name} and maybe others: several ways, or max-hops is higher than needed",
             )
         self.spares[cluster_name] = remote
+
+    def _path(self, via: object, distance: int) -> str:
+        if distance == 0:
+            return self.node_id
+        return f"{self.node_id},{via}" if isinstance(via, str) and via else ""
+
+    def _moved(self, now: int, remote: RemoteBinding, distance: int, path: str) -> None:
+        """The peer reaches the queue another way."""
+        if remote.cluster_name not in self.bindings:
+            remote.distance = distance
+            remote.path = path
+            self.cluster.clusters.detours.look_soon(now)
+            return
+        self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+        before = remote.distance
+        remote.distance = distance
+        remote.path = path
+        self._tell_again(now, remote, before)
+        self.cluster.clusters.detours.look_soon(now)
+
+    def _tell_again(self, now: int, remote: RemoteBinding, before: int) -> None:
+        """To those further away, after all its consumers were closed for them: the way is another one."""
+        notifications = self.cluster.notifications
+        if remote.distance < self.cluster.config.max_hops:
+            notifications.remote_binding(now, "BINDING_ADDED", remote)
+            self._tell_consumers(now, remote, "CONSUMER_CREATED")
+        elif before < self.cluster.config.max_hops:
+            # Too far for them now; they hear of the end of it as far as they heard of its beginning.
+            distance = remote.distance
+            remote.distance = before
+            notifications.remote_binding(now, "BINDING_REMOVED", remote)
+            remote.distance = distance
 
     def _enter(self, now: int, remote: RemoteBinding) -> None:
         """From now on messages go this way."""
@@ -147,7 +189,7 @@ class RemoteBindings:
         address.remove_remote(mine)
         self.spares[cluster_name] = mine
         other.bindings[cluster_name] = theirs
-        self._tell_consumers(now, theirs, "CONSUMER_CREATED")
+        other._tell_again(now, theirs, mine.distance)
         self.cluster.clusters.redistribution.remote_consumer(now, theirs)
 
     def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
@@ -157,9 +199,9 @@ class RemoteBindings:
         for text, (_, count) in remote.selectors.items():
             with_selector += count
             for _ in range(count):
-                notifications.remote_consumer(now, kind, remote, text)
+                notifications.remote_consumer(now, kind, remote, text, remote.distance)
         for _ in range(remote.consumer_count - with_selector):
-            notifications.remote_consumer(now, kind, remote, None)
+            notifications.remote_consumer(now, kind, remote, None, remote.distance)
 
     def _forget_consumers(self, now: int) -> None:
         """The peer tells them anew, when it is back: who is further away must not count them twice."""
@@ -206,6 +248,8 @@ class RemoteBindings:
         except BrokerError as error:
             self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
             return
+        said = message.properties.get("_AMQ_Distance")
+        distance = said + 1 if isinstance(said, int) else remote.distance
         if spare is not None:
             if created:
                 spare.add_consumer(filter_text, selector)
@@ -214,12 +258,12 @@ class RemoteBindings:
             self.cluster.clusters.detours.look_soon(now)
         elif created:
             remote.add_consumer(filter_text, selector)
-            self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text)
+            self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text, distance)
             if self.complete:
                 self.cluster.clusters.redistribution.remote_consumer(now, remote)
         else:
             remote.remove_consumer(filter_text)
-            self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text)
+            self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text, distance)
             if remote.consumer_count == 0:
                 self.cluster.clusters.detours.look_soon(now)
 
@@ -227,7 +271,7 @@ class RemoteBindings:
         for cluster_name in [*self.bindings, *self.spares]:
             if cluster_name not in self.said:
                 self.spares.pop(cluster_name, None)
-                self.remove(now, cluster_name)
+                self._lose(now, cluster_name)
         self.complete = True
         for spare in self.spares.values():
             spare.connected = True
@@ -253,6 +297,13 @@ class RemoteBindings:
         grouping = self.cluster.broker.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)
+
+    def _lose(self, now: int, cluster_name: str) -> None:
+        """This way there is none any more; there may be the queue."""
+        remote = self.bindings.get(cluster_name)
+        if remote is not None:
+            remember_lost_way(self.cluster.broker, remote.id)
+        self.remove(now, cluster_name)
 
     def remove(self, now: int, cluster_name: str) -> None:
         remote = self.bindings.pop(cluster_name, None)
@@ -280,7 +331,7 @@ class RemoteBindings:
         """The peer left for good."""
         self.spares.clear()
         for cluster_name in list(self.bindings):
-            self.remove(now, cluster_name)
+            self._lose(now, cluster_name)
         grouping = self.cluster.broker.grouping
         if grouping is not None:
             grouping.peer_lost(now, self.node_id)

@@ -52,6 +52,8 @@ class RemoteBinding:
         self.consumer_count: int = 0
         self.selectors: dict[str, tuple[Filter, int]] = {}
         self.connected: bool = True
+        # Node ids from the peer to the owner, with commas; "" if somebody on the way (a real Artemis) does not tell.
+        self.path: str = ""
 
     def accepts(self, message: Message) -> bool:
         return self.filter is None or self.filter.matches(message)

@@ -38,7 +38,6 @@ from atalanta.kernel.paging import Paging
 from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, SCHEDULED, PagedReference, Reference
 from atalanta.kernel.router import route, route_by_ids, split_fqqn
 from atalanta.kernel.scheduled import ScheduledMessages
@@ -46,6 +45,7 @@ from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.slow_consumers import SlowConsumers
 from atalanta.kernel.story import places, tell
+from atalanta.kernel.stray import route_stray
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.xa import Branches
 
@@ -121,6 +121,8 @@ class Broker:
         self.rings: list[Queue] = []  # that got messages in this turn
         self.next_message_id: int = 1
         self.next_binding_id: int = 1
+        self.first_binding_id: int = 0  # of this life; lower ones are of durable queues, or of an earlier life
+        self.lost_ways: dict[int, bool] = {}  # ids of remote bindings whose way was lost, not their queue
         self.stored_bytes: int = 0
         self.stopping: bool = False
         self.flush_timer: bool = False
@@ -136,6 +138,7 @@ class Broker:
         self.next_message_id = max(self.next_message_id, now // 1_000)
         # A peer may hold messages for a temporary queue of before (`_AMQ_ROUTE_TO`): its id is nobody's now.
         self.next_binding_id = max(self.next_binding_id, now // 1_000)
+        self.first_binding_id = self.next_binding_id
 
     def take_message_id(self) -> int:
         message_id = self.next_message_id
@@ -266,21 +269,16 @@ class Broker:
         if isinstance(raw_ids, bytes):
             plan.routes, unknown = route_by_ids(raw_ids, self.queues_by_id, self.remotes_by_id)
             if unknown and not plan.routes:
-                self._route_again(plan, message, unknown)
+                self._route_again(now, plan, message, unknown)
             if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
 
-    def _route_again(self, plan: Plan, message: Message, unknown: list[int]) -> None:
-        """The peer named queues that are gone: told; an anycast message is routed by its address rather than lost.
-
-        Other subscriptions of a multicast address have got their copies already: one that is gone is owed nothing.
-        """
+    def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
+        """The peer named queues that are not known here: told, and routed by its address rather than lost."""
         self.trace.event(
             "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}
         )
-        address = self.addresses.get(split_fqqn(message.address)[0])
-        if address is not None and (message.routing_type == ANYCAST or not address.multicast):
-            plan.routes = route(address, message, ANYCAST, "")
+        plan.routes = route_stray(self, now, message, unknown)
 
     def repeat(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
         """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""

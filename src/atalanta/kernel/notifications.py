@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
+# Ours: by which nodes a queue of another node is reached. A real Artemis takes no notice, and does not tell it on.
+VIA: Final = "_ATALANTA_Via"
 NO_CERTIFICATE: Final = "unavailable"  # what Artemis says where it knows of no client certificate
 
 Properties = dict[str, PropertyValue]
@@ -175,9 +177,11 @@ class Notifications(Observer):
         self.publish(now, kind, remote_properties(remote))
 
     def remote_consumer(
-        self, now: int, kind: str, remote: RemoteBinding, filter_text: str | None
+        self, now: int, kind: str, remote: RemoteBinding, filter_text: str | None, distance: int
     ) -> None:
+        """`distance` is that of the news, one hop more than the peer said: so no news goes round for ever."""
         properties = remote_properties(remote)
+        properties["_AMQ_Distance"] = Int(distance)
         properties["_AMQ_ConsumerCount"] = Int(remote.consumer_count)
         properties["_AMQ_FilterString"] = filter_text
         self.publish(now, kind, properties)
@@ -314,7 +318,7 @@ def consumer_properties(broker: Broker, queue: Queue, filter_text: str | None) -
 
 
 def remote_properties(remote: RemoteBinding) -> Properties:
-    return {
+    properties: Properties = {
         "_AMQ_Binding_Type": Int(REMOTE_QUEUE),
         "_AMQ_Address": remote.address,
         "_AMQ_ClusterName": remote.cluster_name,
@@ -323,3 +327,6 @@ def remote_properties(remote: RemoteBinding) -> Properties:
         "_AMQ_Distance": Int(remote.distance),
         "_AMQ_FilterString": remote.filter_text,
     }
+    if remote.path:
+        properties[VIA] = remote.path
+    return properties
