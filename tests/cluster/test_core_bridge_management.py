@@ -15,7 +15,9 @@ from atalanta.kernel import catalogue
 from atalanta.kernel.divert_config import ADD_HEADERS
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.management_bridge import BRIDGE_ATTRIBUTES, BRIDGES_OPERATIONS
+from atalanta.kernel.management_broker import BROKER_OPERATIONS
 from atalanta.kernel.management_call import Call, find_operation
+from atalanta.kernel.management_queue import QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.node import NodeConfig
@@ -321,3 +323,23 @@ def test_metrics_have_the_figures_of_bridges() -> None:
     text = "".join(node_of(source).management.metrics())
     assert 'atalanta_bridge_connected{broker="n0",bridge="away"} 1\n' in text
     assert 'atalanta_bridge_messages_acknowledged_total{broker="n0",bridge="away"} 1\n' in text
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["listConsumers", "listAllConsumersAsJSON", "listQueues", "listNetworkTopology"],
+)
+def test_lists_of_the_broker_do_not_mind_a_consumer_without_a_client(operation: str) -> None:
+    rig = BridgeRig()
+    source, _ = rig.pair(bridge())
+    node = node_of(source)
+    request = Message.create("activemq.management", b"", 0, False, 0, 4)
+    call = Call(node.management, rig.world.now, request, None)
+    call.resource = "broker"
+    given: list[object] = ["", 1, 100] if operation in ("listConsumers", "listQueues") else []
+    found = find_operation(BROKER_OPERATIONS, operation, given)
+    assert found is not None
+    assert isinstance(found(call, given), str)
+    call.given_queue = node.broker.queues["orders"]
+    consumers = find_operation(QUEUE_OPERATIONS, "listConsumersAsJSON", [])
+    assert consumers is not None and isinstance(consumers(call, []), str)
