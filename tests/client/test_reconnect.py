@@ -103,3 +103,19 @@ def test_every_loss_has_all_attempts() -> None:
     one.now += 10_000 * MILLISECOND_NS
     one.policy.lost(one.now, "cut", [])
     assert one.fail(9)[-1] is None
+
+
+def test_a_server_that_names_another_at_login_is_followed_but_not_for_ever() -> None:
+    """Connection routers may send in a circle."""
+    client = world("initialConnectAttempts=1")
+    assert client.attempt() == (A, 0)
+    assert client.policy.redirected(C)
+    assert client.attempt() == (C, 0)
+    client.policy.connected(client.now, C)
+    for _ in range(10):
+        assert client.policy.redirected(B)
+    assert not client.policy.redirected(C)
+
+
+def test_who_stays_is_not_sent_elsewhere() -> None:
+    assert not world("stay=true").policy.redirected(C)

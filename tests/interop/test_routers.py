@@ -65,14 +65,20 @@ def through(client: Client, port: int, client_id: str) -> str:
     return name
 
 
+@pytest.mark.differs(
+    "artemis", "a client may log in before it tells its client id, and is then routed by the key NULL"
+)
 def test_those_of_one_key_meet(client: Client, doors: Doors) -> None:
+    """In the mixed line-up they come through our doors, for that reason; the real node is a target there."""
+    ours = [at for at, node in enumerate(doors.nodes) if node.kind == "atalanta"]
+    ports = [doors.gather[at] for at in ours or range(3)]
     homes = {}
     for key in ("orders of north", "flights of east", "prices of south", "alerts of the west"):
         word = key.replace(" ", "")
         queue = f"queue:{client.name(word)}"
         opened = []
-        for at, port in enumerate(doors.gather):
-            opened.append(through(client, port, f"{word}-{at}"))
+        for at in range(3):
+            opened.append(through(client, ports[at % len(ports)], f"{word}-{at}"))
         consumer = client.jms.consumer(f"{word}.c", opened[0], queue)
         for at in (1, 2):
             producer = client.jms.producer(f"{word}.p{at}", opened[at], queue)

@@ -213,8 +213,7 @@ class AsyncioShell(Shell):
         if connected:
             self.transport_lost(now, why)
         else:
-            self.engine.lost(now, why)
-            self.policy.failed(now, why)
+            self.login_lost(now, why)
 
 
 class _Waiter:

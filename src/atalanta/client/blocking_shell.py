@@ -166,8 +166,7 @@ class BlockingShell(Shell):
         if self._was_connected:
             self.transport_lost(now_ns, why)
         else:
-            self.engine.lost(now_ns, why)
-            self.policy.failed(now_ns, why)
+            self.login_lost(now_ns, why)
 
     def _close_socket(self) -> None:
         connection, self._socket = self._socket, None

@@ -14,6 +14,7 @@ from atalanta.client.balancing import select
 from atalanta.client.options import FOREVER, ClientOptions, Server
 
 MILLISECOND_NS = 1_000_000
+REDIRECTS_MAX = 10  # in a row: connection routers may send in a circle
 
 
 class ReconnectPolicy:
@@ -25,6 +26,7 @@ class ReconnectPolicy:
         self.current: Server | None = None
         self._candidates: list[Server] = self._ordered(options.servers)
         self._position = 0
+        self._redirects = 0  # since a login was answered
         self._passes_left = options.initial_connect_attempts
         self._interval_ms = options.retry_interval_ms
         self._next_at_ns = 0
@@ -84,7 +86,18 @@ class ReconnectPolicy:
         """The connection stands (the login was answered): the next loss begins a new series."""
         self.current = server
         self._interval_ms = self.options.retry_interval_ms
+        self._redirects = 0
         self._next_at_ns = now + self._interval_ms * MILLISECOND_NS
+
+    def redirected(self, target: Server) -> bool:
+        """The server that was to log us in names another, which is dialled next; not for ever, and not with `stay`."""
+        if self.options.stay or self._redirects >= REDIRECTS_MAX:
+            return False
+        self._redirects += 1
+        others = [each for each in self._candidates[self._position :] if each != target]
+        self._candidates = [target, *others]
+        self._position = 0
+        return True
 
     def failed(self, now: int, why: str) -> None:
         """The dialled server could not be reached."""

@@ -113,6 +113,13 @@ class Shell(ClientEvents, ABC):
         self.policy.lost(now, why, self.members(), target)
         self.tell("lost")
 
+    def login_lost(self, now: int, why: str) -> None:
+        """The transport ended before the login was answered; a connection router may have sent us elsewhere."""
+        self.engine.lost(now, why)
+        target, self._redirect = self._redirect, None
+        if target is None or not self.policy.redirected(target):
+            self.policy.failed(now, why)
+
     def members(self) -> list[Server]:
         """The cluster's nodes that can be dialled, sorted by node id."""
         found: list[Server] = []

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 # A broker that refuses a session for one of these reasons will do so again.
 FINAL_REFUSALS: Final = (105, 108, 212)
-NOT_NOW: Final = 112
+# A node that starts or stops; a connection router that sends us elsewhere (said before) or has no target yet.
+NOT_HERE_OR_NOW: Final = (112, 222)
 NO_REASON: Final = -1
 MILLISECOND_NS: Final = 1_000_000
 LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
@@ -285,7 +286,7 @@ class ClientConnection:
         session = self._opening.popleft()
         self._unready -= 1
         known = session.opened.done
-        again = packet.code == NOT_NOW or (known and packet.code not in FINAL_REFUSALS)
+        again = packet.code in NOT_HERE_OR_NOW or (known and packet.code not in FINAL_REFUSALS)
         if again and self.settings.resume:
             # A node that is starting or stopping: the session is wanted still.
             self.events.broken(f"the broker refused a session: {error.text}")
