@@ -263,3 +263,56 @@ def test_a_target_says_that_clients_may_go_on_there_once_it_has_all() -> None:
     assert not hooks.may_fail_over("node-0")
     leave(rig, first)
     assert hooks.may_fail_over("node-0")
+
+
+# -- special queues -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["last value", "ring", "non-destructive", "exclusive", "paused"])
+def test_queues_of_every_kind_are_emptied_and_arise_as_such(kind: str) -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    spec = QueueSpec("special", "special", ANYCAST)
+    spec.last_value_key = "key" if kind == "last value" else None
+    spec.ring_size = 4 if kind == "ring" else -1
+    spec.non_destructive = kind == "non-destructive"
+    spec.exclusive = kind == "exclusive"
+    create_queue(node_of(first).broker, rig.world.now, spec)
+    node_of(first).broker.queues["special"].paused = kind == "paused"
+    client = rig.client(first)
+    for number in range(10):
+        send(client, "special", b"%d" % number, key=f"k{number % 3}")
+    rig.until(lambda: len(client.answers) == 10)
+    rig.run(0.5)
+    before = held(first, "special")
+    part = leave(rig, first)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(second, "special") == before
+    made = queue_of(second, "special").spec
+    assert (made.last_value_key, made.ring_size) == (spec.last_value_key, spec.ring_size)
+    assert (made.non_destructive, made.exclusive) == (spec.non_destructive, spec.exclusive)
+
+
+def test_what_waits_for_another_delivery_goes_at_its_place() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    node_of(first).broker.settings.add("orders", {"redelivery_delay_ms": 60_000})
+    client = rig.client(first)
+    for number in range(4):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: count(first, "orders") == 4)
+    broker = node_of(first).broker
+    waiting = queue_of(first, "orders").references[1]
+    broker.scheduled.hold(waiting, rig.world.now // 1_000_000 + 60_000)
+    assert waiting.state == SCHEDULED
+    leave(rig, first)
+    assert bodies(rig, second, "orders") == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_target_remembers_after_a_restart_whom_it_took_over() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    leave(rig, first)
+    second.crash()
+    second.start()
+    cluster_of(second).settings.scale_down = ScaleDownConfig(enabled=False)
+    assert node_of(second).host.cluster.may_fail_over("node-0")
+    assert not node_of(second).host.cluster.may_fail_over("node-7")

@@ -71,6 +71,7 @@ class Clusters(Part):
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.broker.observers.append(self.redistribution)
+        self.broker.absorbed.restore(self.broker)
         if self.settings.has_default_password:
             what = "change cluster-user and cluster-password"
             self.broker.trace.event(
@@ -172,5 +173,5 @@ class AcceptorHooks(ClusterHooks):
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         broker = self.clusters.broker
         if packet.target_node_id == broker.node_id:
-            broker.absorbed.add(packet.scaled_down_node_id)
+            broker.absorbed.add(broker, packet.scaled_down_node_id)
             broker.trace.event("node_absorbed", {"node": packet.scaled_down_node_id})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel import records
 from atalanta.kernel.bindings import OFF, RemoteBinding
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
@@ -29,6 +30,7 @@ SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
 # Ours: the id under which that node may have it already, from a bridge of the node that left.
 FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
 NODES_MAX: Final = 1_000
+KEY_PREFIX: Final = "absorbed."
 IDS_MAX: Final = 100_000
 
 
@@ -39,10 +41,27 @@ class Absorbed:
         self.nodes: dict[str, bool] = {}
         self.bindings: dict[tuple[int, int], RemoteBinding] = {}
 
-    def add(self, node_id: str) -> None:
-        if len(self.nodes) >= NODES_MAX:
-            del self.nodes[next(iter(self.nodes))]
+    def add(self, broker: Broker, node_id: str) -> None:
+        """Remembered over restarts; the oldest are forgotten beyond NODES_MAX."""
+        if len(self.nodes) >= NODES_MAX and node_id not in self.nodes:
+            oldest = next(iter(self.nodes))
+            del self.nodes[oldest]
+            self._store(broker, oldest, None)
         self.nodes[node_id] = True
+        self._store(broker, node_id, b"")
+
+    def _store(self, broker: Broker, node_id: str, value: bytes | None) -> None:
+        key = KEY_PREFIX + node_id
+        lsn = broker.journal.append(records.VALUE, records.encode_value(key, value))
+        if value is None:
+            broker.values.pop(key, None)
+        else:
+            broker.values[key] = (value, lsn)
+
+    def restore(self, broker: Broker) -> None:
+        for key in broker.values:
+            if key.startswith(KEY_PREFIX):
+                self.nodes[key[len(KEY_PREFIX) :]] = True
 
 
 # -- messages that were waiting for a third node ------------------------------------------------------
