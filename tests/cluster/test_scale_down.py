@@ -7,6 +7,7 @@ import pytest
 from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.catalogue import create_queue
+from atalanta.kernel.leases import Lease
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.reference import SCHEDULED
 from atalanta.sim.nodes import queue
@@ -316,3 +317,23 @@ def test_a_target_remembers_after_a_restart_whom_it_took_over() -> None:
     cluster_of(second).settings.scale_down = ScaleDownConfig(enabled=False)
     assert node_of(second).host.cluster.may_fail_over("node-0")
     assert not node_of(second).host.cluster.may_fail_over("node-7")
+
+
+def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    client = rig.client(first)
+    for number in range(6):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: count(first, "orders") == 6)
+    orders = queue_of(first, "orders")
+    lease = Lease("group", 1, "reader", 10**10)
+    lease.active = True
+    orders.leases["group"] = lease
+    orders.shown_through = 3
+    part = leave(rig, first)
+    assert (part.phase, part.moved, part.left()) == (FAILED, 3, 3)
+    assert "a reader of queue orders has not acknowledged" in part.why
+    assert held(second, "orders") == [b"3", b"4", b"5"]
+    first.start()
+    assert held(first, "orders") == [b"0", b"1", b"2"]

@@ -108,6 +108,7 @@ class ScaleDown(Part):
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.saying_goodbye: dict[int, bool] = {}
+        self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.seek_until = 0
         self.moved = 0
         self.parts: dict[str, Part] = {}
@@ -290,6 +291,7 @@ class ScaleDown(Part):
         self.phase = FREEZING
         self.frozen = True
         self.broker.stopping = True
+        self._pin()
         for part in self.parts.values():
             if part is not self:
                 part.stop(now)
@@ -309,6 +311,16 @@ class ScaleDown(Part):
         self.host.goodbye = DisconnectV3(
             self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
         )
+
+    def _pin(self) -> None:
+        """What a log-view reader was shown and has not acknowledged may be stored where it writes: it must stay.
+
+        It would read it once more at the target. When the node is started again, the reader goes on where it was.
+        """
+        for queue in self.movable():
+            if queue.active_lease() is not None and queue.shown_through > queue.acked_through:
+                self.pinned[queue.name] = queue.shown_through
+                self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
     def _frozen_step(self, now: int) -> None:
         """When all that was taken up is answered: good-bye, and when everybody is gone: move."""

@@ -164,7 +164,7 @@ class AddressStage(Stage):
             if not mover.known(now, self.queues):
                 return False
             possible = [each for each in self.queues if each.name in mover.ids]
-            self.walk = AddressWalk(mover.broker, possible)
+            self.walk = AddressWalk(mover.broker, possible, mover.part.pinned)
         sender = mover.link.sender
         while sender.has_room():
             taken = self.walk.take()

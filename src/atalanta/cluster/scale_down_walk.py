@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class QueueWalk:
-    """`waiting`: the next messages lie in page files, and come into memory with the next turn."""
+    """`waiting`: the next messages lie in page files, and come with the next turn. Up to `pinned` they stay."""
 
-    def __init__(self, broker: Broker, queue: Queue) -> None:
+    def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
         self.queue = queue
-        self.position: int = 0
+        self.position: int = pinned + 1 if pinned > 0 else 0
         self.waiting: bool = False
         self.later: deque[Reference] | None = None
 
@@ -83,8 +83,8 @@ def give_back(references: list[Reference]) -> None:
 class AddressWalk:
     """`take` until it returns None and nothing is `waiting`."""
 
-    def __init__(self, broker: Broker, queues: list[Queue]) -> None:
-        self.walks = [QueueWalk(broker, queue) for queue in queues]
+    def __init__(self, broker: Broker, queues: list[Queue], pinned: dict[str, int]) -> None:
+        self.walks = [QueueWalk(broker, queue, pinned.get(queue.name, 0)) for queue in queues]
         self.heads: list[tuple[int, int, Reference]] = []  # message id, index of the walk
         self.idle: list[int] = list(range(len(queues)))  # walks without a head
         self.waiting: bool = False
