@@ -222,6 +222,7 @@ def attach_departure(shell: Shell, node: Node) -> None:
         if part.frozen:
             shell.loop.call_later(part.linger_ns / 1e9, shell.request_stop, "the node has left")
 
+    part.on_frozen = shell.accept_no_more
     part.on_over = over
     shell.departing = part
 

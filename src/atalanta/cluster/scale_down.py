@@ -112,6 +112,8 @@ class ScaleDown(Part):
         self.seek_until = 0
         self.moved = 0
         self.parts: dict[str, Part] = {}
+        # Before clients are sent away: one that tried this node first would wait for an answer for its call-timeout.
+        self.on_frozen: Callable[[], None] | None = None
         self.on_over: Callable[[], None] | None = None
 
     @property
@@ -292,6 +294,8 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stopping = True
         self._pin()
+        if self.on_frozen is not None:
+            self.on_frozen()
         for part in self.parts.values():
             if part is not self:
                 part.stop(now)

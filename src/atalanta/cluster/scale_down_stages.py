@@ -40,6 +40,7 @@ class Mover:
         self.ids: dict[str, int] = {}  # of queues, at the target
         self.asked: dict[str, bool] = {}
         self.impossible: dict[str, str] = {}
+        self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
         self.rounds = 0
         self._plan()
@@ -124,13 +125,13 @@ class Mover:
             elif create:
                 self.link.create_queue(now, queue.spec, created)
             else:
-                self._cannot(queue, str(value))
+                self._cannot(queue, self.refusals.get(queue.name, str(value)))
 
         def created(now: int, succeeded: bool, value: object) -> None:
-            if succeeded:
-                self._ask_id(now, queue, False)
-            else:
-                self._cannot(queue, str(value))
+            # A client of ours that is there already may have made it first.
+            if not succeeded:
+                self.refusals[queue.name] = str(value)
+            self._ask_id(now, queue, False)
 
         self.link.ask(now, f"queue.{queue.name}", "ID", answer)
 

@@ -150,13 +150,15 @@ class Shell:
         self.links.secure(reloaded.connectors)
         self.driver.reload(reloaded.config)
 
+    def accept_no_more(self) -> None:
+        """Whoever comes now is refused by the operating system."""
+        self._close_acceptors()
+
     async def _leave(self, departing: Departing) -> None:
         """The node goes to another; clients are served until it knows to whom."""
         if departing.wanted_at_stop() and not departing.under_way() and not departing.frozen:
             self.driver.leave()
         while departing.under_way() and not self.driver.broken:
-            if departing.frozen:
-                self._close_acceptors()
             await asyncio.sleep(STOP_LOOK_S)
         wanted = departing.wanted_at_stop() or departing.frozen
         if wanted and departing.left() and self._status == exit_codes.STOPPED:
