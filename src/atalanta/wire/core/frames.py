@@ -66,6 +66,9 @@ class Framer:
         self._position: i64 = 0
         # Joining the pieces makes no sense before there are this many bytes.
         self._wanted_bytes: i64 = 0
+        # What came behind the end of a frame that had begun earlier; that frame alone is in `data`.
+        self._rest: bytes = b""
+        self._rest_position: i64 = 0
 
     @property
     def kept_bytes(self) -> int:
@@ -90,9 +93,7 @@ class Framer:
                 self._merge()
                 self.data = b""
                 return
-            data = b"".join(self._kept)
-            self._kept.clear()
-            self._kept_bytes = 0
+            data = self._joined(data)
         self.data = data
         if self._handshake:
             if len(data) < len(HANDSHAKE):
@@ -105,6 +106,19 @@ class Framer:
                 raise ProtocolError(f"the connection does not begin with ARTEMIS: {data[:7]!r}")
             self._handshake = False
             self._position = len(HANDSHAKE)
+
+    def _joined(self, data: bytes) -> bytes:
+        """The frame that was begun, whole: what came, `data`, need not be copied for its sake, but for its end."""
+        kept = self._kept
+        end: i64 = len(data) - (self._kept_bytes - self._wanted_bytes)
+        if self._wanted_bytes >= FRAME_OVERHEAD_BYTES and end < len(data):
+            self._rest = data
+            self._rest_position = end
+            kept[len(kept) - 1] = data[:end]
+        data = b"".join(kept)
+        kept.clear()
+        self._kept_bytes = 0
+        return data
 
     def _merge(self) -> None:
         """Small pieces become one: what waits takes about its own size, in however many pieces it comes."""
@@ -119,6 +133,12 @@ class Framer:
         data = self.data
         position = self._position
         left = len(data) - position
+        if left < 4 and self._rest:
+            data = self._rest
+            position = self._rest_position
+            self._rest = b""
+            self.data = data
+            left = len(data) - position
         if left < 4:
             self._keep(data, position, 4)
             return False
