@@ -163,6 +163,7 @@ class Node:
         self.parts["scaledown"] = self.scale_down
         self.management.departure = Asked(self.scale_down)
         rebalance = Rebalance(config.own, self.clusters, self.connections, self.acceptors)
+        rebalance.leaving = self.scale_down.under_way
         self.parts["rebalance"] = rebalance
         self.management.balance = BalanceView(rebalance)
         if config.grouping is not None:

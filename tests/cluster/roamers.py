@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from atalanta.kernel.message import Message
-from atalanta.sim.nodes import PASSWORD, PORT, USER
+from atalanta.sim.nodes import PASSWORD, USER
 from atalanta.sim.world import SECOND
 from atalanta.wire.core import codec
 from atalanta.wire.core.packets_base import Packet
@@ -16,13 +19,18 @@ from atalanta.wire.core.packets_connection import (
 )
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_producer import CreateProducer
+from atalanta.wire.core.packets_producer import (
+    CreateProducer,
+    ProducerCredits,
+    RequestProducerCredits,
+)
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
 from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
 from atalanta.wire.core.types import HANDSHAKE
 from tests.cluster.rig import Client, Rig
 
 WINDOW_BYTES = 10_000
+MESSAGE_BYTES = 300
 MILLISECOND = SECOND // 1_000
 
 
@@ -52,14 +60,23 @@ class Accounts:
 class Roamer(Client):
     """Works `work_ns` on each message before it acknowledges; sends every `period_ns`, the next after the answer.
 
-    It goes where a redirect says, else to the next of `names` when its node leaves. `knows_way` False: it never tells
-    that it reconnects.
+    It goes where a redirect says (unless it does not obey), else to the next of `names` when its node leaves. A deaf
+    one goes on as if the redirect had not reached it yet.
     """
 
     def __init__(
-        self, rig: Rig, name: str, target: str, names: list[str], accounts: Accounts,
-        queue: str = "orders", period_ns: int = 200 * MILLISECOND, work_ns: int = 5 * MILLISECOND,
-    ) -> None:  # fmt: skip
+        self,
+        rig: Rig,
+        name: str,
+        target: str,
+        names: list[str],
+        accounts: Accounts,
+        queue: str = "orders",
+        period_ns: int = 200 * MILLISECOND,
+        work_ns: int = 5 * MILLISECOND,
+        window_bytes: int = WINDOW_BYTES,
+        credit_window: int = 0,
+    ) -> None:
         super().__init__(rig.world, rig.network, name, target)
         self.names = names
         self.accounts = accounts
@@ -74,6 +91,14 @@ class Roamer(Client):
         self.work: list[ReceiveMessage] = []
         self.sent = 0
         self.sending = True
+        self.window_bytes = window_bytes  # that its consumer gets ahead
+        self.credit_window = credit_window  # 0: it sends without asking for credit
+        self.credits = 0
+        self.asked = False
+        self.out_of_credit = False
+        self.obeys = True
+        self.deaf = False
+        self.heard_goodbye = False
 
     # -- connection -----------------------------------------------------------------------------
     def on_dialed(self, conn: int, key: str) -> None:
@@ -110,15 +135,19 @@ class Roamer(Client):
             elif packet.__class__.__name__ == "CreateSessionResponse":
                 self.ready = True
                 self.on_ready()
-            elif isinstance(packet, ReceiveMessage | NullResponse):
+            elif isinstance(packet, ReceiveMessage | NullResponse | ProducerCredits):
                 self.on_packet(packet)
 
     def told(self, conn: int, packet: DisconnectV3) -> None:
         if packet.reason == REASON_REDIRECT:
             assert packet.target is not None
             self.accounts.redirects += 1
+            self.heard_goodbye = True
+            if self.deaf:
+                return
             self.accounts.errors += self.under_way is not None
-            self.target = packet.target.host
+            if self.obeys:
+                self.target = packet.target.host
         else:
             self.target = self.names[(self.names.index(self.target) + 1) % len(self.names)]
         self.network.close(conn, "told to go")
@@ -135,13 +164,32 @@ class Roamer(Client):
         self.send(SessionStart())
         self.send(CreateProducer(1, self.queue))
         self.send(CreateConsumer(0, self.queue, None, False, True, 0))
-        self.send(FlowToken(0, WINDOW_BYTES))
+        self.send(FlowToken(0, self.window_bytes))
+        self.credits = 0
+        self.asked = self.out_of_credit = False
+        self.ask_credit()
+        self.send_later()
+
+    def send_later(self) -> None:
         conn = self.conn
-        self.world.at(self.period_ns, lambda: self.send_one(conn))
+        if self.period_ns:
+            self.world.at(self.period_ns, lambda: self.send_one(conn))
+
+    def ask_credit(self) -> None:
+        """Half a window ahead, as the JMS client does."""
+        if self.credit_window and self.credits < self.credit_window // 2 and not self.asked:
+            self.asked = True
+            self.send(RequestProducerCredits(self.credit_window, self.queue))
 
     def send_one(self, conn: int) -> None:
         if self.conn != conn or not self.sending:
             return
+        if self.credit_window:
+            if self.credits < MESSAGE_BYTES:
+                self.out_of_credit = True
+                return
+            self.credits -= MESSAGE_BYTES
+            self.ask_credit()
         self.sent += 1
         self.under_way = f"{self.name}/{self.sent}".encode()
         message = Message.create(
@@ -154,8 +202,15 @@ class Roamer(Client):
             if packet.correlation == self.sent and self.under_way is not None:
                 self.accounts.confirmed[self.under_way] = True
                 self.under_way = None
-                conn = self.conn
-                self.world.at(self.period_ns, lambda: self.send_one(conn))
+                self.send_later()
+            else:
+                self.answers.append(packet.correlation)
+        elif isinstance(packet, ProducerCredits):
+            self.asked = False
+            self.credits += packet.credits
+            if self.out_of_credit:
+                self.out_of_credit = False
+                self.send_one(self.conn)
         elif isinstance(packet, ReceiveMessage):
             self.work.append(packet)
             if len(self.work) == 1:
@@ -179,18 +234,35 @@ class Roamer(Client):
         if self.work:
             self.begin()
 
+    def drop(self) -> None:
+        """Its connection breaks."""
+        conn = self.conn
+        self.network.close(conn, "broken")
+        self.on_closed(conn, "broken")
 
-def roam(rig: Rig, target: str, count: int, accounts: Accounts, **options: object) -> list[Roamer]:
-    """`count` clients at that node, ready."""
+    def publish_silently(self, address: str, body: bytes) -> None:
+        """Without asking for an answer."""
+        message = Message.create(address, body, 4, True, self.world.now // 1_000_000, 4)
+        self.send(SendMessage(message, False, -1, 1))
+
+
+def roam(
+    rig: Rig,
+    target: str,
+    count: int,
+    accounts: Accounts,
+    before: Callable[[Roamer], None] | None = None,
+    **options: Any,
+) -> list[Roamer]:
+    """`count` clients at that node, ready; `before` is told each before it connects."""
     names = [host.name for host in rig.hosts]
     made = []
     for _ in range(count):
         rig.clients += 1
-        made.append(Roamer(rig, f"r{rig.clients}", target, names, accounts, **options))  # type: ignore[arg-type]
+        made.append(Roamer(rig, f"r{rig.clients}", target, names, accounts, **options))
     for roamer in made:
+        if before is not None:
+            before(roamer)
         roamer.start()
     rig.until(lambda: all(roamer.ready for roamer in made))
     return made
-
-
-__all__ = ["MILLISECOND", "PORT", "Accounts", "Roamer", "roam"]

@@ -119,6 +119,11 @@ class Departures:
             self.in_a_hurry[conn] = now
             self.keep(now, moving)
 
+    def keep_all(self, now: int) -> None:
+        """Nobody is sent anywhere any more."""
+        for moving in list(self.held.values()):
+            self.keep(now, moving)
+
     def keep(self, now: int, moving: Moving) -> None:
         """It stays."""
         conn = moving.connection.conn

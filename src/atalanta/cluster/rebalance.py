@@ -8,7 +8,7 @@ so many clients a second, only such as can go without harm (balance_client.py), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balance_client import Judge, is_client
@@ -55,13 +55,13 @@ class Rebalance(Part):
         self.broker = cluster.broker
         self.connections = connections
         self.acceptors = acceptors
-        self.accepts: bool = True  # clients of others
+        self.leaving: Callable[[], bool] = stays  # set by who knows: then nobody is to come here
         self.judge = Judge(cluster.broker, own.rebalance_any_client, self.follows)
         self.judge.door = cluster.transport(cluster.config.connector)
         self.judge.doors = len(acceptors)
         self.judge.cluster_name = cluster.config.name
         self.clients: int = 0
-        self.told_clients: int = -1
+        self.told: tuple[int, bool] = (-1, True)
         self.told_at: int = 0
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
@@ -80,8 +80,7 @@ class Rebalance(Part):
         self.broker.timers.set(TICK, now + TICK_NS)
 
     def stop(self, now: int) -> None:
-        for moving in list(self.departures.held.values()):
-            self.departures.keep(now, moving)
+        self.departures.keep_all(now)
         self.broker.timers.cancel(TICK)
 
     def on_timer(self, now: int, key: str) -> None:
@@ -134,13 +133,14 @@ class Rebalance(Part):
             self._end_round()
 
     def _tell(self, now: int) -> None:
-        if self.clients != self.told_clients or now - self.told_at >= HEARTBEAT_NS:
-            self.told_clients = self.clients
+        accepts = not self.leaving()
+        told = (self.clients, accepts)
+        if told != self.told or now - self.told_at >= HEARTBEAT_NS:
+            self.told = told
             self.told_at = now
-            tell_count(
-                self.cluster.notifications, now, self.broker.node_id, self.clients, self.own.zone,
-                self.accepts,
-            )  # fmt: skip
+            notifications = self.cluster.notifications
+            node_id = self.broker.node_id
+            tell_count(notifications, now, node_id, self.clients, self.own.zone, accepts)
 
     def places(self, now: int) -> list[Place]:
         """This node and the members that tell their counts and can be reached; who is on the way is there already."""
@@ -179,6 +179,8 @@ class Rebalance(Part):
         if members != self.members:
             self.members = members
             self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
+        if self.leaving():
+            self.departures.keep_all(now)
         if self.waits_for(now) is not None:
             return
         moves = self.moves(now, places, now < self.asked_until)
@@ -196,6 +198,8 @@ class Rebalance(Part):
 
     def waits_for(self, now: int) -> str | None:
         """Why nothing is done just now, None if there may be."""
+        if self.leaving():
+            return "leaves the cluster"
         if len(self.members) < 2:
             return "no other member tells how many clients it has"
         if now < self.asked_until:
@@ -251,6 +255,11 @@ class Rebalance(Part):
     def main_obstacle(self, now: int) -> str:
         counted = self.obstacles(now)
         return max(counted, key=lambda reason: counted[reason]) if counted else "no client is left"
+
+
+def stays() -> bool:
+    """A node that never leaves but by being stopped."""
+    return False
 
 
 def secure(transport: TransportConfiguration) -> bool:

@@ -1,0 +1,96 @@
+"""`atalanta rebalance`: two nodes, and Python clients that go where they are told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from atalanta.client import Message
+from atalanta.client.blocking import Connection, connect
+from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.cli.calls import Cli
+
+CLUSTER = """
+    <cluster-user>nodes</cluster-user>
+    <cluster-password>of one cluster</cluster-password>
+    <connectors>
+      <connector name="own">tcp://127.0.0.1:{own}</connector>
+      <connector name="other">tcp://127.0.0.1:{other}</connector>
+    </connectors>
+    <cluster-connections>
+      <cluster-connection name="cluster">
+        <connector-ref>own</connector-ref>
+        <message-load-balancing>OFF</message-load-balancing>
+        <static-connectors><connector-ref>other</connector-ref></static-connectors>
+      </cluster-connection>
+    </cluster-connections>
+"""
+CLIENTS = 6
+
+
+@pytest.fixture
+def ports(tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Two nodes that do not balance by themselves."""
+    first, second = free_port(), free_port()
+    with ExitStack() as stack:
+        for name, own, other in (("a", first, second), ("b", second, first)):
+            more = CLUSTER.format(own=own, other=other)
+            path = write_broker_xml(tmp_path / name, own, name, more)
+            path.with_name("atalanta.toml").write_text("rebalance = false\n")
+            stack.enter_context(BrokerProcess(path))
+        yield first, second
+
+
+def at(clients: list[Connection], port: int) -> int:
+    return sum(1 for one in clients if one.server is not None and one.server.port == port)
+
+
+def asking(clients: list[Connection]) -> list[Connection]:
+    """A blocking client reads what it is told while it waits for something."""
+    for one in clients:
+        one.query_queue("orders")
+    return clients
+
+
+def members(cli: Cli, node: str) -> list[object]:
+    """Those that the node knows the counts of."""
+    shown = json.loads(cli("rebalance", node, "--dry-run", "--json"))
+    found: list[object] = shown["members"][0]["members"]
+    return found
+
+
+def until(what: str, holds: Callable[[], bool]) -> None:
+    """Asks until it holds; fails when it does not within DEADLINE_S."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def test_the_clients_are_spread_when_an_operator_says_so(ports: tuple[int, int]) -> None:
+    first, second = ports
+    cli = Cli()
+    url = (
+        f"(tcp://127.0.0.1:{first},tcp://127.0.0.1:{second})?reconnectAttempts=-1&retryInterval=100"
+    )
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect(url)) for _ in range(CLIENTS)]
+        consumers = [one.consumer("orders") for one in clients]
+        assert at(clients, first) == CLIENTS
+        node = f"127.0.0.1:{first}"
+        until("they know of each other", lambda: len(members(cli, node)) == 2)
+        shown = cli("rebalance", node, "--dry-run")
+        assert f"127.0.0.1:{second}" in shown
+        assert at(clients, first) == CLIENTS
+        done = cli("rebalance", node, "--seconds", "40")
+        assert "3 clients were sent to other members" in done
+        until("all have gone", lambda: at(asking(clients), second) == CLIENTS // 2)
+        producer = clients[0].producer("orders", routing="anycast")
+        producer.send(Message(text="still here"))
+        got = [each.receive(1) for each in consumers]
+        assert sum(message is not None for message in got) == 1

@@ -1,0 +1,245 @@
+"""Whom a node with too many clients does not send away, and how gently it treats those it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from atalanta.sim.host import Host
+from atalanta.wire.core.packets_consumer import CreateConsumer
+from atalanta.wire.core.packets_queue import CreateQueueV2
+from tests.cluster.rig import Rig, count, node_of
+from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
+from tests.cluster.test_rebalance import at_node, balancer, settings
+
+Prepare = Callable[[Roamer], None]
+
+
+def known(one: Roamer) -> None:
+    """It has reconnected before, at some other node."""
+    one.was_at = "elsewhere"
+
+
+def fleet(rig: Rig, host: Host, number: int, accounts: Accounts, **options: Any) -> list[Roamer]:
+    """Clients at `host` that are known to reconnect, and do nothing unless `options` say so."""
+    return roam(rig, host.name, number, accounts, known, **{"period_ns": 0, **options})
+
+
+def two(mode: str = "OFF", **options: Any) -> tuple[Rig, list[Host], Accounts]:
+    rig = Rig()
+    return rig, rig.cluster(2, mode=mode, own=settings(**options)), Accounts()
+
+
+def test_half_of_the_clients_go_to_an_empty_member_each_to_the_named_one() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 10, accounts)
+    rig.until(lambda: at_node(roamers, hosts) == [5, 5])
+    rig.run(30)
+    assert accounts.redirects == 5
+    assert len(rig.events("client_redirected")) == 5
+    assert len(rig.events("clients_balanced clients=5 sent=5")) == 1
+
+
+def test_a_client_that_never_reconnected_stays_unless_all_are_known_to() -> None:
+    rig, hosts, accounts = two()
+    roamers = roam(rig, hosts[0].name, 10, accounts, period_ns=0)
+    rig.run(30)
+    assert at_node(roamers, hosts) == [10, 0]
+    assert len(rig.events("rebalance_stuck surplus=5 why=not known to reconnect")) == 1
+    rig, hosts, accounts = two(rebalance_any_client=True)
+    roamers = roam(rig, hosts[0].name, 10, accounts, period_ns=0)
+    rig.until(lambda: at_node(roamers, hosts) == [5, 5])
+
+
+def test_nobody_goes_when_it_is_switched_off() -> None:
+    rig, hosts, accounts = two(rebalance=False)
+    roamers = fleet(rig, hosts[0], 10, accounts)
+    rig.run(30)
+    assert at_node(roamers, hosts) == [10, 0]
+    balancer(hosts[0]).ask(rig.world.now)
+    rig.until(lambda: at_node(roamers, hosts) == [5, 5])
+    rig.run(30)
+    assert at_node(roamers, hosts) == [5, 5]
+
+
+def temporary(one: Roamer) -> None:
+    one.send(
+        CreateQueueV2("reply", f"reply.{one.name}", None, False, True, False, False, 0, -1, False)
+    )
+
+
+def browsing(one: Roamer) -> None:
+    one.send(CreateConsumer(7, "orders", None, True, False, 0))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "why"),
+    [(temporary, "has temporary queues"), (browsing, "is browsing a queue")],
+)
+def test_clients_that_would_be_harmed_stay(prepare: Prepare, why: str) -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 4, accounts)
+    for one in roamers:
+        prepare(one)
+    rig.run(20)
+    assert at_node(roamers, hosts) == [4, 0]
+    assert balancer(hosts[0]).obstacles(rig.world.now) == {why: 4}
+
+
+def test_the_last_consumer_of_a_subscription_stays_where_its_messages_come() -> None:
+    rig, hosts, accounts = two()
+    subscriber = fleet(rig, hosts[0], 1, accounts, queue="archive")
+    worker = fleet(rig, hosts[0], 1, accounts, queue="orders")
+    rig.until(lambda: at_node(worker, hosts) == [0, 1])
+    others = fleet(rig, hosts[0], 2, accounts)
+    rig.until(lambda: at_node(others, hosts) == [1, 1])
+    assert at_node(subscriber, hosts) == [1, 0]
+
+
+def test_messages_that_follow_their_consumers_hold_nobody_back() -> None:
+    for delay_ms, expected in ((-1, [2, 0]), (0, [1, 1])):
+        rig = Rig()
+        hosts = rig.cluster(2, mode="ON_DEMAND", delay_ms=delay_ms)
+        accounts = Accounts()
+        roamers = fleet(rig, hosts[0], 1, accounts, queue="archive", window_bytes=0)
+        roamers += fleet(rig, hosts[0], 1, accounts, queue="orders", window_bytes=0)
+        publisher = rig.client(hosts[0])
+        publisher.publish("prices", b"1", 0)
+        publisher.publish("orders", b"1", 1)
+        rig.run(20)
+        publisher.kill()
+        rig.run(10)
+        assert at_node(roamers, hosts) == expected, delay_ms
+
+
+def test_a_client_with_messages_in_hand_goes_when_it_has_acknowledged_them() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 2, accounts, work_ns=700 * MILLISECOND)
+    sender = rig.client(hosts[0])
+    for number in range(8):
+        sender.publish("orders", b"%d" % number, 1)
+    rig.until(lambda: accounts.redirects == 1)
+    rig.run(30)
+    assert len(accounts.received) == 8
+    assert accounts.repeated(1) == []
+    assert len(roamers) == 2
+
+
+def test_a_client_that_finds_no_pause_stays_and_gets_what_was_held_back() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 2, accounts, work_ns=3_600_000 * MILLISECOND)
+    sender = rig.client(hosts[0])
+    for number in range(20):
+        sender.publish("orders", b"%d" % number, 1)
+    rig.run(20)
+    assert at_node(roamers, hosts) == [2, 0]
+    assert hosts[0].trace.counters["clients_without_pause"] >= 1
+    for one in roamers:
+        one.work_ns = MILLISECOND
+        one.drop()
+    rig.run(30)
+    assert len(accounts.received) == 20
+
+
+def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000)
+    rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=40)
+    rig.run(2)
+    for one in roamers:
+        one.sending = False
+    rig.run(5)
+    assert accounts.errors == 0
+    assert accounts.lost() == []
+    assert accounts.repeated(1) == []
+
+
+def test_credit_that_was_held_back_comes_if_the_client_stays() -> None:
+    rig, hosts, accounts = two()
+    # What it has received it never acknowledges, so that it cannot go.
+    roamers = fleet(
+        rig, hosts[0], 2, accounts, work_ns=3_600_000 * MILLISECOND, period_ns=4 * MILLISECOND,
+        credit_window=3_000,
+    )  # fmt: skip
+    held = balancer(hosts[0]).departures.held
+    rig.until(lambda: bool(held))
+    rig.until(lambda: any(one.out_of_credit for one in roamers))
+    rig.until(lambda: not held and not any(one.out_of_credit for one in roamers))
+    assert at_node(roamers, hosts) == [2, 0]
+
+
+def test_clients_that_come_back_are_not_sent_for_ever() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 30, accounts)
+    for one in roamers:
+        one.obeys = False
+    rig.run(60)
+    assert at_node(roamers, hosts) == [30, 0]
+    assert len(rig.events("rebalance_paused")) == 1
+    calm = accounts.redirects
+    assert calm <= 30
+    rig.run(300)
+    assert accounts.redirects == calm
+
+
+def test_a_node_that_is_new_to_the_cluster_is_left_in_peace_for_the_settling_time() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, mode="OFF", own=settings(rebalance_settle_ms=20_000))
+    accounts = Accounts()
+    roamers = fleet(rig, hosts[0], 10, accounts)
+    began = rig.world.now
+    rig.until(lambda: accounts.redirects > 0, seconds=40)
+    assert rig.world.now - began >= 15_000 * MILLISECOND
+    assert roamers
+
+
+def test_clients_go_to_the_members_of_their_zone() -> None:
+    rig = Rig()
+    hosts = []
+    for zone in ("east", "east", "west"):
+        hosts.append(rig.node(mode="OFF", own=settings(zone=zone)))
+        hosts[-1].start()
+    rig.formed()
+    accounts = Accounts()
+    roamers = fleet(rig, hosts[0], 20, accounts) + fleet(rig, hosts[2], 10, accounts)
+    rig.until(lambda: at_node(roamers, hosts) == [10, 10, 10])
+    assert accounts.redirects == 10
+    assert all(" to=node-1 " in line for line in rig.events("client_redirected"))
+
+
+def test_what_crosses_the_good_bye_is_done_only_if_nobody_waits_for_it() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 2, accounts)
+    for one in roamers:
+        one.deaf = True  # the good-bye is on its way to them for a while
+    rig.until(lambda: accounts.redirects == 1)
+    gone = next(one for one in roamers if one.heard_goodbye)
+    connection = gone.conn
+    before = count(hosts[0], "archive")
+    gone.publish("prices", b"waits for an answer", 0)
+    gone.publish_silently("prices", b"does not")
+    rig.run(2)
+    assert count(hosts[0], "archive") == before + 1
+    assert gone.answers == []
+    rig.run(15)
+    assert gone.conn != connection  # it was closed for it
+
+
+def test_management_tells_who_would_go_where_and_why_others_stay() -> None:
+    rig, hosts, accounts = two(rebalance=False)
+    roamers = fleet(rig, hosts[0], 5, accounts) + roam(rig, "n0", 3, accounts, period_ns=0)
+    rig.run(8)
+    balance = node_of(hosts[0]).management.balance
+    assert balance is not None
+    told = balance.describe(rig.world.now, True, -1)
+    assert (told["clients"], told["on"]) == (8, False)
+    assert told["members"] == [
+        {"node": "node-0", "zone": None, "clients": 8, "at": "n0:61616"},
+        {"node": "node-1", "zone": None, "clients": 0, "at": "n1:61616"},
+    ]
+    assert told["moves"] == [{"node": "node-1", "at": "n1:61616", "clients": 4, "able": 4}]
+    assert told["stay"] == {"not known to reconnect": 3}
+    assert told["waits"] == "switched off in atalanta.toml"
+    assert roamers
