@@ -33,7 +33,7 @@ class Departures:
         self.broker = node.broker
         self.held: dict[int, Moving] = {}
         self.gone: dict[int, Moving] = {}
-        self.on_their_way: list[tuple[str, int]] = []  # (node, when told)
+        self.on_their_way: dict[int, tuple[str, int]] = {}  # (node, since when), by old connection
         self.again_at: dict[int, int] = {}
         self.in_a_hurry: dict[int, int] = {}
         self.sent_in_tick: int = 0
@@ -143,7 +143,7 @@ class Departures:
         ]
         moving.tell(now, target, others)
         self.gone[conn] = moving
-        self.on_their_way.append((moving.target_node, now))
+        self.on_their_way[conn] = (moving.target_node, now)
         self.sent_in_tick += 1
         self.node.sent_one(now)
         client = moving.connection.client
@@ -176,12 +176,14 @@ class Departures:
     def coming(self, now: int) -> dict[str, int]:
         """How many are on their way to each member and not among those it has told of."""
         coming: dict[str, int] = {}
-        left: list[tuple[str, int]] = []
-        for node_id, at in self.on_their_way:
+        for conn, (node_id, at) in list(self.on_their_way.items()):
+            if conn in self.gone:
+                at = now  # it has not even left
+                self.on_their_way[conn] = (node_id, at)
             record = self.node.cluster.peers.get(node_id)
             news = None if record is None else record.clients
             if news is not None and now - at < ARRIVAL_NS and news.heard_at < at + TOLD_LATER_NS:
-                left.append((node_id, at))
                 coming[node_id] = coming.get(node_id, 0) + 1
-        self.on_their_way = left
+            else:
+                del self.on_their_way[conn]
         return coming
