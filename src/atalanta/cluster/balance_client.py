@@ -85,6 +85,8 @@ class Judge:
             return "just connected"
         if connection.conn in self.returned and age_ns < CAME_BACK_NS:
             return "came back a moment ago"
+        if connection.acceptor is not None and connection.acceptor.router is not None:
+            return "placed by a connection router"
         if not self._by_announced_door(connection):
             return "came in by a door that is not announced"
         if connection.client.temporary_queues:
