@@ -38,6 +38,7 @@ class EchoNode:
         self.times: list[int] = []
         self.flushes = 0
         self.bytes_taken = 0
+        self.server_names: list[str | None] = []  # that those who were accepted asked for
         self.open: list[int] = []
         self.usage: list[float] = []
 
@@ -63,6 +64,7 @@ class EchoNode:
     ) -> None:
         """Noted."""
         self._note(now, "accept", conn, acceptor, remote)
+        self.server_names.append(server_name)
         self.open.append(conn)
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:

@@ -55,6 +55,7 @@ def test_bytes_both_ways_however_many(plain: bool, sides: Sides) -> None:
     _, node = run(with_echo(use, tls=sides.server), plain)
     assert node.words("closed") == [("closed", 1, "closed by the peer")]
     assert node.bytes_taken == len(data) + 5
+    assert node.server_names == ["localhost"], "for connection routers"
 
 
 @both_loops
