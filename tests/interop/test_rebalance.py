@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -77,20 +76,40 @@ def test_a_rolling_restart_leaves_no_node_with_more_than_its_share(
             )
             node.start()
             know_each_other(jms, nodes)
-        began = time.monotonic()
         before = fleet.counts()
         until(
             "the fullest has at most 1.2 times the mean",
             lambda: max(map(clients, nodes)) <= 1.2 * CONNECTIONS / len(nodes),
             30,
         )
-        print(f"balanced after {time.monotonic() - began:.1f} s: {[*map(clients, nodes)]}")
         until("all are there", lambda: sum(map(clients, nodes)) == CONNECTIONS)
         assert max(map(clients, nodes)) <= 1.2 * CONNECTIONS / len(nodes)
         assert fleet.counts().failures <= before.failures + ERRORS_MAX
         fleet.quiet()
         until("all is received", lambda: fleet.counts().lost == 0)
         counts = fleet.counts()
-        print(counts)
         assert counts.confirmed > 1_000
         assert counts.repeated == 0
+
+
+def test_nobody_is_sent_to_a_real_artemis(brokers: Lineup, jms: Jms) -> None:
+    """It tells nobody how many clients it has, and takes no harm from what ours tell."""
+
+    def shaping(index: int, ports: list[int]) -> Shape:
+        own = "rebalance-any-client = true\nrebalance-settle-time = 1000\n"
+        return Shape(Cluster((ports[1 - index],)), own=own)
+
+    real, ours = brokers.cluster("artemis+atalanta", shaping)
+    for node in (real, ours):
+        node.start()
+    know_each_other(jms, [real, ours])
+    here = "useTopologyForLoadBalancing=false&reconnectAttempts=-1"
+    with Fleet([ours], here, "mixed", 10, 100) as fleet:
+        until("all are there", lambda: clients(ours) == 10)
+        until("they work", lambda: fleet.counts().confirmed > 500)
+        assert clients(ours) == 10
+        assert fleet.counts().failures == 0
+    assert "client_redirected" not in ours.log.read_text()
+    assert "ATALANTA" not in real.log.read_text()
+    for node in (real, ours):
+        node.close()
