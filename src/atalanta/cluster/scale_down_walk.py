@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class QueueWalk:
-    """`waiting`: the next messages lie in page files, and come with the next turn. Up to `pinned` they stay."""
+    """`waiting`: the next messages lie in page files, and there is no room for them yet. Up to `pinned` they stay."""
 
     def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
@@ -43,11 +43,12 @@ class QueueWalk:
         if references:
             self.position = max(self.position, references[-1].sequence + 1)
         if queue.paged is not None:
-            queue.paused = False  # a paused queue's pages are not read
-            queue.paged.wanted = True
-            self.broker.paging.touch(queue)
-            self.waiting = True
-            return None
+            if self.broker.paging.refill(self.broker.now, queue, True):
+                return self.head()
+            if queue.paged is not None:
+                # Room comes with what is under way; if nothing is, what stays here leaves none for the rest.
+                self.waiting = queue.delivering_count > 0
+                return None
         return self._head_of_later()
 
     def _head_of_later(self) -> Reference | None:
