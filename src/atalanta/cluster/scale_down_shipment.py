@@ -57,8 +57,12 @@ def for_target(reference: Reference, node_bytes: bytes) -> Shipment:
     """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
     message = reference.message
     copy = message.copy(message.id)
+    known = copy.properties.get(FORWARD_DUPLICATE)
+    copy.properties.remove(FORWARD_DUPLICATE)
     copy.properties.put(ROUTE_TO, reference.route_to)
-    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), b""))
+    if not isinstance(known, bytes):
+        known = repeat_id(node_bytes, int(message.id), b"")
+    copy.properties.put(BRIDGE_DUPLICATE, known)
     return Shipment([reference], [copy])
 
 
@@ -77,8 +81,9 @@ def for_third(reference: Reference, node_id: str, node_bytes: bytes, named: bool
         copy.properties.put(SCALEDOWN_TO, piece)
         if named:
             copy.properties.put(SCALEDOWN_NODE, node_id)
-            known = repeat_id(node_bytes, int(message.id), b"")
-            copy.properties.put(FORWARD_DUPLICATE, known)
+            if FORWARD_DUPLICATE not in copy.properties:  # it may have come here in the same way
+                known = repeat_id(node_bytes, int(message.id), b"")
+                copy.properties.put(FORWARD_DUPLICATE, known)
         place = node_id.encode() + piece
         copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
         copies.append(copy)
