@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from atalanta.sim.clients import SimClient
@@ -48,6 +49,11 @@ class Faults:
         self.over = False
         self.crashes: int = 0
         self.stops: int = 0
+        self.departures: int = 0
+        self.leaving: dict[str, bool] = {}
+        # Only where the target always has room, and what it got of subscriptions goes back to where they are read.
+        self.may_leave = False
+        self.on_departure: Callable[[], None] = nothing
         self.failed_disks: int = 0
         for host in hosts:
             host.on_gave_up = self._gave_up
@@ -74,6 +80,8 @@ class Faults:
             self._crash_at_commit(self.random.choice(self.hosts))
         elif draw < 0.35:
             self._ambush(self.random.choice(self.hosts))
+        elif draw < 0.41 and self.may_leave:
+            self._leave(self.random.choice(self.hosts))
         elif draw < 0.45:
             self._stop(self.random.choice(self.hosts))
         elif draw < 0.57:
@@ -85,7 +93,7 @@ class Faults:
         elif draw < 0.84:
             self.random.choice(self.hosts).disk.slow = self.random.choice((1, 20))
         elif draw < 0.87:
-            self.random.choice(self.hosts).disk.fail_next_sync()
+            self._fail_disk(self.random.choice(self.hosts))
         elif draw < 0.94:
             self._move(self.random.choice(self.consumers))
         else:
@@ -103,7 +111,7 @@ class Faults:
         return self.random.choice(self.hosts).name
 
     def crash(self, host: Host) -> None:
-        if host.up:
+        if host.up and host.name not in self.leaving:
             self.crashes += 1
             host.crash()
             host.disk.slow = 1
@@ -145,11 +153,39 @@ class Faults:
                 self.network.cut_connection(connection)
 
     def _stop(self, host: Host) -> None:
-        if host.up:
+        if host.up and host.name not in self.leaving:
             self.stops += 1
             host.stop()
             host.disk.slow = 1
             self._start_later(host)
+
+    def _fail_disk(self, host: Host) -> None:
+        if host.name not in self.leaving:
+            host.disk.fail_next_sync()
+
+    def _leave(self, host: Host) -> None:
+        """It gives all it has to another, if one is there, and comes back later with what it could not give.
+
+        Until then it does not crash: what was under way would be at both nodes (docs/scale-down.md).
+        """
+        if host.node is None or host.node.scale_down is None or host.disk.failed:
+            return
+        if host.name not in self.leaving:
+            self.leaving[host.name] = True
+            self.on_departure()
+            host.node.leave(self.world.now)
+            host.flush_later()
+            self._look_at(host, host.life)
+
+    def _look_at(self, host: Host, life: int) -> None:
+        part = None if host.node is None or host.life != life else host.node.scale_down
+        if part is not None and not part.over():
+            self.world.at(SECOND // 10, lambda: self._look_at(host, life))
+            return
+        del self.leaving[host.name]
+        if part is not None and part.frozen:
+            self.departures += 1
+            self._stop(host)
 
     def _start_later(self, host: Host) -> None:
         self.world.at(self.random.randint(1, RESTART_NS_MAX), lambda: start(host))
@@ -192,6 +228,10 @@ class Faults:
         """Not for ever: where nothing is redistributed, what it leaves behind waits for it."""
         consumer.move(self._somewhere())
         self.world.at(self.random.randint(1, AWAY_NS_MAX), consumer.go_home)
+
+
+def nothing() -> None:
+    """Nobody wants to hear of departures."""
 
 
 def start(host: Host) -> None:

@@ -35,6 +35,7 @@ class Outcome:
         self.steps = 0
         self.confirmed = 0
         self.crashes = 0
+        self.departures = 0
         self.failed_disks = 0
         self.redeliveries = 0
         self.moved = 0
@@ -88,6 +89,8 @@ class Scenario:
             seconds,
         )
         self.faults.shape()
+        self.faults.may_leave = self.shape.full_policy == "PAGE" and self.shape.redistributes()
+        self.faults.on_departure = self.ledger.departed
 
     # -- who is there ---------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:
@@ -268,6 +271,7 @@ class Scenario:
         outcome.steps = self.world.steps
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
+        outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered
         outcome.moved = len(self.ledger.moved)
