@@ -14,6 +14,7 @@ from atalanta.kernel.buffer import encode_utf16
 from atalanta.kernel.properties import BYTES, VALUE_BYTES, VARIABLE, find_value
 
 COUNT_BYTES: Final = 5  # the one byte that says there are any, and how many
+NAME_BYTES: Final = 5  # besides the name itself: its length, and the type behind it
 
 
 def entry_prefix(name: str) -> bytes:
@@ -48,25 +49,36 @@ def with_entries(head: bytes, offset: i64, entries: bytes, count: i64) -> bytes:
 def without(head: bytes, offset: i64, key: bytes) -> bytes:
     """The header without the property of this name (UTF-16LE), the same one if there is no such property.
 
-    The properties must have passed properties.end_of_properties.
+    The properties must have passed properties.end_of_properties. One walk, however often the name is repeated.
     """
-    position = find_value(head, offset, key)
-    while position >= 0:
-        begin: i64 = position - len(key) - 4
-        size: i64 = VALUE_BYTES[head[position]]
-        end = position + 1 + size
+    if find_value(head, offset, key) < 0:
+        return head
+    count: int = read_i32_be(head, offset + 1)
+    left: i64 = count
+    kept: list[bytes] = []
+    begin: int = int(offset) + COUNT_BYTES  # of what is kept and not yet in `kept`
+    position: int = begin
+    key_bytes = len(key)
+    for _ in range(count):
+        entry = position
+        length: int = read_i32_be(head, position)
+        position += length + NAME_BYTES
+        size: int = VALUE_BYTES[head[position - 1]]
         if size == VARIABLE:
-            end = position + 5 + i64(read_i32_be(head, position + 1))
-        left = i64(read_i32_be(head, offset + 1)) - 1
-        out = BytesWriter()
-        out.write(head[:offset])
-        if left == 0:
-            out.append(0)
-        else:
-            out.append(1)
-            write_i32_be(out, i32(left))
-            out.write(head[offset + COUNT_BYTES : begin])
-            out.write(head[end:])
-        head = out.getvalue()
-        position = find_value(head, offset, key)
-    return head
+            size = read_i32_be(head, position) + 4
+        position += size
+        if length == key_bytes and head.startswith(key, entry + 4):
+            kept.append(head[begin:entry])
+            begin = position
+            left -= 1
+    kept.append(head[begin:])
+    out = BytesWriter()
+    out.write(head[:offset])
+    if left == 0:
+        out.append(0)
+        return out.getvalue()
+    out.append(1)
+    write_i32_be(out, i32(left))
+    for piece in kept:
+        out.write(piece)
+    return out.getvalue()
