@@ -320,3 +320,30 @@ def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> Non
     assert (waiting(rig.hosts[0], "node-1"), waiting(rig.hosts[1], "node-0")) == (40, 40)
     rig.network.heal()
     rig.until(lambda: [len(client.bodies) for client in clients] == [80, 80])
+
+
+def test_headers_of_a_leaving_node_mean_nothing_from_a_client() -> None:
+    """Else a client's message is lost: taken for a repeat, for acknowledged, or sent to queues of a third node."""
+    rig = Rig()
+    hosts = rig.cluster(3)
+    consumer, third = rig.client(hosts[1]), rig.client(hosts[2])
+    consumer.consume("orders")
+    third.create("private")
+    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    rig.until(lambda: "private" in node_of(hosts[2]).broker.queues)
+    headers: list[dict[str, bytes | str]] = [
+        {"_AMQ_SCALEDOWN_DUP": b"same"},
+        {"_AMQ_SCALEDOWN_DUP": b"same"},
+        {"_AMQ_ACK_ROUTE_TO": queue_of(hosts[1], "orders").id.to_bytes(8, "big")},
+        {
+            "_AMQ_SCALEDOWN_TO": queue_of(hosts[2], "private").id.to_bytes(8, "big"),
+            "_AMQ_SCALEDOWN_NODE": cluster_of(hosts[2]).node_id,
+        },
+    ]
+    producer = rig.client(hosts[0])
+    for number, properties in enumerate(headers):
+        producer.publish("orders", bytes([number]), ANYCAST, **properties)
+    rig.until(lambda: len(producer.answers) == len(headers))
+    rig.run(3)
+    assert consumer.bodies == [bytes([number]) for number in range(len(headers))]
+    assert count(hosts[2], "private") == 0

@@ -29,6 +29,8 @@ ACK_ROUTE_TO: Final = "_AMQ_ACK_ROUTE_TO"
 SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
 # Ours: the id under which that node may have it already, from a bridge of the node that left.
 FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
+# What only nodes may say to each other.
+MEMBERS_ONLY: Final = (ROUTE_TO, ACK_ROUTE_TO, SCALEDOWN_TO, SCALEDOWN_NODE, FORWARD_DUPLICATE)
 NODES_MAX: Final = 1_000
 KEY_PREFIX: Final = "absorbed."
 IDS_MAX: Final = 100_000
@@ -62,6 +64,12 @@ class Absorbed:
         for key in broker.values:
             if key.startswith(KEY_PREFIX):
                 self.nodes[key[len(KEY_PREFIX) :]] = True
+
+
+def disclaim(message: Message) -> None:
+    """A client's message: it leaves its routes to us, and what we forward of it must not speak for us."""
+    for name in MEMBERS_ONLY:
+        message.remove_property(name)
 
 
 # -- messages that were waiting for a third node ------------------------------------------------------

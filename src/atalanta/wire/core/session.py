@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
-from atalanta.kernel.absorbing import SCALEDOWN_TO, redirect
+from atalanta.kernel.absorbing import SCALEDOWN_TO, disclaim, redirect
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.grouping import Undecided
-from atalanta.kernel.message import ROUTE_TO, Message, decode_message, write_message
+from atalanta.kernel.message import Message, decode_message, write_message
 from atalanta.kernel.session import Session
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
@@ -186,7 +186,7 @@ class CoreSession(Endpoint):
                 return
             if message.special:
                 if not session.identity.cluster:
-                    message.remove_property(ROUTE_TO)
+                    disclaim(message)
                 elif message.has_property(SCALEDOWN_TO):
                     redirect(host.broker, message)
             session.send(now, message, token)
