@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.kernel.catalogue import create_queue
+from atalanta.kernel.catalogue import create_queue, delete_queue
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.node import Node
@@ -290,3 +290,23 @@ def test_with_a_dead_letter_address_it_goes_there_instead() -> None:
     rig.client(host).publish("orders", b"across", ANYCAST)
     rig.until(lambda: count(host, "DLQ") == 1)
     assert waiting(host, node_id) == 0 and not fake.closed
+
+
+def test_a_refusal_of_what_is_gone_meanwhile_changes_nothing() -> None:
+    rig, host, fake, node_id = meet_artemis()
+    broker = node_of(host).broker
+    broker.settings.add("#", {"dead_letter_address": "DLQ"})
+    create_queue(broker, rig.world.now, QueueSpec("DLQ", "DLQ", ANYCAST))
+    fake.refusing = True
+    record = cluster_of(host).peers[node_id]
+    record.bindings.bindings[f"orders{node_id}"].add_consumer(None, None)
+    used_bytes = broker.memory.used_bytes
+    rig.client(host).publish("orders", b"across", ANYCAST)
+    while record.forwarded == 0:
+        assert rig.world.step()
+    assert not rig.events("forward_refused")
+    delete_queue(broker, rig.world.now, record.forward.name, "an operator deletes it")
+    rig.until(lambda: rig.events("forward_refused"))
+    rig.run(1)
+    assert count(host, "DLQ") == 0
+    assert broker.memory.used_bytes == used_bytes

@@ -238,7 +238,8 @@ class Outgoing:
     def _dead_letter(self, now: int, reference: Reference) -> None:
         self.consumer.unacknowledged.pop(reference.message.id)
         self._give_credit(reference)
-        dead_letter(self.broker, now, reference)
+        if reference.state == DELIVERING:  # its queue may have been deleted meanwhile
+            dead_letter(self.broker, now, reference)
 
     def _give_credit(self, reference: Reference) -> None:
         self.consumer.credits += reference.message.size
