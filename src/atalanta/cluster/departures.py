@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue
+from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
@@ -96,7 +97,10 @@ class Departures:
             routes = self._routes(now, departed, reference)
             if not routes:
                 break  # in order: what is behind it waits with it
-            reroute(broker, reference, routes, "its node has left")
+            # In queues of our own it is a message like any other: each may go on from there.
+            ours = departed.target == self.cluster.node_id
+            without = FORWARD_DUPLICATE if ours else ""
+            reroute(broker, reference, routes, "its node has left", without)
             moves += 1
             if moves >= MOVES_MAX:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.parked import alive_through
+from atalanta.cluster.parked import may_have_arrived
 from atalanta.kernel.management_cluster import ListedClusterConnection
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class ListedCluster(ListedClusterConnection):
             "state": "linked" if linked else "away",
             "awaySince": 0 if away is None or linked else away.since // 1_000_000,
             "waiting": queue.message_count,
-            "mayHaveArrived": alive_through(queue, mark.through),
+            "mayHaveArrived": may_have_arrived(queue, mark.through),
             "forwarded": 0 if record is None else record.forwarded,
             "confirmed": 0 if record is None else record.confirmed,
             "queues": len(bindings),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster import meanings
 from atalanta.cluster.sent_mark import SentMark
+from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.moves import reroute
@@ -31,16 +32,26 @@ from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
     from atalanta.cluster.record import PeerRecord
+    from atalanta.kernel.message import Message
 
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 PARKED: Final = "parked."
 
 
-def alive_through(queue: Queue, sequence: int) -> int:
-    """Messages in its list up to that place."""
-    end = queue.index_of(sequence + 1)
-    return sum(1 for reference in queue.references[:end] if reference.state != DONE)
+def sent_by_another(message: Message) -> bool:
+    """Who had it before this node, and left, may have sent it to the member (scale_down_shipment.py)."""
+    return message.special and message.has_property(FORWARD_DUPLICATE)
+
+
+def may_have_arrived(queue: Queue, through: int) -> int:
+    """Messages in its list up to that place, and those that another node may have sent."""
+    return sum(
+        1
+        for reference in queue.references
+        if reference.state != DONE
+        and (reference.sequence <= through or sent_by_another(reference.message))
+    )
 
 
 class Away:
@@ -55,6 +66,7 @@ class Away:
         self.held: dict[str, bool] = {}  # groups of which a message stays, in this look
         self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
         self.returned: int = 0
+        self.given_up: bool = False  # by an operator, in this life of the node
 
 
 class ParkedMessages(Observer):
@@ -123,8 +135,9 @@ class ParkedMessages(Observer):
         if away is None or queue is None or queue.consumers:
             return -1
         mark = self.mark_of(node_id, queue)
-        count = alive_through(queue, mark.through)
+        count = may_have_arrived(queue, mark.through)
         mark.forget()
+        away.given_up = True
         away.position = 0
         self._arm(node_id, away, now)
         return count
@@ -201,7 +214,8 @@ class ParkedMessages(Observer):
         if group is not None and (group in away.held or self.cluster.broker.grouping is not None):
             return False  # a grouping handler keeps its groups with the member (kernel/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
-        if reference.sequence > mark.through or reference.sequence == 0:
+        unsent = reference.sequence > mark.through or reference.sequence == 0
+        if unsent and (away.given_up or not sent_by_another(reference.message)):
             chosen = self._takers(reference, away, group)
         if not chosen:
             if group is not None:
@@ -215,7 +229,8 @@ class ParkedMessages(Observer):
                 routes.append(Route(taker, b""))
         if group is not None and len(chosen) == 1:
             away.groups[group] = chosen[0]
-        reroute(self.cluster.broker, reference, routes, "parked for a member that is away")
+        why = "parked for a member that is away"
+        reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE)
         return True
 
     def _takers(

@@ -66,8 +66,10 @@ def for_target(reference: Reference, node_bytes: bytes) -> Shipment:
     return Shipment([reference], [copy])
 
 
-def for_third(reference: Reference, node_id: str, node_bytes: bytes, named: bool) -> Shipment:
-    """What waited for a third node.
+def for_third(
+    reference: Reference, node_id: str, node_bytes: bytes, named: bool, sent: bool
+) -> Shipment:
+    """What waited for a third node; `sent`: it may be there already.
 
     A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
     are of (`named`).
@@ -81,7 +83,7 @@ def for_third(reference: Reference, node_id: str, node_bytes: bytes, named: bool
         copy.properties.put(SCALEDOWN_TO, piece)
         if named:
             copy.properties.put(SCALEDOWN_NODE, node_id)
-            if FORWARD_DUPLICATE not in copy.properties:  # it may have come here in the same way
+            if sent and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
                 known = repeat_id(node_bytes, int(message.id), b"")
                 copy.properties.put(FORWARD_DUPLICATE, known)
         place = node_id.encode() + piece

@@ -13,6 +13,7 @@ from atalanta.cluster.scale_down_shipment import Shipment, finish, for_queues, f
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.cluster.scale_down_transactions import TransactionStage
 from atalanta.cluster.scale_down_walk import AddressWalk, QueueWalk, give_back
+from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel import records
 from atalanta.kernel.queue_spec import MULTICAST
 
@@ -216,10 +217,13 @@ class ForwardStage(Stage):
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
         self.walk = QueueWalk(mover.broker, queue)
+        self.mark: SentMark | None = None  # made when no bridge sends from it any more
 
     def step(self, now: int) -> bool:
         mover = self.mover
         sender: Sender = mover.link.sender
+        if self.mark is None:
+            self.mark = SentMark(mover.broker, self.walk.queue)
         while sender.has_room():
             reference = self.walk.head()
             if reference is None:
@@ -229,7 +233,8 @@ class ForwardStage(Stage):
                 sender.ship(for_target(reference, mover.node_bytes))
             else:
                 ours = mover.link.ours
-                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours))
+                sent = 0 < reference.sequence <= self.mark.through
+                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, sent))
         return False
 
 

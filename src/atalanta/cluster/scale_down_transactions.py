@@ -131,7 +131,9 @@ class TransactionStage(Stage):
                 else:
                     reference = Reference(plan.message, queue, 0, planned.route_to)
                     node_id = queue.name.rsplit(".", 1)[1]
-                    third = for_third(reference, node_id, mover.node_bytes, mover.link.ours)
+                    third = for_third(
+                        reference, node_id, mover.node_bytes, mover.link.ours, False
+                    )
                     copies += third.copies
             if ids:
                 copies.append(for_transaction(plan.message, ids, [], mover.node_bytes))

@@ -137,14 +137,18 @@ def transfer(broker: Broker, reference: Reference, target: Queue, route_to: byte
     reroute(broker, reference, [Route(target, route_to)], "redistributed")
 
 
-def reroute(broker: Broker, reference: Reference, routes: list[Route], why: str) -> None:
-    """The message goes from its queue to others under a new id.
+def reroute(
+    broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
+) -> None:
+    """The message goes from its queue to others under a new id, and without the header of that name.
 
     As in Redistributor: no header marks it; the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
     broker.note_lost(reference, why, batch)
     plan = Plan(reference.message.copy(0))
+    if without and plan.message.special:
+        plan.message.remove_property(without)
     plan.routes = routes
     references = broker.add_to_batch(plan, batch)
     if reference.durable:
