@@ -10,6 +10,7 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.sim.host import Host
 from tests.cluster.rig import Client, Rig, count, node_of, waiting
 from tests.cluster.scale_down_rig import departure, held, leave
+from tests.cluster.test_chain import chain
 
 
 def subscribed(rig: Rig, host: Host, name: str) -> None:
@@ -71,6 +72,25 @@ def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None
     rig.until(lambda: count(target, "mine") == 1)
     assert held(target, "mine") == [b"1"]
     assert len(client.answers) == 2
+
+
+def test_what_was_for_a_node_behind_the_one_that_left_waits_for_a_way_there() -> None:
+    """n1 is in the middle and leaves to n0, which has messages for a subscription of n2."""
+    rig, (first, middle, end) = chain(2)
+    subscribed(rig, end, "mine")
+    rig.run(1)
+    client = rig.client(first)
+    pause(first, middle)
+    for number in range(5):
+        client.publish("prices", b"%d" % number)
+    rig.until(lambda: waiting(first, "node-1") == 5)
+    departure(middle).config = ScaleDownConfig(connectors=["n0"])
+    leave(rig, middle)
+    rig.run(20)
+    # Not in a queue of our own, made for it, where nobody ever looks.
+    known = node_of(first).broker.queues
+    assert [name for name in known if name.startswith("mine")] == []
+    assert waiting(first, "node-1") == 5 and count(first, "archive") == 5
 
 
 def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:

@@ -12,7 +12,7 @@ from tests.cluster.test_parked import TIMEOUT, Parked, numbers
 
 
 def left(leavings: int) -> tuple[Parked, Host]:
-    """n0 had 3 messages at n1, unanswered, and 5 more for it; while n1 was away it left, and so on. Who has them now."""
+    """n0 had 3 messages at n1, unanswered, and 5 more for it; while n1 was away it left, and so on. The holder now."""
     play = Parked(2 + leavings, sent=3)
     play.crash_far()
     holder = play.hosts[0]

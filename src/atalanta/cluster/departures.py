@@ -53,7 +53,8 @@ class Departures:
     def add(self, now: int, record: PeerRecord, target: str) -> None:
         """Before its bindings go."""
         departed = Departed(now, record.node_id, target, record.forward)
-        for remote in record.bindings.bindings.values():
+        bindings = record.bindings
+        for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             departed.meant[remote.remote_id] = remote
         self.left[record.node_id] = departed
         self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
@@ -116,6 +117,12 @@ class Departures:
             remote = departed.meant.get(int.from_bytes(raw_ids[start : start + 8], "big", signed=True))
             if remote is None:
                 return []
+            if not remote.cluster_name.endswith(departed.node_id):
+                other = self._other_way(remote.cluster_name)
+                if other is None:
+                    return []
+                add_remote_route(routes, other)
+                continue
             name = remote.cluster_name.removesuffix(departed.node_id)
             if departed.target == self.cluster.node_id:
                 queue = self._own(now, departed, remote, name)
@@ -128,6 +135,14 @@ class Departures:
                 return []
             add_remote_route(routes, there)
         return routes
+
+    def _other_way(self, cluster_name: str) -> RemoteBinding | None:
+        """To a queue behind the peer that left: its node is still there, and the peer's own queues say nothing of it."""
+        holder = self.cluster.clusters.holder_of(cluster_name)
+        if holder is None:
+            return None
+        cluster, node_id = holder
+        return cluster.peers[node_id].bindings.bindings[cluster_name]
 
     def _of_target(self, target: str, name: str) -> RemoteBinding | None:
         record = self.cluster.peers.get(target)

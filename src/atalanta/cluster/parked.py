@@ -100,7 +100,8 @@ class ParkedMessages(Observer):
     def lost(self, now: int, record: PeerRecord) -> None:
         """The link is gone, in good order or not; before the member's bindings are."""
         away = self._gone(now, record.node_id)
-        for remote in record.bindings.bindings.values():
+        bindings = record.bindings  # what waits may be for a queue that is reached another way since
+        for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
             meanings.remember(self.cluster.broker, record.forward, away.meant)
