@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.bridge import Bridge
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel import xa
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
@@ -179,6 +180,23 @@ def in_doubt(rig: Rig) -> tuple[Host, Host, Xid]:
     rig.client(first).publish("orders", b"plain", ANYCAST)
     rig.until(lambda: count(first, "orders") == 2)
     return first, second, xid
+
+
+def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Rig()
+    first, second, _ = in_doubt(rig)
+    monkeypatch.setattr(
+        Mover, "_ask_id", lambda mover, now, queue, create: mover._cannot(queue, "refused")
+    )
+    part = leave(rig, first)
+    assert part.phase == FAILED and "cannot be had at the target" in part.why
+    # Nothing began there, and all of it is still here.
+    assert not node_of(second).broker.branches.by_xid
+    first.start()
+    assert [branch.xid for branch in xa.list_prepared(node_of(first).broker)]
+    assert count(first, "orders") == 2
 
 
 def end_branch(rig: Rig, host: Host, packet: Packet) -> None:

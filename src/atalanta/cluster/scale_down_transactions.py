@@ -61,7 +61,14 @@ class TransactionStage(Stage):
                 return True
             self.branch = self.branches.pop(0)
             self.mover.link.on_xa = self.on_xa
-        if self.mover.known(now, queues_of(self.branch)):
+        queues = queues_of(self.branch)
+        if not self.mover.known(now, queues):
+            return False
+        missing = [queue.name for queue in queues if queue.name not in self.mover.ids]
+        if missing:
+            self._failed(f"queue {missing[0]} cannot be had at the target")
+            self.mover.part.look_again(now)
+        else:
             self.state = STARTING
             self._say(XaStart(self._xid()))
         return False
