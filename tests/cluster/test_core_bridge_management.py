@@ -158,6 +158,10 @@ def test_the_older_forms_of_create_bridge() -> None:
         ({"queue-name": ""}, "needs a queue-name"),
         ({"filter-string": "x ="}, "invalid filter"),
         ({"concurrency": 0}, "concurrency"),
+        ({"confirmation-window-size": 1 << 31}, "more than 2147483647"),
+        ({"min-large-message-size": 1 << 31}, "more than 2147483647"),
+        ({"producer-window-size": 1 << 31}, "more than 2147483647"),
+        ({"connection-ttl": 1 << 63}, "more than"),
         ({"retry-interval": "soon"}, "no number"),
         ({"nonsense": 1}, "nonsense"),
         ({"transformer-configuration": {"class-name": "os.system"}}, "is Java"),
@@ -170,6 +174,18 @@ def test_what_cannot_be_made_is_refused(change: dict[str, object], why: str) -> 
     with pytest.raises(BrokerError, match=why):
         ask(rig, source, "createBridge", json.dumps({**JSON, **change}))
     assert not node_of(source).management.bridges.names()
+
+
+@pytest.mark.parametrize("multiplier", [1e10, float("inf")])
+def test_pauses_that_grow_beyond_all_numbers_are_the_longest_one(multiplier: float) -> None:
+    rig = BridgeRig()
+    source = rig.single()
+    given = {**JSON, "retry-interval-multiplier": multiplier, "max-retry-interval": 1_000}
+    ask(rig, source, "createBridge", json.dumps(given))
+    rig.run(60)
+    assert rig.dials("n1") >= 50
+    rig.single()
+    rig.until(lambda: connected(source, "made"))
 
 
 def test_a_definition_comes_back_as_it_was() -> None:

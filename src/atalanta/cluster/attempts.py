@@ -41,8 +41,11 @@ class Attempts:
     def pause_ms(self, retries: int) -> int:
         """After so many failures in a row, the one before them not counted."""
         config = self.config
-        growth = config.retry_interval_multiplier ** min(retries, EXPONENT_MAX)
-        pause_ms = int(config.retry_interval_ms * growth) or config.retry_interval_ms
+        try:
+            growth = config.retry_interval_multiplier ** min(retries, EXPONENT_MAX)
+            pause_ms = int(config.retry_interval_ms * growth) or config.retry_interval_ms
+        except OverflowError:
+            return config.max_retry_interval_ms
         return min(pause_ms, config.max_retry_interval_ms)
 
     def again(self, node_id: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
 from atalanta.kernel.divert_config import PASS, ROUTING_TYPES
@@ -12,6 +13,9 @@ from atalanta.kernel.option import option
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
 
+# What the packets that tell these can hold.
+INT_MAX: Final = (1 << 31) - 1
+LONG_MAX: Final = (1 << 63) - 1
 # Gets a copy that may be changed, and returns it, another message, or None for the copy.
 Transform = Callable[[Message], Message | None]
 
@@ -34,12 +38,18 @@ class BridgeConfig:
         "bodies above it travel in chunks of this size",
         unit="bytes",
         minimum=1,
+        maximum=INT_MAX,
     )
     check_period_ms: int = option(
         30_000, "check-period", "how often a silent target is looked for", unit="ms", minimum=1
     )
     connection_ttl_ms: int = option(
-        60_000, "connection-ttl", "silence after which the target is gone", unit="ms", minimum=1
+        60_000,
+        "connection-ttl",
+        "silence after which the target is gone",
+        unit="ms",
+        minimum=1,
+        maximum=LONG_MAX,
     )
     retry_interval_ms: int = option(
         2_000, "retry-interval", "pause before the next attempt", unit="ms", minimum=1
@@ -85,6 +95,7 @@ class BridgeConfig:
         "bytes on their way before the target has answered for them, -1 is 1M",
         unit="bytes",
         minimum=-1,
+        maximum=INT_MAX,
     )
     producer_window_bytes: int = option(
         1024 * 1024,
@@ -92,6 +103,7 @@ class BridgeConfig:
         "bytes sent ahead of the target's credit, -1 any",
         unit="bytes",
         minimum=-1,
+        maximum=INT_MAX,
     )
     user: str = option(DEFAULT_CLUSTER_USER, "user", "who logs in at the target")
     password: str = option(DEFAULT_CLUSTER_PASSWORD, "password", "of that user")
