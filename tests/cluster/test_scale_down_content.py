@@ -33,7 +33,8 @@ from atalanta.wire.core.packets_transaction import (
 )
 from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Client, Rig, count, linked, node_of, queue_of, waiting
-from tests.cluster.scale_down_rig import bodies, departure, held, leave, send
+from tests.cluster.scale_down_rig import begin, bodies, departure, held, leave, send
+from tests.cluster.test_chain import chain
 from tests.cluster.test_large import BODY
 from tests.cluster.test_large import client as large_client
 
@@ -89,6 +90,32 @@ def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(restarted: 
     here, there = held(target, "orders"), held(third, "orders")
     assert len(there) >= parked
     assert sorted(here + there, key=int) == [b"%d" % number for number in range(30)]
+
+
+def test_what_no_way_leads_to_comes_to_the_targets_queues_once() -> None:
+    """n1 leaves to n0, which knows no n2; the answers to what it gives are lost, and it gives all of it again."""
+    rig, (target, leaving, third) = chain(1, "STRICT")
+    client = rig.client(leaving)
+    rig.network.block(leaving.name, third.name)
+    for number in range(6):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    rig.until(lambda: len(client.answers) == 6)
+    third.crash()
+    rig.network.heal()
+    parked = waiting(leaving, "node-2")
+    assert parked > 0
+    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    part = begin(rig, leaving)
+    while part.mover is None or not part.mover.link.sender.unanswered:
+        rig.run(0.00001)
+    rig.network.block(target.name, leaving.name)
+    rig.run(1)
+    for connection in list(node_of(leaving).connections):
+        rig.network.cut_connection(connection)
+    rig.network.heal()
+    rig.until(part.over, 60)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert sorted(held(target, "orders")) == [b"%d" % number for number in range(6)]
 
 
 def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for() -> None:

@@ -95,8 +95,9 @@ def redirect(broker: Broker, message: Message) -> None:
     if ids:
         properties.put(ROUTE_TO, ids)
     else:
-        properties.remove(BRIDGE_DUPLICATE)
         properties.remove(FORWARD_DUPLICATE)
+        if not isinstance(node_id, str):
+            properties.remove(BRIDGE_DUPLICATE)  # ours says of each message once where it goes: a repeat is one
 
 
 def forward_queue(broker: Broker, node_id: str) -> Queue | None:
