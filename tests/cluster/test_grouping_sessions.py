@@ -46,6 +46,17 @@ def test_a_transaction_with_many_new_groups_is_one() -> None:
     assert sum(count(host, "orders") for host in hosts) == 30
 
 
+def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decided() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    bridge = rig.client(hosts[1])
+    for _ in range(2):
+        bridge.publish("orders", b"once", ANYCAST, _AMQ_GROUP_ID="red", _AMQ_BRIDGE_DUP=b"1" * 24)
+        rig.until(lambda: len(bridge.answers) == bridge.number)
+    rig.run(1)
+    assert sum(count(host, "orders") for host in hosts) == 1
+
+
 def test_a_transaction_without_a_decision_is_rolled_back() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))

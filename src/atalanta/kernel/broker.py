@@ -26,7 +26,7 @@ from atalanta.kernel.duplicates import (
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
-from atalanta.kernel.grouping import GroupingHandler, route_grouped
+from atalanta.kernel.grouping import GroupingHandler, Undecided, route_grouped
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import ROUTE_TO, Message
@@ -61,6 +61,14 @@ DISPATCH_MAX: Final = (
     2_000  # messages handed out by one queue in one turn; the rest follows by a zero timer
 )
 FLUSH_TIMER: Final = "kernel.flush"
+
+
+def _restore_bridge_id(plan: Plan) -> None:
+    """What `Broker._repeat_of` took off the message."""
+    cache_name = BRIDGE_PREFIX + plan.message.address
+    for name, duplicate_id in plan.duplicates:
+        if name == cache_name:
+            plan.message.put_property(BRIDGE_DUPLICATE, duplicate_id)
 
 
 class Broker:
@@ -221,14 +229,17 @@ class Broker:
             plan.repeats_lsn = self._repeat_of(plan, message, name)
             if plan.repeats_lsn >= 0:
                 return plan
-        if address.rules is None:
-            handler = self.grouping
-            if handler is not None and message.group_id is not None:
+        handler = self.grouping
+        try:
+            if address.rules is not None:
+                route_plan(self, now, plan, address, only_queue, True)
+            elif handler is not None and message.group_id is not None:
                 plan.routes = route_grouped(self, handler, now, plan, address, only_queue, True)
             else:
                 plan.routes = route(address, message, message.routing_type, only_queue)
-        else:
-            route_plan(self, now, plan, address, only_queue, True)
+        except Undecided:
+            _restore_bridge_id(plan)  # it is tried again
+            raise
         if plan.routes or plan.diverted is not None:
             address.routed += 1
         else:
