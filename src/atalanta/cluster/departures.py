@@ -137,7 +137,7 @@ class Departures:
         return routes
 
     def _other_way(self, cluster_name: str) -> RemoteBinding | None:
-        """To a queue behind the peer that left: its node is still there, and the peer's own queues say nothing of it."""
+        """To a queue behind the peer that left: its node is still there, and not the peer's."""
         holder = self.cluster.clusters.holder_of(cluster_name)
         if holder is None:
             return None
