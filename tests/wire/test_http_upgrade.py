@@ -51,6 +51,8 @@ def test_the_request_of_a_real_client_is_answered() -> None:
         b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: activemq-remoting\r\nSec-ActiveMQRemoting-Key: "
         + b"x" * 500
         + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: activemq-remoting\r\nSec-ActiveMQRemoting-Key: k\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nno size\r\n",
         b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 2000,
         b"GET \x00\xff\r\n\r\n",
         b"ARTEMIS\r\n\r\n",
@@ -84,6 +86,7 @@ def test_only_connectors_that_say_so_begin_with_http() -> None:
     assert b"Host: [::1]" in made.request
 
 
-def test_a_name_that_would_break_the_request_is_refused() -> None:
+@pytest.mark.parametrize("endpoint", ["end\r\npoint: x", "\u00e9", "\ud800"])
+def test_a_name_that_would_break_the_request_is_refused(endpoint: str) -> None:
     with pytest.raises(ProtocolError, match="cannot be written"):
-        UpgradeRequest("host", NONCE, "end\r\npoint: x")
+        UpgradeRequest("host", NONCE, endpoint)

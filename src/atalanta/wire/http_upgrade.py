@@ -61,7 +61,10 @@ class UpgradeAnswer:
         key = headers.get(KEY, b"")
         if not key or len(key) > KEY_BYTES_MAX:
             raise ProtocolError("HTTP: the upgrade has no key, or one that is too long")
-        body = self._http.next_event()
+        try:
+            body = self._http.next_event()
+        except h11.RemoteProtocolError as error:
+            raise ProtocolError(f"HTTP: {error}") from error
         if not isinstance(body, h11.EndOfMessage):
             raise ProtocolError("HTTP: an upgrade request has no body")
         answer = h11.InformationalResponse(
@@ -100,7 +103,7 @@ class UpgradeRequest:
             request = h11.Request(method="GET", target="/", headers=headers)
             self.request: bytes = self._http.send(request) or b""
             self.request += self._http.send(h11.EndOfMessage()) or b""
-        except h11.LocalProtocolError as error:
+        except (h11.LocalProtocolError, UnicodeEncodeError) as error:
             raise ProtocolError(f"HTTP: the connector cannot be written as a request: {error}") from error
 
     def feed(self, data: bytes) -> None:
