@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.discovery import Discovery, DiscoveryListener
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import PORT
 from atalanta.wire.core.config import ConnectorConfig
-from atalanta.wire.core.datagram import decode_announcement
+from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.rig import Rig, cluster_of, linked, node_of
+from tests.cluster.rig import RawPeer, Rig, cluster_of, linked, node_of
 
 GROUP = "231.7.7.7:9876"
 
@@ -260,4 +263,22 @@ def test_a_datagram_that_cannot_be_read_is_counted_and_harms_nothing() -> None:
         node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", data)
     assert hosts[0].trace.counters["datagrams_unreadable"] == 4
     rig.run(3)
+    assert linked(hosts[0]) == 1
+
+
+@pytest.mark.parametrize("endpoint", ["end\r\npoint: x", "\u00e9"])
+def test_a_connector_that_cannot_be_asked_for_core_over_http_harms_nobody(endpoint: str) -> None:
+    """Anybody can send datagrams."""
+    rig = Rig()
+    hosts = started(rig, lambda settings: None)
+    rig.formed()
+    stranger = RawPeer(rig, "stranger")
+    stranger.listen()
+    connector = TransportConfiguration.tcp("x", "stranger", PORT)
+    connector.put("httpUpgradeEnabled", "true")
+    connector.put("httpUpgradeEndpoint", endpoint)
+    said = encode_announcement(Announcement("stranger", "unique", [connector]))
+    node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", said)
+    rig.until(lambda: stranger.closed)
+    assert stranger.packets == []
     assert linked(hosts[0]) == 1

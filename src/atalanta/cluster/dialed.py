@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.base import Connection
+from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
@@ -118,7 +118,13 @@ class DialedLink(Connection):
     def through(self, target: TransportConfiguration) -> None:
         """Before anything else is said: an HTTP request that asks for CORE, if the connector wants it so."""
         nonce = self.host.broker.ids.secret(NONCE_BYTES)
-        self.upgrade = upgrade_of(target.parameters, target.host, nonce)
+        try:
+            self.upgrade = upgrade_of(target.parameters, target.host, nonce)
+        except ProtocolError as error:
+            # Anybody may announce such a connector. Nothing is said there.
+            self.upgrade = UpgradeRequest("", nonce)
+            self.close(str(error))
+            return
         if self.upgrade is not None:
             self.host.wire.write(self.conn, self.upgrade.request)
 
