@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.covered import Covered
+from atalanta.cluster.distance import DISTANCE, distance_of
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.grouping import GroupingHandler, GroupWaiter
@@ -31,7 +32,6 @@ UNPROPOSAL: Final = "UNPROPOSAL"
 GROUP_ID: Final = "_JBM_ProposalGroupId"
 VALUE: Final = "_JBM_ProposalValue"
 ALTERNATIVE: Final = "_JBM_ProposalAltValue"
-DISTANCE: Final = "_AMQ_Distance"
 LOCAL_QUEUE: Final = 0
 ASK_TIMER: Final = "grouping.ask"
 ASK_AGAIN_NS: Final = 250_000_000  # a question may be lost where a link is just being made
@@ -223,8 +223,8 @@ class ClusterGrouping(GroupingHandler, Part):
         full_id = properties.get(GROUP_ID)
         value = properties.get(VALUE)
         alternative = properties.get(ALTERNATIVE)
-        distance = properties.get(DISTANCE)
-        if not isinstance(full_id, str) or not isinstance(distance, int):
+        distance = distance_of(properties)
+        if not isinstance(full_id, str) or distance is None:
             self.broker.trace.event(
                 "notification_incomplete", {"node": node_id, "why": f"{kind} without its properties"}
             )

@@ -60,7 +60,8 @@ class LocalGrouping(ClusterGrouping):
         super().start(now)
         for key, (value, lsn) in list(self.broker.values.items()):
             if key.startswith(KEY):
-                self._keep(key[len(KEY) :], Pin(value.decode("utf-8"), lsn, now, True))
+                cluster_name = value.decode("utf-8", "surrogatepass")
+                self._keep(key[len(KEY) :], Pin(cluster_name, lsn, now, True))
         for cluster_name in list(self.by_queue):
             if self.is_own(cluster_name) and not self.located(cluster_name):
                 self.queue_gone(now, cluster_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.distance import distance_of
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.catalogue import enter, leave, parse_filter
@@ -75,12 +76,12 @@ class RemoteBindings:
         address_name = self._text(message, "_AMQ_Address")
         routing_name = self._text(message, "_AMQ_RoutingName")
         binding_id = properties.get("_AMQ_Binding_ID")
-        distance = properties.get("_AMQ_Distance")
+        distance = distance_of(properties)
         if (
             not cluster_name
             or not address_name
             or not isinstance(binding_id, int)
-            or not isinstance(distance, int)
+            or distance is None
         ):
             self.cluster.told(
                 "notification_incomplete", self.node_id, "BINDING_ADDED without its properties"
@@ -248,8 +249,8 @@ class RemoteBindings:
         except BrokerError as error:
             self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
             return
-        said = message.properties.get("_AMQ_Distance")
-        distance = said + 1 if isinstance(said, int) else remote.distance
+        said = distance_of(message.properties)
+        distance = remote.distance if said is None else said + 1
         if spare is not None:
             if created:
                 spare.add_consumer(filter_text, selector)

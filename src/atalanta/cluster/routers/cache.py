@@ -28,7 +28,8 @@ class Cache:
         for name, (value, _) in list(self.broker.values.items()):
             if name.startswith(self.prefix):
                 if self.persisted:
-                    self.entries[name[len(self.prefix) :]] = (value.decode("utf-8"), now)
+                    node_id = value.decode("utf-8", "surrogatepass")
+                    self.entries[name[len(self.prefix) :]] = (node_id, now)
                 else:
                     self._store(name[len(self.prefix) :], None)
 
@@ -67,7 +68,7 @@ class Cache:
 
     def _store(self, key: str, node_id: str | None) -> None:
         name = self.prefix + key
-        value = None if node_id is None else node_id.encode()
+        value = None if node_id is None else node_id.encode("utf-8", "surrogatepass")
         lsn = self.broker.journal.append(records.VALUE, records.encode_value(name, value))
         if value is None:
             self.broker.values.pop(name, None)

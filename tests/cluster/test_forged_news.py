@@ -1,0 +1,72 @@
+"""Whoever may send to the notification address may send what looks like news of a member: no node ends by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.properties import Int
+from tests.cluster.grouped import grouped_cluster, grouping_of, send_group
+from tests.cluster.rig import Rig, cluster_of, linked, node_of
+
+NEWS = "activemq.notifications"
+FAR = -(1 << 40)  # passes the filter of every peer; no int of Java
+
+
+def test_a_binding_at_an_impossible_distance_is_not_believed() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2)
+    liar = rig.client(first)
+    liar.publish(
+        NEWS, b"", _AMQ_NotifType="BINDING_ADDED", _AMQ_Address="prices", _AMQ_RoutingName="x",
+        _AMQ_ClusterName="xnode-0", _AMQ_Binding_ID=7, _AMQ_Distance=FAR,
+    )  # fmt: skip
+    rig.run(1)
+    assert linked(second) == 1
+    assert rig.events("n1 notification_incomplete")
+    record = cluster_of(second).peers[node_of(first).broker.node_id]
+    assert "xnode-0" not in record.bindings.bindings
+
+
+@pytest.mark.parametrize("kind", ["CONSUMER_CREATED", "CONSUMER_CLOSED"])
+def test_a_consumer_at_an_impossible_distance_harms_nobody(kind: str) -> None:
+    rig = Rig()
+    first, second = rig.cluster(2)
+    liar = rig.client(first)
+    liar.publish(
+        NEWS, b"", _AMQ_NotifType=kind, _AMQ_Address="orders", _AMQ_RoutingName="orders",
+        _AMQ_ClusterName="ordersnode-0", _AMQ_Distance=FAR,
+    )  # fmt: skip
+    rig.run(1)
+    assert linked(second) == 1
+
+
+@pytest.mark.parametrize("kind", ["PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL"])
+def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(kind: str) -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    liar = rig.client(hosts[1])
+    liar.publish(
+        NEWS, b"", _AMQ_NotifType=kind, _AMQ_Address="", _JBM_ProposalGroupId="g.orders",
+        _JBM_ProposalValue="ordersnode-1", _AMQ_Distance=FAR,
+    )  # fmt: skip
+    rig.run(1)
+    assert [linked(host) for host in hosts] == [2, 2, 2]
+
+
+def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart() -> None:
+    """Names are UTF-16, lone surrogates included."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    liar = rig.client(hosts[1])
+    liar.publish(
+        NEWS, b"", _AMQ_NotifType="PROPOSAL", _AMQ_Address="", _JBM_ProposalGroupId="g.orders",
+        _JBM_ProposalValue="\ud800node-1", _AMQ_Distance=Int(0),
+    )  # fmt: skip
+    rig.run(1)
+    assert grouping_of(hosts[0]).chosen(rig.world.now, "g.orders") == "\ud800node-1"
+    hosts[0].crash()
+    hosts[0].start()
+    rig.formed()
+    sender = rig.client(hosts[0])
+    send_group(sender, "another", "body")
+    rig.until(lambda: sender.answers == [1])
