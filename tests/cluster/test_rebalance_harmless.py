@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
+from atalanta.cluster.balance_client import is_client
+from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.sim.host import Host
+from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_consumer import CreateConsumer
+from atalanta.wire.core.packets_producer import RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from tests.cluster.rig import Rig, count, node_of
 from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
@@ -168,6 +173,26 @@ def test_credit_that_was_held_back_comes_if_the_client_stays() -> None:
     rig.until(lambda: any(one.out_of_credit for one in roamers))
     rig.until(lambda: not held and not any(one.out_of_credit for one in roamers))
     assert at_node(roamers, hosts) == [2, 0]
+
+
+def test_who_asked_for_credit_of_too_many_full_addresses_is_told_when_it_stays() -> None:
+    rig = Rig()
+    (host,) = rig.cluster(1)
+    client = rig.client(host)
+    node = node_of(host)
+    (connection,) = (each for each in node.connections.values() if is_client(each))
+    assert isinstance(connection, CoreConnection)
+    moving = Moving(connection, rig.world.now, "elsewhere", False)
+    moving.begin(rig.world.now)
+    node.broker.memory.disk_full = True
+    for number in range(WAITING_ADDRESSES_MAX + 1):
+        client.send(RequestProducerCredits(1, f"a{number}"))
+    rig.run(1)
+    assert not client.errors
+    moving.give_up(rig.world.now)
+    client.create("another")
+    rig.until(lambda: client.errors)
+    assert "waiting for producer credits" in str(client.errors[0].message)
 
 
 def test_clients_that_come_back_are_not_sent_for_ever() -> None:

@@ -21,6 +21,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.network import Machine
 from atalanta.sim.nodes import PASSWORD, USER
 from atalanta.wire.core import codec
+from atalanta.wire.core.connection import LOGINS_WAITING_MAX
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import DisconnectV3, ExceptionResponse
@@ -42,6 +43,7 @@ class Visitor(Machine):
         self.conn = 0
         self.framer = Framer(False)
         self.packets: list[Packet] = []
+        self.closed = False
         rig.network.dial(self, "visit", host.name, ROUTED_PORT)
 
     def on_dialed(self, conn: int, key: str) -> None:
@@ -49,9 +51,9 @@ class Visitor(Machine):
         self.rig.network.send(conn, HANDSHAKE)
         self.log_in(10)
 
-    def log_in(self, channel: int) -> None:
+    def log_in(self, channel: int, password: str = PASSWORD) -> None:
         request = CreateSessionV2(
-            f"{self.name}.{channel}", channel, self.version, USER, PASSWORD, client_id=self.client_id
+            f"{self.name}.{channel}", channel, self.version, USER, password, client_id=self.client_id
         )
         self.rig.network.send(self.conn, codec.encode(request, 1))
 
@@ -62,7 +64,7 @@ class Visitor(Machine):
         self.packets += [codec.decode_frame(frame) for frame in self.framer.feed(data)]
 
     def on_closed(self, conn: int, why: str) -> None:
-        return None
+        self.closed = True
 
     def on_accepted(self, conn: int, port: int) -> None:
         raise AssertionError("visitors do not listen")
@@ -223,6 +225,24 @@ def test_who_comes_too_early_waits_for_the_quorum() -> None:
     second = visit(rig, hosts[0], "second", 0.5)
     hosts[1].start()
     rig.until(lambda: second.stays or second.to, 2.5)
+
+
+def test_too_many_refused_logins_behind_one_that_waits_end_the_connection_only() -> None:
+    rig = Rig()
+    host = rig.node(router=routed(change=lambda _, pool: setattr(pool, "quorum_size", 2)))
+    rig.node()
+    host.start()
+    visitor = visit(rig, host, "waits", 0.1)
+    for channel in range(11, 11 + LOGINS_WAITING_MAX - 1):
+        visitor.log_in(channel, "wrong")
+    rig.run(4)
+    assert visitor.error == ROUTING
+    visitor.log_in(30)
+    for channel in range(31, 31 + LOGINS_WAITING_MAX - 1):
+        visitor.log_in(channel, "wrong")
+    rig.run(4)
+    assert visitor.closed
+    assert host.up
 
 
 def test_a_member_that_leaves_is_no_target_any_more() -> None:

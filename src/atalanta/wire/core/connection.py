@@ -325,6 +325,13 @@ class CoreConnection(Connection):
         """A connection router has decided: the first waiting login is this node's (None), or is refused."""
         if self.gone or not self.logins:
             return
+        try:
+            self._answer_routed(now, error)
+        except ProtocolError as broken:
+            # Also called from timers and from news of others, where it is nobody else's business.
+            self.host.closing.append((self.conn, str(broken)))
+
+    def _answer_routed(self, now: int, error: BrokerError | None) -> None:
         identity = self.routed_as
         if error is None and identity is not None:
             try:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import i64
 
 from atalanta.kernel.buffer import Reader
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import decode_message
 from atalanta.wire.core import types
 from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 PING_CHANNEL = 0
 SAME_CALL_NS = 2_000_000
+NO_CORRELATION = -1
 # Acknowledgements tell what happened; sends without an answer are taken for sent.
 ONE_WAY: tuple[int, ...] = (
     types.SESS_ACKNOWLEDGE,
@@ -103,7 +105,10 @@ class Moving:
         connection.release_deliveries()
         for session, address, amount in self.credits:
             if session.channel in connection.sessions:
-                session.session.request_credits(address, amount)
+                try:
+                    session.session.request_credits(address, amount)
+                except BrokerError as error:
+                    session.failed(NO_CORRELATION, error)
         self.credits = []
         connection.host.broker.wake(now)
 
