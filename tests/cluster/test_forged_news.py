@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.properties import Int
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import PORT
+from atalanta.wire.core.packets_topology import ClusterTopologyV4
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.grouped import grouped_cluster, grouping_of, send_group
 from tests.cluster.rig import Rig, cluster_of, linked, node_of
 
@@ -51,6 +55,35 @@ def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(kind: str)
     )  # fmt: skip
     rig.run(1)
     assert [linked(host) for host in hosts] == [2, 2, 2]
+
+
+def told_of(rig: Rig, host: Host, node_id: str, event_id: int, target: str) -> None:
+    """A peer of the host says that there is such a member."""
+    packet = ClusterTopologyV4(False, node_id, event_id)
+    packet.primary = TransportConfiguration.tcp("x", target, PORT)
+    (record,) = cluster_of(host).peers.values()
+    assert record.bridge is not None
+    record.bridge.on_packet(rig.world.now, packet, 0)
+
+
+@pytest.mark.parametrize("node_id", ["", "a::b"])
+def test_a_member_without_a_possible_node_id_is_none(node_id: str) -> None:
+    rig = Rig()
+    first, _ = rig.cluster(2)
+    told_of(rig, first, node_id, 1, "nowhere")
+    rig.run(3)
+    assert node_id not in cluster_of(first).topology.members
+    assert linked(first) == 1
+
+
+def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2)
+    told_of(rig, first, "node-1", (1 << 63) - 1, second.name)
+    second.crash()
+    rig.run(20)
+    second.start()
+    rig.formed()
 
 
 def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart() -> None:

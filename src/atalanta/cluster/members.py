@@ -6,7 +6,7 @@ are lost or come back.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.record import PeerRecord
 from atalanta.cluster.sightings import check_one_place
@@ -16,6 +16,9 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
+
+FQQN: Final = "::"
+EVENT_ID_MAX: Final = (1 << 63) - 1
 
 
 class Members:
@@ -78,6 +81,10 @@ class Members:
             if news.primary is not None:
                 self.check_copied_folder([news.primary])
             return
+        if not news.node_id or FQQN in news.node_id:
+            # Its store-and-forward queue could have no name: whoever says so is no broker.
+            self.cluster.told("member_refused", news.node_id, "this is no node id")
+            return
         known = self.topology.members.get(news.node_id)
         record = self.cluster.peers.get(news.node_id)
         if known is not None and record is not None and record.linked():
@@ -122,7 +129,7 @@ class Members:
         if member is None or record.node_id in self.topology.members:
             return
         gone = self.topology.removed.get(record.node_id, 0)
-        event_id = max(gone, member.event_id) + 1
+        event_id = min(max(gone, member.event_id) + 1, EVENT_ID_MAX)
         returned = Member(
             member.node_id,
             event_id,
