@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.routers.target import answer_of
+from atalanta.kernel.message import Message, text_body
 from atalanta.kernel.properties import Int
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
+from atalanta.wire.base import ProtocolError
+from atalanta.wire.core.packets_session import CreateSessionResponse
 from atalanta.wire.core.packets_topology import ClusterTopologyV4
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.grouped import grouped_cluster, grouping_of, send_group
 from tests.cluster.rig import Rig, cluster_of, linked, node_of
+from tests.cluster.scale_down_rig import begin
 
 NEWS = "activemq.notifications"
 FAR = -(1 << 40)  # passes the filter of every peer; no int of Java
@@ -103,3 +108,38 @@ def test_a_group_for_a_queue_whose_name_is_no_text_survives_a_restart() -> None:
     sender = rig.client(hosts[0])
     send_group(sender, "another", "body")
     rig.until(lambda: sender.answers == [1])
+
+
+def test_a_peer_that_opens_its_sessions_again_gets_no_second_consumer() -> None:
+    rig = Rig()
+    first, _ = rig.cluster(2)
+    (record,) = cluster_of(first).peers.values()
+    assert record.bridge is not None
+    record.bridge.on_packet(rig.world.now, CreateSessionResponse(136), 1)
+    rig.run(1)
+    assert len(record.forward.consumers) == 1
+    assert linked(first) == 1
+
+
+DEEP = "[" * 100_000
+
+
+def deep_answer() -> Message:
+    answer = Message.create("answers", text_body(DEEP), 3, False, 0, 4)
+    answer.properties.put("_AMQ_OperationSucceeded", True)
+    return answer
+
+
+def test_an_answer_that_no_parser_takes_is_none() -> None:
+    assert answer_of(deep_answer()) is None
+
+
+def test_the_target_of_a_departure_whose_answer_is_no_json_loses_its_link() -> None:
+    rig = Rig()
+    first, _ = rig.cluster(2)
+    part = begin(rig, first)
+    while part.link is None or not part.link.answers:
+        assert not part.over()
+        rig.world.step()
+    with pytest.raises(ProtocolError, match="no JSON"):
+        part.link._answered(rig.world.now, deep_answer())

@@ -169,7 +169,7 @@ class Bridge(ClusterLink):
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
-        if self.sessions_open < 2:
+        if self.sessions_open != 2:
             return
         self.waiting_since = 0
         self.cluster.bridge_open(now, self.record)

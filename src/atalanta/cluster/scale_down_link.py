@@ -73,7 +73,7 @@ class TargetLink(ClusterLink):
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
-        if self.sessions_open < 3:
+        if self.sessions_open != 3:
             return
         self.waiting_since = 0
         self.sender.open()
@@ -124,7 +124,10 @@ class TargetLink(ClusterLink):
         answer = self.answers.popleft()
         succeeded = message.properties.get("_AMQ_OperationSucceeded") is True
         text = message.text()
-        values = json.loads(text) if text else []
+        try:
+            values = json.loads(text) if text else []
+        except (ValueError, RecursionError) as error:
+            raise ProtocolError(f"the target's answer is no JSON: {error}") from error
         value = values[0] if isinstance(values, list) and values else None
         answer(now, succeeded, value)
 

@@ -142,7 +142,7 @@ def answer_of(message: Message) -> object:
     try:
         text = Reader(message.body).nullable_simple_string("answer")
         values = json.loads(text) if text else []
-    except (DecodeError, ValueError):
+    except (DecodeError, ValueError, RecursionError):
         return None
     value: object = values[0] if isinstance(values, list) and values else None
     if message.properties.get("_AMQ_OperationSucceeded") is not True:
