@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from atalanta.runtime.dialer import DIALS_BEYOND
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.loop import run
 from tests.runtime.echo import Running, with_echo
@@ -85,3 +86,34 @@ def test_a_host_that_cannot_be_one_is_a_failed_dial(plain: bool, host: str) -> N
         assert [word[1] for word in running.node.words("dial_failed")] == ["peer-d"]
 
     run(with_echo(use), plain)
+
+
+@both_loops
+def test_dials_without_answer_leave_the_node_files_for_its_work(plain: bool) -> None:
+    """Strangers may announce thousands of places; a journal that cannot open a file ends the node."""
+
+    async def use(running: Running) -> None:
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            silent.listen(0)
+            port = silent.getsockname()[1]
+            fillers = [socket.socket() for _ in range(4)]
+            for filler in fillers:
+                filler.setblocking(False)
+                filler.connect_ex(("127.0.0.1", port))
+            for number in range(DIALS_BEYOND + 10):
+                running.shell.links.dial(f"peer-{number}", "127.0.0.1", port)
+            await running.until(lambda: len(running.node.words("dial_failed")) >= 10)
+            failed = running.node.words("dial_failed")
+            assert [key for _, key, _ in failed] == [
+                f"peer-{number}" for number in range(DIALS_BEYOND, DIALS_BEYOND + 10)
+            ]
+            assert "too many" in str(failed[0][2])
+            await running.until(lambda: len(running.node.words("dial_failed")) == DIALS_BEYOND + 10)
+            running.shell.links.dial("again", "127.0.0.1", port)
+            await running.until(lambda: len(running.node.words("dial_failed")) == DIALS_BEYOND + 11)
+            assert "within" in str(running.node.words("dial_failed")[-1][2])
+            for filler in fillers:
+                filler.close()
+
+    run(with_echo(use, Limits(dial_timeout_s=0.3, connections_max=0)), plain)

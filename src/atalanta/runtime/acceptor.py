@@ -92,7 +92,7 @@ class Acceptor:
         own_max = self.listen.connections_max
         if 0 <= own_max <= self.accepted_now:
             refused = own_max
-        elif self._all() >= self.connections.limits.connections_max:
+        elif self.connections.wanted() >= self.connections.limits.connections_max:
             refused = self.connections.limits.connections_max
         else:
             self.accepted_now += 1
@@ -100,9 +100,6 @@ class Acceptor:
         self._trace.count("connections.refused")
         self._trace.event("connection_refused", {"acceptor": self.listen.name, "limit": refused})
         return False
-
-    def _all(self) -> int:
-        return len(self.connections) + self.connections.handshaking
 
     def enter(self, transport: asyncio.BaseTransport) -> bool:
         """Whether the connection may come in; cut off if not."""

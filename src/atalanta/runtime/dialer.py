@@ -9,6 +9,9 @@ from atalanta.runtime.secure import SecureConnection
 from atalanta.runtime.tcp import Connection, Connections
 from atalanta.tls.context import ClientTls
 
+# When clients have taken all connections there are, peers are still dialled: with some of `files_reserved`.
+DIALS_BEYOND = 64
+
 
 class Dialer:
     """At most one attempt a key is under way."""
@@ -54,10 +57,15 @@ class Dialer:
             opened = True
             driver.dialed(number, key)
 
+        connections = self._connections
+        if connections.wanted() >= connections.limits.connections_max + DIALS_BEYOND:
+            driver.dial_failed(key, f"not tried: {host}:{port} is one connection too many")
+            return
         if connector:
             connecting = self._secure(on_open, host, port, connector, timeout_s)
         else:
             connecting = self._plain(on_open, host, port)
+        connections.dialing += 1
         try:
             await asyncio.wait_for(connecting, timeout_s)
         except TimeoutError:
@@ -68,6 +76,8 @@ class Dialer:
             why = f"cannot connect to {host!r}: {error}"
         else:
             return
+        finally:
+            connections.dialing -= 1
         # Opened, and lost in the same moment: on_closed tells, not on_dial_failed.
         if not opened:
             driver.dial_failed(key, why)

@@ -22,6 +22,8 @@ class Connections(Wire):
         self.read_buffer = memoryview(bytearray(limits.read_bytes))
         # Accepted, with a TLS handshake that is not over: they have no number yet.
         self.handshaking = 0
+        # Being dialled: strangers may announce any number of places that do not answer.
+        self.dialing = 0
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
         self._next = 1
@@ -29,6 +31,10 @@ class Connections(Wire):
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def wanted(self) -> int:
+        """How many take a file of the process: those that are open, and those on the way to it."""
+        return len(self._open) + self.handshaking + self.dialing
 
     def add(self, connection: Connection) -> int:
         """Gives a new connection its number."""
