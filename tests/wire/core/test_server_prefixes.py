@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.errors import SECURITY
+from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.core.config import parse_acceptor
@@ -156,3 +157,19 @@ def test_the_longest_prefix_counts() -> None:
     assert prefixes.split("jms.topic.a") == ("a", MULTICAST)
     assert prefixes.split("jms.a") == ("a", ANYCAST)
     assert prefixes.split("a.jms.") == ("a.jms.", -1)
+
+
+def test_who_asks_again_and_again_while_it_waits_is_answered_once_under_its_own_name() -> None:
+    """And what is remembered of it does not grow."""
+    server, client = connected()
+    client.create_queue("orders", "orders", ANYCAST)
+    server.broker.memory.set_disk_full(True, [each.account for each in server.broker.addresses.values()])
+    for _ in range(100):
+        client.send(RequestProducerCredits(1, "jms.queue.orders"))
+    for number in range(2 * WAITING_ADDRESSES_MAX):
+        client.send(RequestProducerCredits(1, f"jms.queue.a{number}"))
+    (connection,) = server.connections.values()
+    (session,) = connection.sessions.values()
+    assert session.prefixes is not None
+    assert session.prefixes.asked["orders"] == ["jms.queue.orders"]
+    assert len(session.prefixes.asked) <= WAITING_ADDRESSES_MAX

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PING_CHANNEL = 0
 SAME_CALL_NS = 2_000_000
 NO_CORRELATION = -1
+CREDITS_MAX = 0x7FFFFFFF
 # Acknowledgements tell what happened; sends without an answer are taken for sent.
 ONE_WAY: tuple[int, ...] = (
     types.SESS_ACKNOWLEDGE,
@@ -62,7 +63,7 @@ class Moving:
         self.mark: int = (
             0  # the journal's end at that time: answers it waits for are durable by then
         )
-        self.credits: list[tuple[CoreSession, str, int]] = []
+        self.credits: dict[tuple[CoreSession, str], int] = {}
         self.sessions: dict[int, CoreSession] = {}  # of a client that was told
 
     def begin(self, now: int) -> None:
@@ -95,21 +96,22 @@ class Moving:
         self.heard = heard
 
     def withhold(self, session: CoreSession, address: str, amount: int) -> None:
-        """The client asks for credit to send: it gets it if it stays."""
-        self.credits.append((session, address, amount))
+        """The client asks for credit to send: it gets it if it stays, all of an address at once (as memory.py)."""
+        before = self.credits.get((session, address), 0)
+        self.credits[session, address] = min(before + amount, CREDITS_MAX)
 
     def give_up(self, now: int) -> None:
         """It stays: it gets what was held back."""
         connection = self.connection
         connection.moving = None
         connection.release_deliveries()
-        for session, address, amount in self.credits:
+        for (session, address), amount in self.credits.items():
             if session.channel in connection.sessions:
                 try:
                     session.session.request_credits(address, amount)
                 except BrokerError as error:
                     session.failed(NO_CORRELATION, error)
-        self.credits = []
+        self.credits = {}
         connection.host.broker.wake(now)
 
     def tell(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:
@@ -124,7 +126,7 @@ class Moving:
             for node_id, event_id in others:
                 connection.send_member_gone(node_id, event_id)
         self.told_at = now
-        self.credits = []
+        self.credits = {}
         connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)
         self.sessions = connection.sessions
         connection.sessions = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.core.packets_base import Packet
@@ -76,7 +77,7 @@ class Prefixes:
                 packet.address = self.plain(packet.address)
         elif isinstance(packet, RequestProducerCredits):
             name = self.plain(packet.address)
-            self.asked.setdefault(name, []).append(packet.address)
+            self._ask(name, packet.address)
             packet.address = name
         return packet
 
@@ -101,6 +102,15 @@ class Prefixes:
             packet.requires_response,
             routing_type=routing_type,
         )
+
+    def _ask(self, name: str, asked: str) -> None:
+        """Requests for what is waited for already become one with it (kernel/memory.py), and get one answer."""
+        names = self.asked.get(name)
+        if names is None:
+            if len(self.asked) < WAITING_ADDRESSES_MAX:
+                self.asked[name] = [asked]
+        elif asked not in names and len(names) <= len(self.entries):
+            names.append(asked)
 
     def credited(self, address: str) -> str:
         """Under which name credits for the address are waited for, in the order of the requests."""
