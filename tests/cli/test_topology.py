@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from atalanta.cli.cluster_view import (
     NodeView,
     QueueView,
 )
+from atalanta.cli.tables import show_table
 from atalanta.cli.topology_flow import flow_of, rate
 from atalanta.cli.topology_show import drawn
 from atalanta.cli.topology_svg import svg_of
@@ -189,3 +191,21 @@ def test_errors_are_one_line(nodes: list[Node]) -> None:
     nodes[0].cli("topology", "127.0.0.1:1", status=69)
     assert "connection refused" in nodes[0].cli.errors
     assert len(nodes[0].cli.errors.splitlines()) == 1
+
+
+def test_names_steer_no_terminal_and_break_no_picture() -> None:
+    """A node may be called anything, a queue by any client."""
+    name = "a\x1b]0;evil\x07\ud800"
+    node = NodeView("h1:1", "id-a", name, "0.1.0\x1b[2J", ours=True, members={"id-a": "h1:1", "id-b": "h2\x1b:1"})
+    flow = flow_of(LiveCluster([node]))
+    console = Console(width=200, record=True, color_system=None, file=io.StringIO())
+    console.print(drawn(flow))
+    text = console.export_text()
+    assert "\x1b" not in text and "\ud800" not in text
+    assert r"a\x1b]0;evil\x07\ud800" in text
+    ElementTree.fromstring(svg_of(flow).encode("utf-8"))
+
+
+def test_cells_of_tables_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(["queue"], [["a\x1b]0;evil\x07\ud800"]])
+    assert r"a\x1b]0;evil\x07\ud800" in capsys.readouterr().out

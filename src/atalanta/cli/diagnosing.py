@@ -16,6 +16,7 @@ from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_
 from atalanta.cli.findings_members import member_findings
 from atalanta.cli.findings_messages import message_findings
 from atalanta.cli.outcome import FAILED, reported
+from atalanta.cli.plain import plain
 from atalanta.cli.survey import Survey
 from atalanta.cli.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
@@ -74,10 +75,10 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
             column.overflow = "fold"
         table.columns[1].min_width = 12
         for each in merged(found):
-            cell = Text(each.text)
+            cell = Text(plain(each.text))
             if each.mend:
-                cell.append("\n→ " + each.mend, style="green")
-            table.add_row(Text(each.severity, STYLES[each.severity]), Text(each.node), cell)
+                cell.append("\n→ " + plain(each.mend), style="green")
+            table.add_row(Text(each.severity, STYLES[each.severity]), Text(plain(each.node)), cell)
         console.print(table)
     count = len(cluster.nodes)
     counts = {

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from atalanta.cli.plain import plain
+
 FILE_COLUMNS: Final = 200
 
 
@@ -23,6 +25,6 @@ def show_table(
         if column.header in right:
             column.justify = "right"
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(plain(cell)) for cell in row))
     width = None if sys.stdout.isatty() else FILE_COLUMNS
     Console(width=width).print(table)

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from atalanta.cli.findings import ago, messages
 from atalanta.cli.outcome import line_of, reported
+from atalanta.cli.plain import plain
 from atalanta.cli.survey import Survey, url_of
 from atalanta.cli.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
@@ -127,13 +128,13 @@ def node_table(flow: Flow) -> Table:
     most = max((node.messages for node in flow.nodes), default=0)
     for node in flow.nodes:
         if not node.reached:
-            table.add_row(Text(node.label, "red"), Text(node.at), Text("not reached", "red"))
+            table.add_row(Text(plain(node.label), "red"), Text(plain(node.at)), Text("not reached", "red"))
             continue
         bar = "█" * -(-node.messages * BAR // most) if most else ""
         table.add_row(
-            Text(node.label, "bold"),
-            Text(node.at),
-            Text(f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip()),
+            Text(plain(node.label), "bold"),
+            Text(plain(node.at)),
+            Text(plain(f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip())),
             f"{node.queues:,}",
             f"{node.messages:,}",
             Text(bar, "cyan"),
@@ -154,7 +155,7 @@ def pair_lines(flow: Flow) -> list[Text]:
 def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Text:
     there = flow.between(first.node_id, second.node_id)
     back = flow.between(second.node_id, first.node_id)
-    line = Text(f"  {first.label:>{width}} ", "bold")
+    line = Text(plain(f"  {first.label:>{width}} "), "bold")
     style, stroke = _stroke(there)
     line.append(f"{stroke * 4}{'▶' if there is not None else stroke} ", style)
     line.append(f"{rate(None if there is None else there.per_second):>8}", style)
@@ -162,10 +163,10 @@ def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Tex
     style, stroke = _stroke(back)
     line.append(f"{rate(None if back is None else back.per_second):<8}", style)
     line.append(f" {'◀' if back is not None else stroke}{stroke * 4}", style)
-    line.append(f" {second.label}", "bold")
+    line.append(plain(f" {second.label}"), "bold")
     for link, source, target in ((there, first, second), (back, second, first)):
         if link is not None:
-            line.append(_told(link, source, target), "red" if not link.linked else "yellow")
+            line.append(plain(_told(link, source, target)), "red" if not link.linked else "yellow")
     return line
 
 

@@ -6,6 +6,7 @@ import math
 from html import escape
 from typing import Final
 
+from atalanta.cli.plain import plain
 from atalanta.cli.topology_flow import Flow, FlowLink, FlowNode, rate
 
 BOX: Final = (230, 92)
@@ -132,4 +133,4 @@ def _box(node: FlowNode, centre: tuple[float, float], most: int) -> str:
 
 
 def _text(x: float, y: float, text: str, style: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>\n'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(plain(text))}</text>\n'
