@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from atalanta.cluster.core_bridge_config import BridgeConfig
 from atalanta.config.configuration import Configuration
+from atalanta.config.message_xml import read_filter, read_transformer
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import Handler, XmlReader, into
 from atalanta.config.xml_tree import Node
 from atalanta.kernel.divert_config import ADD_HEADERS
-from atalanta.kernel.filter import FilterError, parse_optional
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 
 
@@ -102,30 +102,12 @@ class BridgeSection:
         return ""
 
     def _filter(self, node: Node, config: BridgeConfig) -> None:
-        self.reader.read(node, [], attributes=("string",))
-        text = node.attributes.get("string", "")
-        try:
-            parse_optional(text)
-        except FilterError as error:
-            self.report.problem(node.file, node.line, f"filter: {error}")
-            return
-        config.filter_text = text if text.strip() else None
+        config.filter_text = read_filter(self.reader, node)
 
     def _transformer(self, node: Node, config: BridgeConfig) -> None:
-        def property_(child: Node) -> None:
-            self.reader.read(child, [], attributes=("key", "value"))
-            key = child.attributes.get("key", "")
-            if not key:
-                self.report.problem(child.file, child.line, "a <property> needs a key")
-                return
-            config.transformer_properties[key] = child.attributes.get("value", "")
-
-        names: list[Node] = []
-        self.reader.read(node, [], {"class-name": names.append, "property": property_})
-        if not names:
-            self.report.problem(node.file, node.line, "a <transformer> needs a <class-name>")
-        for name in names:
-            self._class_name(name, config)
+        read_transformer(
+            self.reader, node, config.transformer_properties, lambda name: self._class_name(name, config)
+        )
 
     def _class_name(self, node: Node, config: BridgeConfig) -> None:
         name = node.text.strip()
