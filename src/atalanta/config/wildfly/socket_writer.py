@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from atalanta.config.problems import Report
 from atalanta.config.xml_tree import Node
+from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 from atalanta.wire.uri import UriError, parse_uri
 
-UPGRADE = ("httpUpgradeEnabled", "httpUpgradeEndpoint", "activemqServerName")
+UPGRADE = (ENABLED, ENDPOINT, SERVER_NAME)
 
 
 def element(tag: str, /, **attributes: str) -> Node:
@@ -55,11 +56,11 @@ class SocketWriter:
         binding.children.append(element("remote-destination", host=host, port=str(port)))
         self.bindings.append(binding)
         entry = element("remote-connector", name=name, socket_binding=f"connector-{name}")
-        if params.get("httpUpgradeEnabled", "").lower() == "true":
+        if params.get(ENABLED, "").lower() == "true":
             entry.name = "http-connector"
-            entry.attributes["endpoint"] = params.get("httpUpgradeEndpoint", "")
-            if "activemqServerName" in params:
-                entry.attributes["server-name"] = params["activemqServerName"]
+            entry.attributes["endpoint"] = params.get(ENDPOINT, "")
+            if SERVER_NAME in params:
+                entry.attributes["server-name"] = params[SERVER_NAME]
         self._params(entry, params)
         return entry
 
@@ -78,7 +79,7 @@ class SocketWriter:
                 port=str(port),
             )
         )
-        if params.get("httpUpgradeEnabled", "").lower() == "true":
+        if params.get(ENABLED, "").lower() == "true":
             entry = element("http-acceptor", name=name, http_listener=f"acceptor-{name}")
             self.listeners.append(
                 element("http-listener", name=f"acceptor-{name}", socket_binding=f"acceptor-{name}")

@@ -8,6 +8,7 @@ from atalanta.config.problems import Report
 from atalanta.config.wildfly.sockets import Place, Sockets
 from atalanta.config.wildfly.tables import HYPHENATED
 from atalanta.config.xml_tree import Node
+from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 
 IN_VM: Final = "vm://0"
 
@@ -31,10 +32,10 @@ class Transports:
             return None
         options = self._options(node)
         if node.name == "http-connector":
-            options["httpUpgradeEnabled"] = "true"
-            options["httpUpgradeEndpoint"] = node.attributes.get("endpoint", "")
+            options[ENABLED] = "true"
+            options[ENDPOINT] = node.attributes.get("endpoint", "")
             if "server-name" in node.attributes:
-                options["activemqServerName"] = node.attributes["server-name"]
+                options[SERVER_NAME] = node.attributes["server-name"]
         return self._entry(node, "connector", url(place, options))
 
     def acceptor(self, node: Node) -> Node | None:
@@ -64,7 +65,7 @@ class Transports:
         if place is None:
             return None
         self.listeners[listener] = name
-        return self._entry(node, "acceptor", url(place, {**options, "httpUpgradeEnabled": "true"}))
+        return self._entry(node, "acceptor", url(place, {**options, ENABLED: "true"}))
 
     def _bound(self, node: Node) -> Place | None:
         place = self.sockets.place(node, node.attributes.get("socket-binding", ""))
