@@ -111,8 +111,21 @@ def test_the_tables_and_the_drawing(tmp_path: Path) -> None:
     assert "connector to-b" in done.stdout
     assert "nodes: 2, links: 2, clusters: 1" in done.stdout
     root = ElementTree.parse(svg).getroot()
-    lines = [element for element in root if element.tag.endswith("line")]
+    lines = [element for element in root if element.tag.endswith("}line")]
     assert len(lines) == 2
+    words = [element.text for element in root if element.tag.endswith("}text")]
+    assert {"a", "b", "connector to-a", "connector to-b"} <= set(words)
+
+
+def test_the_drawing_of_many_nodes_says_once_what_holds_for_most_links(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, name, "a" if name != "a" else "b") for name in "abcde"]
+    svg = tmp_path / "plan.svg"
+    assert CliRunner().invoke(application, ["plan", *map(str, files), "--svg", str(svg)]).exit_code == 0
+    root = ElementTree.parse(svg).getroot()
+    words = [str(element.text) for element in root if element.tag.endswith("}text")]
+    assert "5 nodes, 20 links" in words[0] and "found by the topology" in words[0]
+    assert words.count("connector to-a") == 4 and "the topology" not in words
+    assert "the others need it" in words
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
         raise typer.Exit(1) from error
     found = find(files, made)
     if svg is not None:
-        from atalanta.cli.plan_svg import svg_text
+        from atalanta.cli.plan_svg import svg_of
 
-        svg.write_text(svg_text(made), encoding="utf-8")
+        svg.write_text(svg_of(made), encoding="utf-8")
     if json_output:
         typer.echo(json.dumps(as_json(made, found)))
     else:

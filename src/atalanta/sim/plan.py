@@ -16,6 +16,7 @@ from atalanta.sim.file_world import FileNode, FileWorld
 from atalanta.wire.core.transport import TransportConfiguration
 
 FORMING_SECONDS: Final = 30.0
+FROM_TOPOLOGY: Final = "the topology"
 
 
 @dataclass
@@ -149,7 +150,7 @@ def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
     for name, known in cluster.scanner.targets.items():
         if name.startswith(DNS_PLACE) and target is not None and known.same_target(target):
             return "the DNS"
-    return "the topology"
+    return FROM_TOPOLOGY
 
 
 def _reach(
