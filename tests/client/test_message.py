@@ -12,7 +12,7 @@ from atalanta.client.message import INFLATED_BYTES_MAX, Property, ReceivedMessag
 from atalanta.client.producer import Encoder
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message import Message as BrokerMessage
-from atalanta.kernel.message import decode_header
+from atalanta.kernel.message_codec import decode_header
 
 
 def travelled(

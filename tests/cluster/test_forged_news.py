@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.routers.target import answer_of
-from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.properties import Int
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import decode_message, encode_message
+from atalanta.kernel.message_codec import decode_message, encode_message
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec
 from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement

@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import (
-    ANYCAST,
-    NO_ROUTING_TYPE,
-    TEXT,
-    Message,
+from atalanta.kernel.message import ANYCAST, NO_ROUTING_TYPE, TEXT, Message
+from atalanta.kernel.message_codec import (
     decode_header,
     decode_message,
     encode_header,

@@ -10,7 +10,8 @@ from librt.strings import BytesWriter
 
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.duplicates import OLDEST_MAX, DuplicateCache
-from atalanta.kernel.message import Message, decode_message, encode_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, encode_message
 from atalanta.kernel.properties import Byte, PropertyValue
 from atalanta.kernel.splicing import entry_prefix, write_entry
 

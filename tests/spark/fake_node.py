@@ -17,7 +17,8 @@ from typing import Any
 
 from atalanta.client.raw import BYTES, TEXT, LogEntry, PropertyValue
 from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import Message, decode_message, encode_message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, encode_message, text_body
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,

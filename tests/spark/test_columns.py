@@ -23,7 +23,8 @@ from pyspark.sql.types import (
 )
 
 from atalanta.client.raw import Byte, Float, Int, PropertyValue
-from atalanta.kernel.message import MAP, Message, encode_message
+from atalanta.kernel.message import MAP, Message
+from atalanta.kernel.message_codec import encode_message
 from atalanta.spark.columns import BatchBuilder, canonical, shortest_float
 from atalanta.spark.errors import OptionError
 from atalanta.spark.schema import COLUMNS, check_schema, default_schema

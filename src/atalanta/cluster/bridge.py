@@ -17,7 +17,8 @@ from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.outgoing_limits import WINDOW_BYTES, OutgoingLimits
-from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.story import tell
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet

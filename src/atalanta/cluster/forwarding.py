@@ -13,7 +13,8 @@ from mypy_extensions import i64
 
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
-from atalanta.kernel.message import ROUTE_TO, Message, write_message
+from atalanta.kernel.message import ROUTE_TO, Message
+from atalanta.kernel.message_codec import write_message
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.splicing import entry_prefix, write_entry
 from atalanta.wire.core.frames import write_frame_header

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.scale_down_sender import Sender
-from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
 from atalanta.kernel.buffer import Reader, Writer
-from atalanta.kernel.message import Message, decode_message, encode_message, write_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, encode_message, write_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.reference import Reference

@@ -12,7 +12,7 @@ from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
-from atalanta.kernel.message import decode_message, write_message
+from atalanta.kernel.message_codec import decode_message, write_message
 
 if TYPE_CHECKING:
     from atalanta.kernel.large import LargeBody

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import text_body
 from atalanta.wire.core.client import ClientConnection
 from atalanta.wire.core.client_consumer import ClientConsumer, Delivery
 from atalanta.wire.core.client_errors import ClientError

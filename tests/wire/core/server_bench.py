@@ -10,7 +10,8 @@ from atalanta.kernel.broker import Broker
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.management import Management
-from atalanta.kernel.message import Message, text_body
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.ports import Passwords, Wire

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.kernel.buffer import Reader, Writer
-from atalanta.kernel.message import Message, decode_message, encode_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, encode_message
 from atalanta.kernel.properties import TypedProperties
 from atalanta.wire.core.codec import decode, decode_frame, encode
 from atalanta.wire.core.frames import Framer

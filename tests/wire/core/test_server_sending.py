@@ -11,7 +11,7 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
 )
 from atalanta.kernel.housekeeping import validate
-from atalanta.kernel.message import encode_header
+from atalanta.kernel.message_codec import encode_header
 from atalanta.wire.core import types
 from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets_message import (

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import Message, decode_header
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_header
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.client_errors import ClientError, Closed
 from atalanta.wire.core.client_reply import Reply

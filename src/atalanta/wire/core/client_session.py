@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import decode_message
+from atalanta.kernel.message_codec import decode_message
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.client_consumer import ClientConsumer, Creation

@@ -12,7 +12,8 @@ from atalanta.kernel.buffer import Reader
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.large import LargeBody, LargeWriter
-from atalanta.kernel.message import LARGE_SIZE, Message, decode_header
+from atalanta.kernel.message import LARGE_SIZE, Message
+from atalanta.kernel.message_codec import decode_header
 from atalanta.kernel.router import split_fqqn
 
 if TYPE_CHECKING:

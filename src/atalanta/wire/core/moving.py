@@ -17,7 +17,7 @@ from mypy_extensions import i64
 
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.message import decode_message
+from atalanta.kernel.message_codec import decode_message
 from atalanta.wire.core import types
 from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
 

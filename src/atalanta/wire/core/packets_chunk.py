@@ -8,7 +8,8 @@ from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import Message, decode_message, write_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, write_message
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.types import LOG_READ_RESP

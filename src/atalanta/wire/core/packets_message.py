@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from atalanta.kernel.message import Message, encode_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import encode_message
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.types import (
     SESS_RECEIVE_CONTINUATION,

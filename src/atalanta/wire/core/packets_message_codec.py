@@ -12,7 +12,8 @@ from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, w
 from mypy_extensions import i32, i64, u8
 
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import Message, decode_header, decode_message, encode_header
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_header, decode_message, encode_header
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
 from atalanta.wire.core.packets_message import (
     ReceiveContinuation,

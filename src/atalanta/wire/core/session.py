@@ -16,7 +16,8 @@ from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.grouping import Undecided
-from atalanta.kernel.message import Message, decode_message, write_message
+from atalanta.kernel.message import Message
+from atalanta.kernel.message_codec import decode_message, write_message
 from atalanta.kernel.session import Session
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
