@@ -158,7 +158,10 @@ class Node:
         if config.own.dns_discovery is not None:
             self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
         self.scale_down = ScaleDown(
-            self.clusters, self.connections, config.own.scale_down_timeout_ms
+            self.clusters,
+            self.connections,
+            config.own.scale_down_timeout_ms,
+            config.own.scale_down_reader_timeout_ms,
         )
         self.parts["scaledown"] = self.scale_down
         self.management.departure = Asked(self.scale_down)

@@ -331,7 +331,7 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None
     lease.active = True
     orders.leases["group"] = lease
     orders.shown_through = 3
-    part = leave(rig, first)
+    part = leave(rig, first, 180)
     assert (part.phase, part.moved, part.left()) == (FAILED, 3, 3)
     assert "a reader of queue orders has not acknowledged" in part.why
     assert held(second, "orders") == [b"3", b"4", b"5"]

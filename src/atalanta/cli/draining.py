@@ -49,6 +49,7 @@ async def drained(management: Management, node: str, to: str | None, quiet: bool
     await management.call(BROKER, "scaleDown", to)
     total = number(told, "left")
     seen = 0
+    waits = False
     with Bar(f"{node} leaves", total, quiet) as bar:
         while told["phase"] not in ENDED:
             await asyncio.sleep(LOOK_S)
@@ -57,6 +58,10 @@ async def drained(management: Management, node: str, to: str | None, quiet: bool
             except ConnectionLost as error:
                 told = {**told, "phase": "lost", "why": f"the connection was lost: {error}"}
                 break
+            if told["phase"] == "reading" and not waits and not quiet:
+                waits = True
+                line = "waits for readers of the log (Spark) to acknowledge what they were shown"
+                typer.echo(f"atalanta: {node} {line}", err=True)
             bar.advance(number(told, "moved") - seen)
             seen = number(told, "moved")
     return told

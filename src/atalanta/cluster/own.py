@@ -87,4 +87,11 @@ class OwnSettings:
         unit="ms",
         minimum=1,
     )
+    scale_down_reader_timeout_ms: int = option(
+        120_000,
+        "scale-down-reader-timeout",
+        "how long a leaving node waits for readers of the log (Spark) to acknowledge what they were shown",
+        unit="ms",
+        minimum=0,
+    )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]

@@ -1,6 +1,7 @@
 """A node that leaves for good: it gives all it has to another member, says good-bye, and ends (fact sheet A1.f).
 
-Seeking: the connection to the target, while clients are still served. Freezing: nothing more is read from clients and
+Seeking: the connection to the target, while clients are still served. Reading: readers of the log get no more, and
+acknowledge what they were shown (scale_down_readers.py). Freezing: nothing more is read from clients and
 peers; when all that was read is durable and answered, they get DISCONNECT with the target (reason 2), and go there.
 Moving: messages, transactions in doubt, duplicate ids (scale_down_stages.py). What the target has confirmed is gone
 here, and nothing else: a crash of either at any point loses nothing, and the target knows what comes twice. A lost
@@ -19,6 +20,7 @@ from atalanta.cluster.discovery import DiscoveryListener
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_readers import Readers, unsettled
 from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel.departure import Departure
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -41,6 +43,7 @@ LINGER_NS: Final = 2_000_000_000
 
 NONE: Final = "none"
 SEEKING: Final = "seeking"
+READING: Final = "reading"
 FREEZING: Final = "freezing"
 MOVING: Final = "moving"
 DONE: Final = "done"
@@ -85,7 +88,11 @@ class ScaleDown(Part):
     """`frozen`: clients have been sent away, so the node must end whatever comes of it."""
 
     def __init__(
-        self, clusters: Clusters, connections: dict[int, Connection], timeout_ms: int
+        self,
+        clusters: Clusters,
+        connections: dict[int, Connection],
+        timeout_ms: int,
+        reader_timeout_ms: int = 0,
     ) -> None:
         self.clusters = clusters
         self.config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
@@ -109,6 +116,7 @@ class ScaleDown(Part):
         self.mover: Mover | None = None
         self.saying_goodbye: dict[int, bool] = {}
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
+        self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.seek_until = 0
         self.moved = 0
         self.parts: dict[str, Part] = {}
@@ -130,7 +138,7 @@ class ScaleDown(Part):
         return self.phase in (DONE, FAILED)
 
     def under_way(self) -> bool:
-        return self.phase in (SEEKING, FREEZING, MOVING)
+        return self.phase in (SEEKING, READING, FREEZING, MOVING)
 
     def asked(self, now: int, connector: str | None, asker: int) -> None:
         """By management. BrokerError, and the node goes on, if there is nobody to go to."""
@@ -250,6 +258,10 @@ class ScaleDown(Part):
         if candidate is None or not self.under_way():
             return
         self.why = f"{place(candidate)}: {why}"
+        if self.phase == READING:  # nothing has changed yet: another one will do
+            self.phase = SEEKING
+            self.target = None
+            self.seek_until = now + SEEK_NS
         if self.phase == SEEKING:
             self.refused[place(candidate)] = True
             self._seek(now)
@@ -269,7 +281,9 @@ class ScaleDown(Part):
         if self.target is None:
             self.target = Candidate(node_id, self.candidate.transport)
             self.cluster.told("scale_down_target", node_id, place(self.target))
-            self._freeze(now)
+            self.phase = READING
+            self.readers.settle(now, self.movable())
+            self._read_step(now)
         elif self.phase == MOVING:
             self.mover = Mover(self, link)
 
@@ -283,6 +297,14 @@ class ScaleDown(Part):
         if self.under_way():
             self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
             self._not_this_one(now, why)
+
+    # -- reading --------------------------------------------------------------------------------
+    def _read_step(self, now: int) -> None:
+        """Clients are served until readers of the log have acknowledged what they were shown."""
+        if self.readers.waiting(now):
+            self.look_again(now)
+        else:
+            self._freeze(now)
 
     # -- freezing -------------------------------------------------------------------------------
     def _freeze(self, now: int) -> None:
@@ -322,7 +344,7 @@ class ScaleDown(Part):
         It would read it once more at the target. When the node is started again, the reader goes on where it was.
         """
         for queue in self.movable():
-            if queue.active_lease() is not None and queue.shown_through > queue.acked_through:
+            if unsettled(queue):
                 self.pinned[queue.name] = queue.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
@@ -370,6 +392,8 @@ class ScaleDown(Part):
                 self._dial_again()
         elif self.phase == SEEKING:
             self._seek(now)
+        elif self.phase == READING:
+            self._read_step(now)
 
     def _dial_again(self) -> None:
         if self.link is None and self.candidate is None and self.target is not None:
@@ -404,6 +428,8 @@ class ScaleDown(Part):
         for name, count in self.queues_left().items():
             self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
         if not self.frozen:
+            self.readers.release()
+            self.target = None
             self.askers.clear()
             group = self._group()
             if group is not None and self.heard is not None:

@@ -114,6 +114,8 @@ def stable_end(queue: Queue) -> int:
 
     A sequence that only a non-durable message has is not shown: after a crash it is given again.
     """
+    if 0 <= queue.show_until < queue.durable_through:
+        return queue.show_until
     return queue.durable_through
 
 
@@ -131,13 +133,15 @@ def plan(
     limited = False
     blocks = 0
     found = _after(broker, queue, start)
-    while found and not limited:
+    while found and not limited and found[0].sequence <= last:
         if queue.paged is not None and isinstance(found[0], PagedReference):
             blocks += 1
             if blocks > PLAN_BLOCKS_MAX:
                 limited = True
                 break
         for reference in found:
+            if reference.sequence > last:
+                break  # behind what may still be shown
             if not reference.durable:
                 continue
             cost = cost_of(reference)

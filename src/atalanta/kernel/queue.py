@@ -86,6 +86,7 @@ class Queue:
         self.consumer_left_at: int = 0  # 0: no consumer has left yet
         self.acked_through: int = 0
         self.shown_through: int = 0
+        self.show_until: int = -1  # nothing behind that sequence is shown any more; -1: no such limit
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
         self.found_expired: list[Reference] = []

@@ -1,0 +1,151 @@
+"""A node leaves under readers of the log: they finish what they were shown, and what they were not moves."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.cluster.scale_down import DONE, READING
+from atalanta.kernel import logview
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.sim.host import Host
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_logview import (
+    LogAckThrough,
+    LogAckThroughResponse,
+    LogLease,
+    LogLeaseResponse,
+    LogPlan,
+    LogPlanResponse,
+    LogPosition,
+    LogPositionResponse,
+)
+from tests.cluster.rig import Client, Rig, count, node_of
+from tests.cluster.scale_down_rig import begin, held
+
+GROUP: Final = "spark"
+QUEUE: Final = "orders"
+
+
+class Stream(Client):
+    """As a Spark stream: a position, and at the next trigger the acknowledgement of it."""
+
+    epoch = 0
+    position = 0
+    planned = -1
+    acknowledged = 0
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, LogLeaseResponse):
+            self.epoch = packet.epoch
+        elif isinstance(packet, LogPositionResponse):
+            self.position = packet.last
+        elif isinstance(packet, LogPlanResponse):
+            self.planned = packet.end
+        elif isinstance(packet, LogAckThroughResponse):
+            self.acknowledged += 1
+        else:
+            super().on_packet(packet)
+
+    def acknowledge(self, end: int) -> None:
+        self.send(LogAckThrough(4, QUEUE, "", GROUP, self.epoch, end))
+
+
+def stream_at(rig: Rig, host: Host) -> Stream:
+    rig.clients += 1
+    stream = Stream(rig.world, rig.network, f"stream{rig.clients}", host.name)
+    stream.start()
+    rig.until(lambda: stream.ready)
+    stream.send(LogLease(1, QUEUE, GROUP, "driver", 3_600_000, 0))
+    rig.until(lambda: stream.epoch)
+    return stream
+
+
+def publish(rig: Rig, host: Host, first: int, last: int) -> None:
+    client = rig.client(host)
+    before = count(host, QUEUE)
+    for number in range(first, last):
+        client.publish(QUEUE, b"%d" % number, ANYCAST)
+    rig.until(lambda: count(host, QUEUE) == before + last - first)
+
+
+def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    stream = stream_at(rig, first)
+    publish(rig, first, 0, 4)
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 4)
+    part = begin(rig, first)
+    rig.until(lambda: part.phase == READING)
+    publish(rig, first, 4, 7)
+    stream.send(LogPosition(2, QUEUE))
+    stream.send(LogPlan(3, QUEUE, "", 0, 1_000, -1))
+    rig.until(lambda: stream.planned >= 0)
+    assert (stream.position, stream.planned) == (4, 4), "it is shown nothing new"
+    rig.run(20)
+    assert part.phase == READING, "a trigger of 20 s is waited for"
+    stream.acknowledge(4)
+    rig.until(part.over)
+    assert (part.phase, part.moved, part.left()) == (DONE, 3, 0)
+    first.stop()
+    assert held(second, QUEUE) == [b"4", b"5", b"6"]
+
+
+def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
+    """Else the stream could never acknowledge up to there: here the last sequence shown has gone."""
+    rig = Rig()
+    (host,) = rig.cluster(1)
+    publish(rig, host, 0, 6)
+    broker = node_of(host).broker
+    queue = broker.queues[QUEUE]
+    broker.drop_from_queue(queue.references[3])
+    queue.show_until = 4
+    assert logview.plan(broker, QUEUE, "", 0, 100, -1)[:2] == (4, 3)
+    assert logview.plan(broker, QUEUE, "", 0, 2, -1)[:2] == (2, 2)
+    assert logview.plan(broker, QUEUE, "", 4, 100, -1)[:2] == (4, 0)
+
+
+def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:
+    rig = Rig()
+    hosts = rig.cluster(3, mode="OFF")
+    stream = stream_at(rig, hosts[0])
+    publish(rig, hosts[0], 0, 4)
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 4)
+    part = begin(rig, hosts[0])
+    rig.until(lambda: part.phase == READING)
+    assert part.target is not None
+    gone = next(host for host in hosts[1:] if node_of(host).broker.node_id == part.target.node_id)
+    other = next(host for host in hosts[1:] if host is not gone)
+    gone.crash()
+    rig.until(
+        lambda: (
+            part.phase == READING
+            and part.link is not None
+            and part.target is not None
+            and part.target.node_id == node_of(other).broker.node_id
+        ),
+        60,
+    )
+    publish(rig, hosts[0], 4, 6)
+    stream.acknowledge(4)
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(other, QUEUE) == [b"4", b"5"]
+
+
+def test_a_node_that_stays_after_all_shows_everything_again() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    stream = stream_at(rig, first)
+    publish(rig, first, 0, 4)
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 4)
+    part = begin(rig, first)
+    rig.until(lambda: part.phase == READING)
+    publish(rig, first, 4, 6)
+    second.crash()
+    rig.until(part.over, 60)
+    assert part.phase == "failed"
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 6)
