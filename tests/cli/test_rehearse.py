@@ -62,6 +62,32 @@ def test_a_node_that_joins_gets_its_share(tmp_path: Path) -> None:
     assert report["loads"][0]["got"] == {"b": 200}
 
 
+def multicast(folder: Path, filtered: str = "") -> list[Path]:
+    """Two nodes with the address `orders` and the queues `archive` and `alerts` on it."""
+    files = [broker_file(folder, "a", "b"), broker_file(folder, "b", "a")]
+    queues = f'<multicast><queue name="archive"/><queue name="alerts">{filtered}</queue></multicast>'
+    for file in files:
+        file.write_text(file.read_text().replace('<anycast><queue name="orders"/></anycast>', queues))
+    return files
+
+
+def test_queues_of_one_address_get_their_own_load_counted(tmp_path: Path) -> None:
+    report = rehearsed(*multicast(tmp_path), "--seconds", 10)
+    assert {load["queue"]: (load["sent"], load["got"]) for load in report["loads"]} == {
+        "archive": (100, {"b": 100}),
+        "alerts": (100, {"b": 100}),
+    }
+
+
+def test_no_load_for_queues_whose_filter_nothing_would_match(tmp_path: Path) -> None:
+    files = multicast(tmp_path, "<filter string=\"delay > 60\"/>")
+    report = rehearsed(*files, "--seconds", 10)
+    assert [load["queue"] for load in report["loads"]] == ["archive"]
+    asked = ["rehearse", *map(str, files), "--load", "orders::alerts a->b"]
+    done = CliRunner().invoke(application, asked)
+    assert done.exit_code == 2 and "queue alerts takes only what its filter delay > 60 matches" in done.stderr
+
+
 def test_the_same_again_gives_the_same(tmp_path: Path) -> None:
     files = trio(tmp_path)
     arguments = (*files, "--kill", "c@3", "--start", "c@6", "--seconds", 10, "--seed", 4)
@@ -89,3 +115,5 @@ def test_the_tables(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "5 s: stop c" in done.stdout
     assert "down at the end, with what is on their disks: c" in done.stdout
+    # Eighty columns are enough for the heads of its columns.
+    assert "queue" in done.stdout and "confirmed" in done.stdout and "longest" in done.stdout

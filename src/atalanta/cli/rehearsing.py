@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from statistics import median
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -69,7 +70,14 @@ def run(files: list[Path], loads: list[str], events: list[Event], seconds: float
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
     nodes = [file_node(path, label) for path, label in zip(paths, labels, strict=True)]
-    made = [_load(text, labels) for text in loads] or default_loads(paths, labels)
+    filtered = _filtered(paths)
+    made = [_load(text, labels) for text in loads] or default_loads(paths, labels, filtered)
+    for load in made:
+        if load.queue in filtered and load.targets:
+            raise BadOption(
+                f"queue {load.queue} takes only what its filter {filtered[load.queue]} matches: the messages of a"
+                " rehearsal have no properties that it could match"
+            )
     late = [event.at_s for event in events if event.at_s > seconds]
     if late:
         raise BadOption(f"{max(late):g} s is after the end: --seconds")
@@ -94,13 +102,25 @@ def _load(text: str, labels: list[str]) -> Load:
     return Load(address, found["source"], targets, rate, queue or address, bool(queue))
 
 
-def default_loads(paths: list[Path], labels: list[str]) -> list[Load]:
-    """For the queues that the files configure: from the first node to the last."""
+def _filtered(paths: list[Path]) -> dict[str, str]:
+    """Filters by queue."""
+    return {
+        queue.name: queue.filter_text
+        for path in paths
+        for address in read_broker_xml(path, dict(os.environ)).broker.addresses
+        for queue in address.queues
+        if queue.filter_text is not None
+    }
+
+
+def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]) -> list[Load]:
+    """For the queues without a filter that the files configure: from the first node to the last."""
     loads: dict[str, Load] = {}
     for path in paths:
         for address in read_broker_xml(path, dict(os.environ)).broker.addresses:
             for queue in address.queues:
-                if queue.name not in loads and address.name not in ("DLQ", "ExpiryQueue"):
+                known = queue.name in loads or queue.name in filtered
+                if not known and address.name not in ("DLQ", "ExpiryQueue"):
                     multicast = queue.routing_type == MULTICAST
                     loads[queue.name] = Load(
                         address.name, labels[0], [labels[-1]], DEFAULT_RATE, queue.name, multicast
@@ -149,10 +169,14 @@ def show(report: Report) -> None:
     console = Console()
     for event in report.events:
         console.print(Text(str(event), "dim"))
-    table = Table("queue", "from", "sent", "confirmed", "got", "waiting", "lost", "twice", "median", "longest")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("queue", overflow="fold")
+    table.add_column("from", overflow="fold")
+    for name in ("sent", "confirmed", "got", "waiting", "lost", "twice", "median", "longest"):
+        table.add_column(name, no_wrap=True, justify="left" if name == "got" else "right")
     for tally in report.tallies:
         facts = _tally(report, tally)
-        got = ", ".join(f"{node} {count}" for node, count in sorted(tally.got.items())) or "–"
+        got = "\n".join(f"{node} {count}" for node, count in sorted(tally.got.items())) or "–"
         lost, waited = report.lost(tally), tally.waited_ns
         cells = [
             tally.load.queue, tally.load.source, str(tally.sent), str(tally.confirmed), got,
@@ -187,7 +211,10 @@ def _stuck(console: Console, report: Report) -> None:
     if not report.backlogs:
         console.print("nothing got stuck")
         return
-    table = Table("node", "queue", "stuck from", "to", "most messages", "consumers there", "left at the end")
+    table = Table("node", "queue", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False,
+                  title="what got stuck", title_justify="left")  # fmt: skip
+    for name in ("from", "to", "most messages", "consumers there", "left at the end"):
+        table.add_column(name, no_wrap=True, justify="right")
     for backlog in sorted(report.backlogs, key=lambda each: (each.since_s, each.node, each.queue)):
         left = report.left.get((backlog.node, backlog.queue), 0)
         table.add_row(

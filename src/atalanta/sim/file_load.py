@@ -122,11 +122,17 @@ class FileProducer(FileClient):
 
 
 class FileConsumer(FileClient):
-    """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so."""
+    """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so.
 
-    def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
+    `owners` are the tallies of all loads by their producers' names.
+    """
+
+    def __init__(
+        self, world: FileWorld, name: str, host: FileHost, tally: Tally, owners: dict[str, Tally]
+    ) -> None:
         super().__init__(world, name, host)
         self.tally = tally
+        self.owners = owners
         self.label = host.name
         self.created = False
 
@@ -147,19 +153,24 @@ class FileConsumer(FileClient):
 
     def _received(self, packet: ReceiveMessage) -> None:
         message = packet.message
-        key = str(message.properties.get("key"))
-        tally = self.tally
-        if key in tally.arrived and not tally.load.multicast:
-            tally.repeats += 1
-            if packet.delivery_count > 1:
-                tally.marked_repeats += 1
-        else:
-            tally.arrived[key] = self.world.now
-            tally.got[self.label] = tally.got.get(self.label, 0) + 1
-            if key in tally.sent_at:
-                tally.waited_ns.append(self.world.now - tally.sent_at[key])
+        self._count(str(message.properties.get("key")), packet.delivery_count)
         self.send(IndividualAcknowledge(0, message.id, False))
         self.send(FlowToken(0, message.size + 40))
+
+    def _count(self, key: str, delivery_count: int) -> None:
+        """For the load that sent it: several loads may share a queue. What another load's address, or a divert, brings
+        into this queue is for that load's own queue to count."""
+        owner = self.owners[key.rpartition("/")[0]]
+        if owner.load.queue != self.tally.load.queue:
+            return
+        if key in owner.arrived:
+            owner.repeats += 1
+            if delivery_count > 1:
+                owner.marked_repeats += 1
+            return
+        owner.arrived[key] = self.world.now
+        owner.got[self.label] = owner.got.get(self.label, 0) + 1
+        owner.waited_ns.append(self.world.now - owner.sent_at[key])
 
     def _again_later(self, life: int, conn: int) -> None:
         if self.life == life and self.conn == conn and self.ready:

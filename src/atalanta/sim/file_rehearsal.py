@@ -121,15 +121,14 @@ class Rehearsal:
         return (self.world.world.now - self.began) / SECOND
 
     def _clients(self) -> None:
-        for number, load in enumerate(self.loads):
-            tally = Tally(load)
+        owners = {f"producer-{number}": Tally(load) for number, load in enumerate(self.loads)}
+        for number, (producing, tally) in enumerate(owners.items()):
             self.report.tallies.append(tally)
-            for target in load.targets:
+            for target in tally.load.targets:
                 name = f"consumer-{number}-{target}"
-                FileConsumer(self.world, name, self.world.hosts[target], tally).start()
-            producer = FileProducer(
-                self.world, f"producer-{number}", self.world.hosts[load.source], tally
-            )
+                FileConsumer(self.world, name, self.world.hosts[target], tally, owners).start()
+            source = self.world.hosts[tally.load.source]
+            producer = FileProducer(self.world, producing, source, tally)
             self.producers.append(producer)
             producer.start()
 
