@@ -35,6 +35,7 @@ from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.management import Management
 from atalanta.kernel.management_acceptor import ListedAcceptor
 from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
+from atalanta.kernel.message_counters import COUNTERS_TIMER
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.recovery import Recovery
@@ -417,6 +418,8 @@ class Node:
             logview.end_leases(self.broker, now)
         elif key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
+        elif key == COUNTERS_TIMER:
+            self.management.counted.on_timer(now)
         elif key == TTL_TIMER:
             self._check_alive(now)
         elif key == COMMIT_TIMER:

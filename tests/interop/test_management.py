@@ -182,6 +182,55 @@ async def notifications(connection: Connection, management: Management) -> None:
     await listener.close()
 
 
-@pytest.mark.parametrize("script", [made_and_changed, messages, lists, notifications])
+async def counters(connection: Connection, management: Management) -> None:
+    call = management.call
+    await call("broker", "createQueue", "c", "ANYCAST", "c", None, True, -1, False, True)
+    await fill(connection, "c", 3)
+    await call("broker", "setMessageCounterSamplePeriod", 200)
+    await call("broker", "enableMessageCounters")
+    assert await management.get("broker", "MessageCounterEnabled") is True
+    found: object = {}
+    while not isinstance(found, dict) or found.get("count") != 3:
+        found = await read(management, "queue.c", "listMessageCounter")
+        assert isinstance(found, dict)
+    for name in ("lastAddTimestamp", "lastAckTimestamp", "updateTimestamp"):
+        assert isinstance(found.pop(name), str)
+    assert found.pop("countDelta") == 3 and isinstance(found.pop("messageCountDelta"), int)
+    assert found == {
+        "destinationName": "c", "destinationSubscription": None, "destinationDurable": True,
+        "count": 3, "messageCount": 3,
+    }  # fmt: skip
+    history = await read(management, "queue.c", "listMessageCounterHistory")
+    assert isinstance(history, dict) and list(history) == ["dayCounters"]
+    hours = history["dayCounters"][-1]["counters"]
+    assert len(hours) == 24 and sum(hour for hour in hours if hour > 0) == 3
+    await call("queue.c", "resetMessageCounter")
+    again = await read(management, "queue.c", "listMessageCounter")
+    assert isinstance(again, dict) and again["count"] == 0
+    await call("broker", "disableMessageCounters")
+    assert await management.get("broker", "MessageCounterEnabled") is False
+
+
+async def changed_divert(connection: Connection, management: Management) -> None:
+    call = management.call
+    for name in ("d1", "d2", "d3"):
+        await call("broker", "createQueue", name, "ANYCAST", name, None, True, -1, False, True)
+    made = {"name": "d", "routing-name": "d", "address": "d1", "forwarding-address": "d2"}
+    await call("broker", "createDivert", json.dumps({**made, "routing-type": "ANYCAST"}))
+    await fill(connection, "d1", 2)
+    await call("broker", "updateDivert", "d", "d3", "n = 1", None, None, "PASS")
+    assert await management.get("divert.d", "RoutingType") == "PASS"
+    await fill(connection, "d1", 2)
+    for name, count in (("d1", 4), ("d2", 2), ("d3", 1)):
+        assert await call(f"queue.{name}", "countMessages", None) == count
+    missing = {"name": "nowhere", "forwarding-address": "d2", "address": "d1"}
+    assert "AMQ229231: Divert Does Not Exist: nowhere" in await refused(
+        management, "broker", "updateDivert", json.dumps(missing)
+    )
+
+
+@pytest.mark.parametrize(
+    "script", [made_and_changed, messages, lists, notifications, counters, changed_divert]
+)
 def test_same_answers(managed: BrokerProcess, script: Script) -> None:
     run(managed, script)

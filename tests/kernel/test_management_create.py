@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from atalanta.kernel import diverts
+from atalanta.kernel.divert_config import ADD_HEADERS
 from tests.kernel.bench import consume, endpoint
 from tests.kernel.management_bench import Desk, Refused
 
@@ -96,6 +98,37 @@ def test_diverts() -> None:
         desk.get("divert.d", "Address")
     with pytest.raises(Refused, match="is Java"):
         desk.ask("broker", "createDivert", "d", "d", "work", "copy", False, None, "com.Mine")
+
+
+def test_a_divert_is_changed() -> None:
+    desk = Desk()
+    for name in ("work", "copy", "other"):
+        desk.queue(name)
+    headers = {"class-name": ADD_HEADERS, "properties": {"k": "v"}}
+    wanted = {"name": "d", "address": "work", "forwarding-address": "copy", "filter-string": "number > 0"}
+    made = json.dumps({**wanted, "routing-type": "PASS", "transformer-configuration": headers})
+    desk.ask("broker", "createDivert", made)
+    desk.fill("work", 2)
+    assert desk.bodies("copy") == [b"1"]
+    desk.ask("broker", "updateDivert", "d", "other", None, None, None, "ANYCAST")
+    assert desk.get("divert.d", "ForwardingAddress") == "other"
+    assert desk.get("divert.d", "Filter") is None
+    assert desk.get("divert.d", "RoutingType") == "ANYCAST"
+    assert desk.get("divert.d", "TransformerProperties") == {"k": "v"}  # not named: it stays
+    desk.ask("broker", "updateDivert", json.dumps({"name": "d", "filter-string": "number = 0"}))
+    desk.fill("work", 2)
+    assert desk.bodies("copy") == [b"1"] and desk.bodies("other") == [b"0"]
+    assert desk.get("divert.d", "RoutingType") == "STRIP"
+    desk.restart()
+    diverts.deploy(desk.broker)
+    desk.open_desk()
+    assert desk.get("divert.d", "Filter") == "number = 0"
+    assert desk.get("divert.d", "ForwardingAddress") == "other"
+    with pytest.raises(Refused, match="AMQ229231: Divert Does Not Exist: none"):
+        desk.ask("broker", "updateDivert", json.dumps({"name": "none"}))
+    with pytest.raises(Refused):
+        desk.ask("broker", "updateDivert", "d", None, "not a ( filter", None, None, None)
+    assert desk.get("divert.d", "Filter") == "number = 0"
 
 
 def test_roles_of_an_address() -> None:

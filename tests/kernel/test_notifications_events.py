@@ -11,7 +11,7 @@ from atalanta.kernel.moves import expire
 from atalanta.kernel.notification_options import NotificationOptions
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.security import Security
-from tests.kernel.bench import Bench, consume
+from tests.kernel.bench import Bench, consume, endpoint
 from tests.kernel.test_notifications import listening, told
 
 
@@ -70,6 +70,28 @@ def test_connections_addresses_and_expired_messages_only_if_asked_for() -> None:
         added = [one["_AMQ_Address"] for one in told(bench, "ADDRESS_ADDED")]
         removed = [one["_AMQ_Address"] for one in told(bench, "ADDRESS_REMOVED")]
         assert ("a" in added, "a" in removed) == (on, on)
+
+
+def test_deliveries_only_if_asked_for() -> None:
+    for on in (False, True):
+        bench = bench_with(NotificationOptions(delivered=on))
+        bench.queue("work")
+        session = bench.session()
+        consume(session, bench, "work", consumer_id=4)
+        listener = bench.session()
+        consume(listener, bench, "listener", consumer_id=5, credits=0)
+        for _ in range(3):
+            bench.broker.publish(bench.now, bench.message("work"), None, 0)
+        found = told(bench, "MESSAGE_DELIVERED")
+        assert [one["_AMQ_Message_ID"] for one in found] == (
+            endpoint(session).message_ids if on else []
+        )
+        for one in found:
+            assert one["_AMQ_Address"] == "work" and one["_AMQ_RoutingName"] == "work"
+            assert one["_AMQ_ConsumerName"] == 4 and one["_AMQ_Routing_Type"] == 1
+        listener.add_credits(5, -1)
+        bench.settle()
+        assert len(told(bench, "MESSAGE_DELIVERED")) == len(found)  # news of news are none
 
 
 def test_refusals_are_told() -> None:

@@ -364,3 +364,24 @@ def test_files_of_a_crash_that_no_record_names_go() -> None:
     bench.restart()
     assert 5 not in bench.pages.files
     assert held(bench) == list(range(300))
+
+
+@pytest.mark.parametrize(
+    "limits", [{"prefetch_page_messages": 10}, {"prefetch_page_bytes": 10_000}], ids=str
+)
+def test_no_more_is_read_ahead_than_prefetch_says(limits: dict[str, SettingValue]) -> None:
+    def read_ahead(values: dict[str, SettingValue]) -> int:
+        bench = bench_with({**SMALL, **values})
+        send(bench, range(2_000))
+        queue = bench.broker.queues["orders"]
+        taker = Taker(bench)
+        taker.take(200)
+        paged = queue.paged
+        assert paged is not None
+        ahead = queue.message_count - paged.count - queue.delivering_count
+        while taker.take(100):
+            pass
+        assert taker.taken == list(range(2_000))
+        return ahead
+
+    assert read_ahead(limits) < read_ahead({})

@@ -147,7 +147,7 @@ class XmlReader:
         target.assign(entry.name, value)
         if not entry.metadata["supported"] and value != entry.default:
             self.report.without_effect(
-                node.file, node.line, name, f"not supported yet ({entry.metadata['why']})"
+                node.file, node.line, name, f"no effect ({entry.metadata['why']})"
             )
 
 

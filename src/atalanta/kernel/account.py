@@ -48,6 +48,9 @@ class Account:
         self.page_size_bytes: int = 10 << 20
         self.max_read_bytes: int = UNLIMITED
         self.max_read_messages: int = UNLIMITED
+        # Of those read, the ones that no consumer has yet; UNLIMITED unless set.
+        self.prefetch_bytes: int = UNLIMITED
+        self.prefetch_messages: int = UNLIMITED
         # In page files, or on the way there.
         self.paged_bytes: int = 0
         self.paged_messages: int = 0
@@ -67,6 +70,8 @@ class Account:
         self.page_size_bytes = settings.page_size_bytes
         self.max_read_bytes = _limit(settings.max_read_page_bytes)
         self.max_read_messages = _limit(settings.max_read_page_messages)
+        self.prefetch_bytes = _prefetch(settings.prefetch_page_bytes)
+        self.prefetch_messages = _prefetch(settings.prefetch_page_messages)
 
     def shield(self) -> None:
         """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""
@@ -87,6 +92,11 @@ class Account:
 
 def _limit(value: int) -> int:
     return UNLIMITED if value < 0 else value
+
+
+def _prefetch(value: int | None) -> int:
+    """0 and less are none, as absent (AddressSettings.setPrefetchPageBytes)."""
+    return UNLIMITED if value is None or value <= 0 else value
 
 
 def _policy(name: str | None) -> int:

@@ -95,7 +95,7 @@ class AddressSettings:
     max_size_bytes_reject_threshold: int = option(
         -1,
         "max-size-bytes-reject-threshold",
-        "AMQP only: size at which sends are refused",
+        "for AMQP clients alone, in Artemis as well: senders over CORE wait for credit",
         unit="bytes",
         supported=False,
     )
@@ -130,12 +130,14 @@ class AddressSettings:
     prefetch_page_messages: int | None = option(
         None,
         "prefetch-page-messages",
-        "messages read ahead from pages",
+        "messages read from pages before they can be delivered (max-read-page-messages if absent)",
         unit="count",
-        supported=False,
     )
     prefetch_page_bytes: int | None = option(
-        None, "prefetch-page-bytes", "bytes read ahead from pages", unit="bytes", supported=False
+        None,
+        "prefetch-page-bytes",
+        "bytes read from pages before they can be delivered (max-read-page-bytes if absent)",
+        unit="bytes",
     )
     page_limit_bytes: int = option(-1, "page-limit-bytes", "most bytes in pages", unit="bytes")
     page_limit_messages: int = option(
@@ -156,7 +158,7 @@ class AddressSettings:
     message_counter_history_day_limit: int = option(
         0,
         "message-counter-history-day-limit",
-        "days of message counters kept",
+        "not read by Artemis 2.44 either: see message-counter-max-day-history",
         unit="count",
         supported=False,
     )

@@ -31,7 +31,7 @@ from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.message_record import encode_message_record, write_plain_message
-from atalanta.kernel.moves import dead_letter_unrouted, expire
+from atalanta.kernel.moves import dead_letter_unrouted, expire, tell_delivered
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.origin import name_origin
 from atalanta.kernel.paging import Paging
@@ -669,6 +669,8 @@ class Broker:
                     consumer.endpoint.forced(consumer, sequence)
         if queue.found_expired:
             self._expire_found(now, queue)
+        if queue.handed_out:
+            tell_delivered(self, now, queue)
         if queue.special is not None:
             self._arm_gate(now, queue, queue.special)
 

@@ -329,6 +329,19 @@ class BrokerConfig:
         unit="count",
         supported=False,
     )
+    message_counter_enabled: bool = option(
+        False, "message-counter-enabled", "the messages of each queue are counted by the hour"
+    )
+    message_counter_sample_period_ms: int = option(
+        10_000,
+        "message-counter-sample-period",
+        "how often the queues are looked at for that",
+        unit="ms",
+        minimum=1,
+    )
+    message_counter_max_day_history: int = option(
+        10, "message-counter-max-day-history", "days those counts are kept", unit="count", minimum=1
+    )
     graceful_shutdown_enabled: bool = option(
         False, "graceful-shutdown-enabled", "wait for clients to leave", supported=False
     )

@@ -48,6 +48,7 @@ from atalanta.kernel.management_metrics import metric_slices
 from atalanta.kernel.management_permission import ManagementPermission, getter_name
 from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
+from atalanta.kernel.message_counters import MessageCounters
 from atalanta.kernel.pauses import Pauses
 
 if TYPE_CHECKING:
@@ -86,11 +87,14 @@ class Management:
         self.departure: Departure = Departure()
         self.jobs: Jobs = Jobs(self)
         self.pauses: Pauses = Pauses(broker)
+        self.counted: MessageCounters = MessageCounters(broker)
 
     def start(self, now: int) -> None:
         """After recovery: queues that were paused for good are paused again."""
         self.started_at = now
         self.pauses.restore()
+        self.counted.start(now)
+        self.notifications.start()
         self.broker.observers.append(self.pauses)
 
     def metrics(self) -> Iterator[str]:

@@ -56,6 +56,16 @@ def shown_limit(limit: int) -> int:
     return -1 if limit >= UNLIMITED else limit
 
 
+def prefetch_bytes(address: Address) -> int:
+    account = address.account
+    return shown_limit(min(account.prefetch_bytes, account.max_read_bytes))
+
+
+def prefetch_messages(address: Address) -> int:
+    account = address.account
+    return shown_limit(min(account.prefetch_messages, account.max_read_messages))
+
+
 def is_paging(address: Address) -> bool:
     return any(queue.paged is not None for queue in address.queues())
 
@@ -90,6 +100,8 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "NumberOfBytesPerPage": lambda call: call.address.account.page_size_bytes,
     "MaxPageReadBytes": lambda call: shown_limit(call.address.account.max_read_bytes),
     "MaxPageReadMessages": lambda call: shown_limit(call.address.account.max_read_messages),
+    "PrefetchPageBytes": lambda call: prefetch_bytes(call.address),
+    "PrefetchPageMessages": lambda call: prefetch_messages(call.address),
     "Paused": lambda call: call.address.name in call.management.pauses.addresses,
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,

@@ -20,6 +20,7 @@ from atalanta.kernel.management_call import (
 )
 from atalanta.kernel.management_clients import CLIENT_OPERATIONS
 from atalanta.kernel.management_cluster import address_settings_as_json
+from atalanta.kernel.management_counters import COUNTER_ATTRIBUTES, COUNTER_OPERATIONS
 from atalanta.kernel.management_create import (
     CREATE_OPERATIONS,
     address_text,
@@ -29,7 +30,7 @@ from atalanta.kernel.management_definition import definition_of, routing_name
 from atalanta.kernel.management_divert import MAKING_OPERATIONS
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_lists import LIST_OPERATIONS, shown_addresses
-from atalanta.kernel.management_queue import COUNTERS, flush_executor, refuse
+from atalanta.kernel.management_queue import flush_executor, refuse
 from atalanta.kernel.management_roles import roles_as_json, roles_of
 from atalanta.kernel.management_times import duration_text
 from atalanta.kernel.management_transactions import TRANSACTION_OPERATIONS
@@ -128,7 +129,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
         call.broker.config.transaction_timeout_scan_period_ms
     ),
     "WildcardRoutingEnabled": lambda call: call.broker.config.wildcard.routing_enabled,
-    "MessageCounterEnabled": lambda call: False,
+    **COUNTER_ATTRIBUTES,
     "DivertNames": lambda call: list(call.broker.diverts),
     "BridgeNames": lambda call: call.management.bridges.names(),
     "ConnectorServices": lambda call: [],
@@ -257,10 +258,6 @@ OWN_OPERATIONS: Final[Operations] = {
     "removeAddressSettings": [("S", refuse(SETTINGS))],
     "addAddressSettings": [("SS", refuse(SETTINGS))],
     "removeSecuritySettings": [("S", refuse(SETTINGS))],
-    "enableMessageCounters": [("", refuse(COUNTERS))],
-    "disableMessageCounters": [("", refuse(COUNTERS))],
-    "resetAllMessageCounters": [("", refuse(COUNTERS))],
-    "resetAllMessageCounterHistories": [("", refuse(COUNTERS))],
     "stopEmbeddedWebServer": [("", refuse(WEB))],
     "startEmbeddedWebServer": [("", refuse(WEB))],
     "restartEmbeddedWebServer": [("", refuse(WEB)), ("l", refuse(WEB))],
@@ -274,4 +271,5 @@ BROKER_OPERATIONS: Final[Operations] = merged(
     MAKING_OPERATIONS,
     BRIDGES_OPERATIONS,
     BALANCE_OPERATIONS,
+    COUNTER_OPERATIONS,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.divert_config import ADD_HEADERS, ROUTING_TYPES, DivertConfig
-from atalanta.kernel.diverts import create_divert, destroy_divert
+from atalanta.kernel.diverts import create_divert, destroy_divert, update_divert
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import (
     Attribute,
@@ -76,15 +77,71 @@ def create(call: Call, given: Parameters) -> object:
     config.filter_text = optional_text(given, 5)
     check_transformer(optional_text(given, 6))
     if len(given) > 7:
-        headers = given[7]
-        if isinstance(headers, str):
-            headers = read_object(headers)
-        if isinstance(headers, dict):
-            config.headers = {str(name): str(value) for name, value in headers.items()}
+        config.headers = headers_of(given[7])
     if len(given) > 8:
         config.routing_type = routing_type_of(optional_text(given, 8))
     create_divert(call.broker, config, True)
     return None
+
+
+def update(call: Call, given: Parameters) -> object:
+    """(name, forwardingAddress, filter, transformerClassName, properties, routingType); null leaves all but the
+    filter as it is (ActiveMQServerImpl.updateDivert)."""
+    config = known_config(call, text_of(given, 0))
+    forwarding = optional_text(given, 1)
+    if forwarding is not None:
+        config.forwarding_address = forwarding
+    config.filter_text = optional_text(given, 2)
+    name = optional_text(given, 3)
+    if name is not None and name.strip():
+        check_transformer(name)
+        config.headers = headers_of(given[4])
+    routing_type = optional_text(given, 5)
+    if routing_type is not None:
+        config.routing_type = routing_type_of(routing_type)
+    update_divert(call.broker, config)
+    return None
+
+
+def update_json(call: Call, given: Parameters) -> object:
+    """DivertConfiguration as JSON; of what it does not name, the filter goes and the routing type becomes STRIP."""
+    definition = read_object(text_of(given, 0))
+    config = known_config(call, str(definition.get("name") or ""))
+    forwarding = definition.get("forwarding-address")
+    if forwarding is not None:
+        config.forwarding_address = str(forwarding)
+    take_definition(config, definition)
+    update_divert(call.broker, config)
+    return None
+
+
+def known_config(call: Call, name: str) -> DivertConfig:
+    """A copy of what the divert is; BrokerError when there is none."""
+    divert = call.broker.diverts.get(name)
+    if divert is None:
+        raise BrokerError(ILLEGAL_STATE, f"AMQ229231: Divert Does Not Exist: {name}")
+    return replace(divert.config, headers=dict(divert.config.headers))
+
+
+def take_definition(config: DivertConfig, definition: dict[str, object]) -> None:
+    """Filter, routing type and transformer of a DivertConfiguration."""
+    filter_text = definition.get("filter-string")
+    config.filter_text = None if filter_text is None else str(filter_text)
+    kind = definition.get("routing-type")
+    config.routing_type = routing_type_of(None if kind is None else str(kind))
+    described = definition.get("transformer-configuration")
+    if isinstance(described, dict):
+        check_transformer(str(described.get("class-name") or ""))
+        config.headers = headers_of(described.get("properties"))
+
+
+def headers_of(given: object) -> dict[str, str]:
+    """Properties of AddHeadersTransformer: a map, or one as JSON text."""
+    if isinstance(given, str):
+        given = read_object(given)
+    if not isinstance(given, dict):
+        return {}
+    return {str(name): str(value) for name, value in given.items()}
 
 
 def create_json(call: Call, given: Parameters) -> object:
@@ -95,16 +152,7 @@ def create_json(call: Call, given: Parameters) -> object:
     config.address = str(definition.get("address") or "")
     config.forwarding_address = str(definition.get("forwarding-address") or "")
     config.exclusive = str(definition.get("exclusive", False)).lower() == "true"
-    filter_text = definition.get("filter-string")
-    config.filter_text = None if filter_text is None else str(filter_text)
-    kind = definition.get("routing-type")
-    config.routing_type = routing_type_of(None if kind is None else str(kind))
-    described = definition.get("transformer-configuration")
-    if isinstance(described, dict):
-        check_transformer(str(described.get("class-name") or ""))
-        headers = described.get("properties")
-        if isinstance(headers, dict):
-            config.headers = {str(name): str(value) for name, value in headers.items()}
+    take_definition(config, definition)
     create_divert(call.broker, config, True)
     return None
 
@@ -133,5 +181,6 @@ MAKING_OPERATIONS: Final[Operations] = {
         ("sSssbSSmS", create),
         ("sSssbSSSS", create),
     ],
+    "updateDivert": [("s", update_json), ("sSSSmS", update)],
     "destroyDivert": [("s", destroy)],
 }

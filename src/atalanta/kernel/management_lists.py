@@ -13,6 +13,8 @@ from atalanta.kernel.management_address import (
     limit_percent,
     message_count,
     page_count,
+    prefetch_bytes,
+    prefetch_messages,
     shown_limit,
 )
 from atalanta.kernel.management_call import (
@@ -148,6 +150,8 @@ ADDRESSES: Final[View[ListedAddress]] = View(
         "addressSize": lambda row: row.address.account.bytes,
         "maxPageReadBytes": lambda row: shown_limit(row.address.account.max_read_bytes),
         "maxPageReadMessages": lambda row: shown_limit(row.address.account.max_read_messages),
+        "prefetchPageBytes": lambda row: prefetch_bytes(row.address),
+        "prefetchPageMessages": lambda row: prefetch_messages(row.address),
     },
     "id",
 )

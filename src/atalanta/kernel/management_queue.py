@@ -17,6 +17,7 @@ from atalanta.kernel.management_call import (
     text_of,
 )
 from atalanta.kernel.management_clients import consumer_details
+from atalanta.kernel.management_counters import QUEUE_COUNTER_OPERATIONS
 from atalanta.kernel.management_definition import routing_name
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_moving import MOVING_OPERATIONS
@@ -212,8 +213,6 @@ def refuse(why: str) -> Operation:
     return refused
 
 
-COUNTERS: Final = "message counters are not kept: use the attributes of the queue or /metrics"
-
 OWN_OPERATIONS: Final[Operations] = {
     "pause": [("", pause), ("b", pause)],
     "resume": [("", resume)],
@@ -224,10 +223,6 @@ OWN_OPERATIONS: Final[Operations] = {
     "resetMessagesKilled": [("", reset_killed)],
     "listConsumersAsJSON": [("", list_consumers_as_json)],
     "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
-    "listMessageCounter": [("", refuse(COUNTERS))],
-    "listMessageCounterAsHTML": [("", refuse(COUNTERS))],
-    "listMessageCounterHistory": [("", refuse(COUNTERS))],
-    "resetMessageCounter": [("", refuse(COUNTERS))],
     "disable": [("", disable)],
     "enable": [("", enable)],
     "resetAllGroups": [("", reset_all_groups)],
@@ -239,4 +234,5 @@ QUEUE_OPERATIONS: Final[Operations] = merged(
     READING_OPERATIONS,
     MOVING_OPERATIONS,
     SCHEDULED_OPERATIONS,
+    QUEUE_COUNTER_OPERATIONS,
 )

@@ -41,6 +41,16 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
         move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
 
 
+def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
+    """Observers hear of what the queue handed out; once its round is over, since they send messages."""
+    handed_out = queue.handed_out
+    if handed_out is not None:
+        queue.handed_out = []
+        for consumer, reference in handed_out:
+            for observer in broker.observers:
+                observer.on_delivered(now, consumer, reference)
+
+
 def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
     """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
     queue = reference.queue

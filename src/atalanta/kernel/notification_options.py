@@ -20,20 +20,23 @@ DELIVERED: Final = "SEND_DELIVERED_NOTIFICATIONS"
 
 @dataclass
 class NotificationOptions:
-    """CONNECTION_CREATED and _DESTROYED, ADDRESS_ADDED and _REMOVED, MESSAGE_EXPIRED."""
+    """CONNECTION_CREATED and _DESTROYED, ADDRESS_ADDED and _REMOVED, MESSAGE_EXPIRED, MESSAGE_DELIVERED."""
 
     connections: bool = False
     addresses: bool = False
     expired: bool = False
+    delivered: bool = False
 
     def switch(self, key: str, on: bool) -> bool:
-        """One property of the plugin; False if it is none, or one without effect here."""
+        """One property of the plugin; False if it is none."""
         if key == CONNECTIONS:
             self.connections = on
         elif key == ADDRESSES:
             self.addresses = on
         elif key == EXPIRED:
             self.expired = on
+        elif key == DELIVERED:
+            self.delivered = on
         else:
-            return key == DELIVERED and not on
+            return False
         return True

@@ -43,9 +43,20 @@ class Notifications(Observer):
         self.address: str = broker.config.management_notification_address
         self.options = broker.config.notifications
 
+    def start(self) -> None:
+        """Queues that are there already."""
+        for queue in self.broker.queues.values():
+            self._watch(queue)
+
+    def _watch(self, queue: Queue) -> None:
+        """News of deliveries would have news of their own without end where news go."""
+        if self.options.delivered and not queue.internal and queue.spec.address != self.address:
+            queue.handed_out = []
+
     # -- changes of local queues ----------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
+        self._watch(queue)
         self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
@@ -154,6 +165,20 @@ class Notifications(Observer):
         if reference.consumer is not None:
             properties["_AMQ_ConsumerName"] = reference.consumer.id
         self.publish(now, "MESSAGE_EXPIRED", properties)
+
+    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+        """Browsers' too, as in Artemis."""
+        spec = consumer.queue.spec
+        if consumer.session is None:
+            return  # a bridge's
+        properties: Properties = {
+            "_AMQ_Address": spec.address,
+            "_AMQ_Routing_Type": Byte(spec.routing_type),
+            "_AMQ_RoutingName": spec.name,
+            "_AMQ_ConsumerName": consumer.id,
+            "_AMQ_Message_ID": int(reference.message.id),
+        }
+        self.publish(now, "MESSAGE_DELIVERED", properties)
 
     def on_permission_refused(
         self, now: int, identity: Identity, permission: str, address: str

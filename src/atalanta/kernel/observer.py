@@ -59,6 +59,10 @@ class Observer:
         """It is still in its queue."""
         return None
 
+    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+        """Told only of queues whose `handed_out` is a list."""
+        return None
+
     def on_permission_refused(
         self, now: int, identity: Identity, permission: str, address: str
     ) -> None:

@@ -15,7 +15,7 @@ from atalanta.kernel import records
 from atalanta.kernel.account import PAGE
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.paging_page import Page, encode_page
-from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue
+from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue, within_prefetch
 from atalanta.kernel.paging_reader import PageReader, alive
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.reference import READY, PagedReference, Reference
@@ -260,6 +260,8 @@ class Paging:
         if queue.scheduled_count > 0:
             size = min(size, account.max_read_bytes - 1)  # theirs are not known apart
         if count > 0 and (size >= account.max_read_bytes or count >= account.max_read_messages):
+            return False
+        if not within_prefetch(queue, account, count - queue.delivering_count):
             return False
         if hungry or count <= queue.delivering_count:
             return True

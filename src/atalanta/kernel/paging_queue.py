@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
+from atalanta.kernel.account import UNLIMITED
 from atalanta.kernel.paging_page import write_entry
+from atalanta.kernel.reference import READY
 
 if TYPE_CHECKING:
+    from atalanta.kernel.account import Account
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.paging import Paging
     from atalanta.kernel.paging_page import Page
@@ -93,3 +96,21 @@ class PagedQueue:
         if not found:
             consumer.position = max(consumer.position, self.last + 1)
         return None
+
+
+def within_prefetch(queue: Queue, account: Account, ready: int) -> bool:
+    """Whether more may be read while `ready` messages wait in memory for a consumer (QueueImpl.needsDepage).
+
+    What is read at once is a block: that much more than the limit there may be.
+    """
+    if ready >= account.prefetch_messages:
+        return False
+    left = account.prefetch_bytes
+    if left < UNLIMITED:
+        references = queue.references
+        for index in range(queue.index_of(queue.cursor), len(references)):
+            if references[index].state == READY:
+                left -= references[index].size
+                if left <= 0:
+                    return False
+    return True

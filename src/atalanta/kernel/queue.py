@@ -90,6 +90,8 @@ class Queue:
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
         self.found_expired: list[Reference] = []
+        # What was handed out, if somebody wants to be told: the broker tells it after the round.
+        self.handed_out: list[tuple[Consumer, Reference]] | None = None
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
         self.forced: list[tuple[Consumer, int]] = []
         self.clients: int = 0  # of a transient queue: connections that asked for it
@@ -564,5 +566,7 @@ class Queue:
             consumer.unacknowledged.add(reference)
             cost = consumer.endpoint.deliver(consumer, reference)
         consumer.delivered += 1
+        if self.handed_out is not None:
+            self.handed_out.append((consumer, reference))
         if not consumer.unlimited:
             consumer.credits -= cost
