@@ -6,6 +6,7 @@ from typing import Final
 
 from atalanta.cluster.scale_down import DONE, READING
 from atalanta.kernel import logview
+from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets_base import Packet
@@ -98,7 +99,7 @@ def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
     publish(rig, host, 0, 6)
     broker = node_of(host).broker
     queue = broker.queues[QUEUE]
-    broker.drop_from_queue(queue.references[3])
+    drop_from_queue(broker, queue.references[3])
     queue.show_until = 4
     assert logview.plan(broker, QUEUE, "", 0, 100, -1)[:2] == (4, 3)
     assert logview.plan(broker, QUEUE, "", 0, 2, -1)[:2] == (2, 2)

@@ -8,6 +8,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import SECURITY, BrokerError
 from atalanta.kernel.management_acceptor import ListedAcceptor
 from atalanta.kernel.message import Message
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.security import Security
 from tests.kernel.bench import SECOND, consume
 from tests.kernel.management_bench import REPLIES, Desk, Refused
@@ -208,4 +209,4 @@ def test_duplicate_ids_may_be_any_text() -> None:
     desk = Desk()
     desk.queue("work")
     desk.ask("broker", "updateDuplicateIdCache", "work", ["\ud800", "b"])
-    assert desk.broker.duplicate_cache("work").lsn_of(b"b") > 0
+    assert duplicate_cache(desk.broker, "work").lsn_of(b"b") > 0

@@ -16,6 +16,7 @@ from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.paging_view import everything
+from atalanta.kernel.queue_consumers import configure
 from atalanta.kernel.session import Session
 from atalanta.kernel.settings import SettingValue
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, endpoint
@@ -90,7 +91,7 @@ class Play:
         for name, address, kind, filter_text in QUEUES:
             queue = self.bench.queue(name, address, kind, filter_text)
             queue.spec.purge_on_no_consumers = name == "loud"
-            queue.configure()
+            configure(queue)
             catalogue.store_queue(self.bench.broker, queue)
         diverts.create_divert(self.bench.broker, DIVERT, True)
         self.bench.settle()

@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.housekeeping import validate
+from atalanta.kernel.queue_consumers import configure
 from tests.kernel.bench import Bench, consume, endpoint
 
 
@@ -155,7 +156,7 @@ def test_a_queue_that_purges_loses_its_messages_with_its_last_consumer() -> None
     bench = Bench()
     queue = bench.queue("news", "news", 0)
     queue.spec.purge_on_no_consumers = True
-    queue.configure()
+    configure(queue)
     session = bench.session()
     session.send(bench.now, bench.message("news", b"unheard"), 1)
     bench.settle()
@@ -177,7 +178,7 @@ def test_a_rollback_brings_nothing_back_to_a_queue_that_purges() -> None:
     bench = Bench()
     queue = bench.queue("news", "news", 0)
     queue.spec.purge_on_no_consumers = True
-    queue.configure()
+    configure(queue)
     session = bench.session(transacted=True)
     consume(session, bench, "news")
     bench.session().send(bench.now, bench.message("news", b"a"), 1)

@@ -25,6 +25,7 @@ from atalanta.kernel.plan import Plan
 from atalanta.kernel.ports import Disk
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.store.pages import PageFiles
 
@@ -129,7 +130,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
             lsn = self.journal.append(records.DUPLICATES, record)
-            self.duplicate_cache(cache_name).add(duplicate_id, lsn)
+            duplicate_cache(self, cache_name).add(duplicate_id, lsn)
         plan.duplicates = []
         commit_plan(self, now, plan, endpoint, token)
 

@@ -13,6 +13,7 @@ from atalanta.kernel.absorbing import (
     SCALEDOWN_TO,
 )
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
+from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.reference import DONE, Reference
 
@@ -115,8 +116,8 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
         count += 1
         if reference.durable:
             per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
-        broker.note_lost(reference, "moved to another node", batch)
-        broker.drop_from_queue(reference)
+        note_lost(broker, reference, "moved to another node", batch)
+        drop_from_queue(broker, reference)
     for queue_id, message_ids in per_queue.items():
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
     return count

@@ -14,6 +14,7 @@ from atalanta.kernel import records
 from atalanta.kernel.bindings import OFF, RemoteBinding
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
+from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.reference import DELIVERING
 
@@ -161,7 +162,7 @@ def store_acknowledged(
         plan.duplicates = []
     there.routes = plan.acknowledged
     plan.acknowledged = None
-    for reference in broker.add_to_batch(there, batch):
+    for reference in add_to_batch(broker, there, batch):
         reference.state = DELIVERING
         reference.delivery_count = 1
         reference.queue.delivering_count += 1

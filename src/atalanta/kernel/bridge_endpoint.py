@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.queue_consumers import add_consumer, remove_consumer
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.story import tell
 
@@ -29,7 +30,7 @@ class BridgeEndpoint(Endpoint):
     def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
         consumer.started = True
         consumer.credits = window_bytes
-        consumer.queue.add_consumer(consumer)
+        add_consumer(consumer.queue, consumer)
         broker.mark_dirty(consumer.queue)
 
     def detach(self, broker: Broker, consumer: Consumer) -> None:
@@ -37,7 +38,7 @@ class BridgeEndpoint(Endpoint):
         consumer.closed = True
         queue = consumer.queue
         if consumer in queue.consumers:
-            queue.remove_consumer(consumer)
+            remove_consumer(queue, consumer)
         held = consumer.unacknowledged.values()
         consumer.unacknowledged.clear()
         for reference in held:

@@ -20,8 +20,10 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.filter import Filter, FilterError, parse
+from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_changes import QueueChanges
+from atalanta.kernel.queue_consumers import configure, remove_consumer
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.special import special_of
 
@@ -253,7 +255,7 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
         queue.special.reconfigure(spec, queue.consumer_count() > 0)
         if spec.non_destructive:
             queue.cursor = 1
-    queue.configure()
+    configure(queue)
     if queue.special is not None:
         discard(broker, queue.special, queue.special.beyond_ring(queue))
     broker.mark_dirty(queue)
@@ -268,9 +270,9 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         remove_from_queue(broker, now, queue, consumer)
     queue.deleted = True
     for reference in queue.live():
-        broker.drop_from_queue(reference)
+        drop_from_queue(broker, reference)
     for _, reference in broker.scheduled.of_queue(queue):
-        broker.drop_from_queue(reference)
+        drop_from_queue(broker, reference)
     queue.references = []
     del broker.queues[queue.name]
     del broker.queues_by_id[queue.id]
@@ -297,7 +299,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
 
 def remove_from_queue(broker: Broker, now: int, queue: Queue, consumer: Consumer) -> None:
     """Take a consumer out of its queue, tell observers, and delete a transient queue with its last consumer."""
-    queue.remove_consumer(consumer)
+    remove_consumer(queue, consumer)
     queue.consumer_left_at = now
     if not consumer.browse_only:
         for observer in broker.observers:

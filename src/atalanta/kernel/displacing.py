@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel import records
+from atalanta.kernel.finishing import drop_from_queue, unstore
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def _forget(broker: Broker, displaced: list[Reference], batch: records.Batch) ->
         if reference.durable:
             queue_id = reference.queue.id
             message_ids.append(reference.message.id)
-            broker.unstore(reference)
+            unstore(broker, reference)
             reference.durable = False
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -70,6 +71,6 @@ def discard(broker: Broker, special: Special, references: list[Reference]) -> No
 
 def _leave(broker: Broker, special: Special, reference: Reference) -> None:
     special.replaced += 1
-    broker.drop_from_queue(reference)
+    drop_from_queue(broker, reference)
     if broker.trace.on:
         tell(broker.trace, "story_replaced", reference.message, reference.queue.name)

@@ -17,6 +17,7 @@ from atalanta.kernel.origin import remember_origin
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
+from atalanta.kernel.repeats import repeat
 from atalanta.kernel.router import Route, route, split_fqqn
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Diverting:
             twin = Plan(copy)
             twin.origin = plan
             duplicate_id = copy.duplicate_id
-            if duplicate_id is not None and broker.repeat(twin, name, duplicate_id) >= 0:
+            if duplicate_id is not None and repeat(broker, twin, name, duplicate_id) >= 0:
                 continue
             self.root.diverted.append(twin)
             if address.rules is None:

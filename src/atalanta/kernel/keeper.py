@@ -14,12 +14,14 @@ from librt.strings import read_i64_be
 from atalanta.kernel import records, xa_records
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
+from atalanta.kernel.finishing import store_delivery_count
 from atalanta.kernel.message_record import (
     decode_message_record,
     encode_message_record,
     write_plain_message,
 )
 from atalanta.kernel.reference import SCHEDULED
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -32,7 +34,11 @@ class Keeper:
         self.broker = broker
 
     def live_bytes(self) -> int:
-        return self.broker.live_bytes()
+        """What the journal must keep, roughly: for the decision to compact."""
+        broker = self.broker
+        stored = broker.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
+        small = 256 * len(broker.queues) + 128 * len(broker.values) + 4096
+        return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int) -> None:
         """Ids must not start again after the records that used them are gone."""
@@ -98,7 +104,7 @@ class Keeper:
         alive = message is not None and message.lsn == lsn
         duplicates: list[tuple[str, bytes]] = []
         for cache_name, duplicate_id in stored.duplicates:
-            cache = broker.duplicate_cache(cache_name)
+            cache = duplicate_cache(broker, cache_name)
             if cache.lsn_of(duplicate_id) == lsn:
                 if alive:
                     duplicates.append((cache_name, duplicate_id))
@@ -125,15 +131,15 @@ class Keeper:
             message.lsn = journal.append(records.MESSAGE, record)
         for reference in references:
             if reference.state == SCHEDULED and reference.sequence > 0:
-                broker.store_delivery_count(reference, broker.scheduled.times[reference])
+                store_delivery_count(broker, reference, broker.scheduled.times[reference])
         for cache_name, duplicate_id in duplicates:
-            broker.duplicate_cache(cache_name).ids[duplicate_id] = message.lsn
+            duplicate_cache(broker, cache_name).ids[duplicate_id] = message.lsn
         if broker.trace.on:
             tell(broker.trace, "story_relocated", message, places(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker
-        cache = broker.duplicate_cache(cache_name)
+        cache = duplicate_cache(broker, cache_name)
         if cache.lsn_of(duplicate_id) == lsn:
             record = records.encode_duplicates(cache_name, age, [duplicate_id])
             cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)

@@ -20,6 +20,7 @@ from atalanta.kernel.errors import (
     RANGE_LOST,
     BrokerError,
 )
+from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.reference import DONE, PagedReference, Reference
 from atalanta.kernel.story import tell
@@ -300,7 +301,7 @@ def ack_through(
         # Messages that are not durable were never shown; nobody else would take them away.
         if reference.durable:
             taken += 1
-        broker.drop_from_queue(reference)
+        drop_from_queue(broker, reference)
         if broker.trace.on:
             tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
     queue.acknowledged += taken

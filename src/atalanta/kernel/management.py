@@ -50,6 +50,7 @@ from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_counters import MessageCounters
 from atalanta.kernel.pauses import Pauses
+from atalanta.kernel.preparing import prepare
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -212,7 +213,7 @@ class Management:
         reply.properties_changed()
         broker = self.broker
         try:
-            plan = broker.prepare(now, reply)
+            plan = prepare(broker, now, reply)
         except BrokerError as error:
             broker.trace.event("management_reply_lost", {"to": address, "why": error.text})
             return

@@ -34,6 +34,7 @@ from atalanta.kernel.management_queue import flush_executor, refuse
 from atalanta.kernel.management_roles import roles_as_json, roles_of
 from atalanta.kernel.management_times import duration_text
 from atalanta.kernel.management_transactions import TRANSACTION_OPERATIONS
+from atalanta.kernel.repeats import duplicate_cache
 
 DUPLICATE_BYTES_MAX: Final = 10_000
 
@@ -189,7 +190,7 @@ def update_duplicates(call: Call, given: Parameters) -> object:
         raise BrokerError(
             ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
         )
-    cache = broker.duplicate_cache(address)
+    cache = duplicate_cache(broker, address)
     for item in ids:
         raw = bytes_of_id(str(item))
         if cache.lsn_of(raw) < 0 and len(raw) <= DUPLICATE_BYTES_MAX:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.management_call import (
     Call,
     Operations,
@@ -20,10 +21,12 @@ from atalanta.kernel.management_call import (
 )
 from atalanta.kernel.management_jobs import MessageJob
 from atalanta.kernel.moves import dead_letter, expire, moved_copy
+from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import Route
 
 if TYPE_CHECKING:
@@ -54,8 +57,8 @@ def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: 
     for reference in chosen:
         if reference.durable:
             message_ids.append(reference.message.id)
-        job.broker.note_lost(reference, why, batch)
-        job.broker.drop_from_queue(reference)
+        note_lost(job.broker, reference, why, batch)
+        drop_from_queue(job.broker, reference)
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(job.queue.id, message_ids))
 
@@ -83,7 +86,7 @@ class Copies(Remove):
             gone.append(reference)
             if plan.routes:
                 plans.append(plan)
-                references.extend(self.broker.add_to_batch(plan, batch))
+                references.extend(add_to_batch(self.broker, plan, batch))
         if not self.keep_original:
             finish(self, gone, batch, self.why)
             if self.counts:
@@ -110,7 +113,7 @@ class Move(Copies):
         plan = Plan(moved_copy(reference, target.spec.address, now, False))
         duplicate_id = reference.message.duplicate_id if self.reject_duplicates else None
         if duplicate_id is not None:
-            cache = self.broker.duplicate_cache(target.spec.address)
+            cache = duplicate_cache(self.broker, target.spec.address)
             if cache.lsn_of(duplicate_id) >= 0:
                 return plan  # goes away: the target has had it
             plan.duplicates.append((target.spec.address, duplicate_id))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records, resources
 from atalanta.kernel.divert_routing import route_plan
+from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import Message
 from atalanta.kernel.origin import remember_origin
+from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.router import Route, split_fqqn
@@ -39,6 +41,13 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
         settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
         resources.for_expiry(broker, now, settings, reference.message)
         move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
+
+
+def expire_found(broker: Broker, now: int, queue: Queue) -> None:
+    """What the queue met past its expiration while it handed out."""
+    found = queue.found_expired
+    queue.found_expired = []
+    expire(broker, now, found)
 
 
 def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
@@ -70,7 +79,7 @@ def move_to_address(
 ) -> None:
     """Copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: nowhere), original finished with it."""
     batch = records.Batch()
-    broker.note_lost(reference, why, batch)
+    note_lost(broker, reference, why, batch)
     original = reference.message
     plan: Plan | None = None
     if target is not None:
@@ -84,10 +93,10 @@ def move_to_address(
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:
-        references = broker.add_to_batch(plan, batch)
+        references = add_to_batch(broker, plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
-    broker.drop_from_queue(reference)
+    drop_from_queue(broker, reference)
     broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
 
 
@@ -155,15 +164,15 @@ def reroute(
     As in Redistributor: no header marks it; the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
-    broker.note_lost(reference, why, batch)
+    note_lost(broker, reference, why, batch)
     plan = Plan(reference.message.copy(0))
     if without and plan.message.special:
         plan.message.remove_property(without)
     plan.routes = routes
-    references = broker.add_to_batch(plan, batch)
+    references = add_to_batch(broker, plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))
-    broker.drop_from_queue(reference)
+    drop_from_queue(broker, reference)
     if broker.trace.on:
         tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
     broker.append_batch(batch, [plan], references, None, 0)
@@ -178,8 +187,8 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             continue
         if reference.durable:
             message_ids.append(reference.message.id)
-        broker.note_lost(reference, why, batch)
-        broker.drop_from_queue(reference)
+        note_lost(broker, reference, why, batch)
+        drop_from_queue(broker, reference)
         queue.killed += 1
     if queue.paged is not None:
         for reference in queue.paged.tail:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import records
 from atalanta.kernel.account import PAGE
 from atalanta.kernel.buffer import Writer
+from atalanta.kernel.finishing import drop
 from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue, within_prefetch
 from atalanta.kernel.paging_reader import PageReader, alive
@@ -182,7 +183,7 @@ class Paging:
         for reference in tail:
             if broker.trace.on:
                 tell(broker.trace, "story_paged", reference.message, paged.queue.name)
-            broker.drop(reference)
+            drop(broker, reference)
         self.pages[page.number] = page
         paged.pages.append(page)
         paged.tail = []
@@ -390,7 +391,7 @@ class Paging:
         self.tail_bytes -= paged.tail_bytes
         self.outside(paged, -paged.count, -paged.bytes)
         for reference in paged.tail:
-            self.broker.drop(reference)
+            drop(self.broker, reference)
         for page in paged.pages:
             for index in range(page.read, page.entries):
                 if not page.is_finished(index):
@@ -428,7 +429,7 @@ class Paging:
                 queue.message_count -= 1
                 queue.bytes -= reference.size
                 self.outside(paged, -1, -reference.size)
-                self.broker.drop(reference)
+                drop(self.broker, reference)
         self.touch(queue)
         return before - paged.count
 
@@ -474,7 +475,7 @@ class Paging:
             self.tail_bytes -= paged.tail_bytes
             self.outside(paged, -paged.count, -paged.bytes)
             for reference in paged.tail:
-                self.broker.drop(reference)
+                drop(self.broker, reference)
         for page in list(self.pages.values()):
             if page.queue_id == queue.id:
                 self.done(page)

@@ -14,16 +14,13 @@ from mypy_extensions import i64
 from atalanta.kernel.account import Account
 from atalanta.kernel.groups import NOWHERE, Groups
 from atalanta.kernel.message import Message
-from atalanta.kernel.priorities import LEVELS, Priorities, level_of
+from atalanta.kernel.priorities import Priorities, level_of
+from atalanta.kernel.priority_turns import SCAN_MAX, mix_priorities, next_by_priority
+from atalanta.kernel.queue_consumers import configure
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
-from atalanta.kernel.special_turns import (
-    consumer_left,
-    hand_out_specially,
-    look_at_gate,
-    share_groups_anew,
-)
+from atalanta.kernel.special_turns import hand_out_specially, look_at_gate
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.paging_queue import PagedQueue
     from atalanta.kernel.queue_spec import QueueSpec
 
-SCAN_MAX: Final = 2_000  # references looked at in one dispatch: the rest goes on at the next turn
-LOST_RANGES_MAX: Final = 1_000  # the oldest are forgotten beyond this
 # Tombstones before a trim is worth while. Few: each keeps its message, in every one of thousands of queues.
 TRIM_MIN: Final = 16
 
@@ -105,30 +100,7 @@ class Queue:
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
         self.special: Special | None = special_of(spec)
-        self.configure()
-
-    def configure(self) -> None:
-        """What follows from the definition; again when that was changed."""
-        spec = self.spec
-        self.keeps_messages = spec.non_destructive
-        self.guarded = spec.purge_on_no_consumers or not spec.enabled
-        # Where everybody gets everything a group cannot be one consumer's.
-        self.groupable = (
-            not self.internal
-            and not spec.exclusive
-            and not spec.non_destructive
-            and spec.group_buckets != 0
-        )
-        self.groups = None
-        self.plain = self.special is None and not self.keeps_messages
-        for reference in self.references:
-            if self.groupable and reference.state != DONE and reference.message.grouped:
-                self._start_groups()
-        for consumer in self.consumers:
-            consumer.shares = self._shares(consumer)
-            if not consumer.browse_only:
-                consumer.look_again(self.cursor)
-        self.arrange()
+        configure(self)
 
     def open_to_messages(self) -> bool:
         """Not while it is disabled, or nobody reads a queue that is purged then (QueueImpl.route)."""
@@ -177,9 +149,9 @@ class Queue:
         level = level_of(reference.message.priority)
         priorities.live[level] += 1
         if level != priorities.only and not priorities.mixed() and not self.internal:
-            self._mix_priorities(level)
+            mix_priorities(self, level)
         if self.groupable and reference.message.special and reference.message.grouped:
-            self._start_groups()
+            self.start_groups()
         self.message_count += 1
         self.added += 1
         self.bytes += reference.size
@@ -201,10 +173,10 @@ class Queue:
             if priorities.levels() == 0:
                 priorities.only = level
             else:
-                self._mix_priorities(level)
+                mix_priorities(self, level)
         priorities.live[level] += 1
         if self.groupable and reference.message.special and reference.message.grouped:
-            self._start_groups()
+            self.start_groups()
         if references and references[len(references) - 1].sequence > reference.sequence:
             references.insert(self.index_of(reference.sequence), reference)
             self.give_back(reference)
@@ -245,18 +217,7 @@ class Queue:
             self.references = [kept for kept in self.references if kept.state != DONE]
             self.tombstones = 0
 
-    def _mix_priorities(self, level: int) -> None:
-        """The first message of another priority came: from here on each level has its cursors."""
-        priorities = self.priorities
-        if self.message_count == 0:
-            priorities.only = level
-            return
-        priorities.only = -1
-        priorities.cursors = [self.cursor] * LEVELS
-        for consumer in self.consumers:
-            consumer.cursors = [consumer.position] * LEVELS
-
-    def _start_groups(self) -> None:
+    def start_groups(self) -> None:
         """The first message with a group id came: from here on each consumer has a position of its own."""
         self.groupable = False
         self.plain = False
@@ -293,69 +254,11 @@ class Queue:
             for consumer in self.consumers:
                 consumer.cursors[level] = min(sequence, consumer.cursors[level])
 
-    def add_lost(self, sequence: int, why: str) -> None:
-        """Remember that a shown message left by another way than `ack_through`; neighbours are joined."""
-        lost = self.lost
-        if lost and lost[-1][1] == sequence - 1 and lost[-1][2] == why:
-            lost[-1] = (lost[-1][0], sequence, why)
-            return
-        if len(lost) >= LOST_RANGES_MAX:
-            del lost[0]
-        lost.append((sequence, sequence, why))
-
     def live(self) -> list[Reference]:
         """References that are not finished, in order (a copy)."""
         return [reference for reference in self.references if reference.state != DONE]
 
     # -- consumers ------------------------------------------------------------------------------
-    def add_consumer(self, consumer: Consumer) -> None:
-        consumer.position = 1 if consumer.browse_only else self.cursor
-        consumer.cursors = [self.cursor] * LEVELS
-        at = len(self.consumers)
-        while at > 0 and self.consumers[at - 1].priority < consumer.priority:
-            at -= 1
-        self.consumers.insert(at, consumer)
-        consumer.shares = self._shares(consumer)
-        if consumer.selector is None and not consumer.browse_only:
-            self.open_consumers += 1
-        if self.spec.group_rebalance and not consumer.browse_only:
-            share_groups_anew(self)
-        self.arrange()
-        self.was_used = True
-        self.swept = False
-
-    def _shares(self, consumer: Consumer) -> bool:
-        return (
-            consumer.selector is None
-            and not consumer.browse_only
-            and not self.keeps_messages
-            and self.groups is None
-        )
-
-    def arrange(self) -> None:
-        """Who is asked in turn, and where each priority ends among them, the highest first."""
-        special = self.special
-        self.turns = self.consumers if special is None else special.turns(self.consumers)
-        ends: list[int] = []
-        consumers = self.turns
-        for index in range(1, len(consumers) + 1):
-            if (
-                index == len(consumers)
-                or consumers[index].priority != consumers[index - 1].priority
-            ):
-                ends.append(index)
-        self.level_ends = ends
-        self.alike = self.plain and len(ends) == 1 and self.open_consumers == len(consumers)
-
-    def remove_consumer(self, consumer: Consumer) -> None:
-        self.consumers.remove(consumer)
-        if not consumer.browse_only:
-            consumer_left(self, consumer)
-        if consumer.selector is None and not consumer.browse_only:
-            self.open_consumers -= 1
-        self.arrange()
-        self.ring = 0
-
     def consumer_count(self) -> int:
         """Consumers that take messages: browsers are not counted."""
         count = 0
@@ -420,7 +323,7 @@ class Queue:
         while index < end and left > 0:
             reference = references[index]
             if reference.state == READY and not (
-                reference.message.expiration != 0 and self._set_aside_expired(reference, now_ms)
+                reference.message.expiration != 0 and self.set_aside_expired(reference, now_ms)
             ):
                 consumer: Consumer | None = None
                 for _ in range(count):
@@ -453,22 +356,22 @@ class Queue:
                 continue
             by_priority = self.priorities.mixed() and not consumer.browse_only
             paged = self.paged
-            if paged is not None and consumer.browse_only and consumer.position >= self._end():
+            if paged is not None and consumer.browse_only and consumer.position >= self.end():
                 reference = paged.browse(consumer)
                 if reference is None and consumer.position <= paged.last:
                     return -1
             elif by_priority:
-                reference = self._next_by_priority(consumer, now_ms)
+                reference = next_by_priority(self, consumer, now_ms)
             else:
                 reference = self._next_for(consumer, now_ms)
             if reference is not None:
                 self._hand_out(consumer, reference)
                 return 1
-            if self.priorities.unfinished if by_priority else consumer.position < self._end():
+            if self.priorities.unfinished if by_priority else consumer.position < self.end():
                 return -1
         return 0
 
-    def _end(self) -> int:
+    def end(self) -> int:
         references = self.references
         return references[len(references) - 1].sequence + 1 if references else 0
 
@@ -491,7 +394,7 @@ class Queue:
                 continue
             message = reference.message
             if message.expiration != 0 and not consumer.browse_only:
-                if self._set_aside_expired(reference, now_ms):
+                if self.set_aside_expired(reference, now_ms):
                     continue
             if selector is not None and not selector.matches(message):
                 continue
@@ -506,7 +409,7 @@ class Queue:
             self.cursor = consumer.position
         return None
 
-    def _set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
+    def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
         """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
@@ -516,42 +419,6 @@ class Queue:
         self.delivering_count += 1
         self.found_expired.append(reference)
         return True
-
-    def _next_by_priority(self, consumer: Consumer, now_ms: int) -> Reference | None:
-        """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short."""
-        priorities = self.priorities
-        priorities.unfinished = False
-        selector = consumer.selector
-        cursors = priorities.cursors if consumer.shares else consumer.cursors
-        groups = self.groups
-        references = self.references
-        end = len(references)
-        looks = 0
-        for level in range(LEVELS - 1, -1, -1):
-            if priorities.live[level] == 0:
-                continue
-            index = self.index_of(max(cursors[level], priorities.cursors[level]))
-            while index < end:
-                reference = references[index]
-                if looks >= SCAN_MAX:
-                    cursors[level] = reference.sequence
-                    priorities.unfinished = True
-                    return None
-                looks += 1
-                index += 1
-                message = reference.message
-                if reference.state != READY or level_of(message.priority) != level:
-                    continue
-                if message.expiration != 0 and self._set_aside_expired(reference, now_ms):
-                    continue
-                if selector is not None and not selector.matches(message):
-                    continue
-                if groups is not None and not groups.takes(consumer, reference):
-                    continue
-                cursors[level] = reference.sequence + 1
-                return reference
-            cursors[level] = self._end()
-        return None
 
     def _hand_out(self, consumer: Consumer, reference: Reference) -> None:
         if consumer.browse_only:

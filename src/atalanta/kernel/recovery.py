@@ -14,6 +14,7 @@ from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
 from atalanta.kernel.displacing import discard
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.finishing import add_lost
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message_record import (
     StoredMessage,
@@ -24,6 +25,7 @@ from atalanta.kernel.paging_recovery import PagingRecovery
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import decode_queue_spec
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -243,7 +245,7 @@ class Recovery:
             start = reader.int64("lost.start")
             reader.int64("lost.end")
             if queue is not None:
-                queue.add_lost(start, reader.simple_string("lost.why"))
+                add_lost(queue, start, reader.simple_string("lost.why"))
         elif kind == records.VALUE:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
@@ -322,7 +324,7 @@ class Recovery:
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
-            cache = self.broker.duplicate_cache(name)
+            cache = duplicate_cache(self.broker, name)
             for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
                 cache.add(duplicate_id, lsn)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.displacing import discard
+from atalanta.kernel.finishing import store_delivery_count
 from atalanta.kernel.moves import dead_letter, purge
 from atalanta.kernel.reference import DELIVERING, DONE, Reference
 from atalanta.kernel.story import tell
@@ -45,7 +46,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
             message_id = int(reference.message.id)
             at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
         if reference.durable and (reference.delivery_count > 0 or at_ms > 0):
-            broker.store_delivery_count(reference, at_ms)
+            store_delivery_count(broker, reference, at_ms)
         queue.give_back(reference)
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)

@@ -20,11 +20,16 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
+from atalanta.kernel.finishing import finish
 from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.moves import expire, purge
+from atalanta.kernel.placing import add_to_batch
+from atalanta.kernel.preparing import prepare
+from atalanta.kernel.queue_consumers import add_consumer
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import DELIVERING, Reference
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
@@ -124,7 +129,7 @@ class Session:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
             name = split_fqqn(message.address)[0]
-            cache = self.broker.duplicate_cache(name)
+            cache = duplicate_cache(self.broker, name)
             key = (name, duplicate_id)
             if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
                 transaction.rollback_only = BrokerError(
@@ -171,7 +176,7 @@ class Session:
         consumer.pre_acknowledge = self.pre_acknowledge
         consumer.created_at = now
         self.consumers[consumer_id] = consumer
-        queue.add_consumer(consumer)
+        add_consumer(queue, consumer)
         # It has no credit yet, and others got what they could; but groups may have been shared anew.
         if queue.groups is not None:
             broker.mark_dirty(queue)
@@ -402,7 +407,7 @@ class Session:
         undecided: list[str] = []
         for message in transaction.messages:
             try:
-                plan = broker.prepare(now, message)
+                plan = prepare(broker, now, message)
             except Undecided as waiting:
                 undecided.extend(waiting.ids)
                 continue
@@ -420,8 +425,8 @@ class Session:
         batch = records.Batch()
         references: list[Reference] = []
         for plan in plans:
-            references.extend(broker.add_to_batch(plan, batch))
-        broker.finish(transaction.acknowledged, batch)
+            references.extend(add_to_batch(broker, plan, batch))
+        finish(broker, transaction.acknowledged, batch)
         if query:
             batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
         lsn = broker.append_batch(batch, plans, references, endpoint, token)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import records
+from atalanta.kernel import preparing, records
 from atalanta.kernel.absorbing import store_acknowledged
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.errors import (
@@ -19,10 +19,13 @@ from atalanta.kernel.errors import (
     TRANSACTION_TIMEOUT,
     BrokerError,
 )
+from atalanta.kernel.finishing import finish
 from atalanta.kernel.grouping import Undecided
+from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import Reference
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.transaction import Transaction
 from atalanta.kernel.xa_records import encode_ended, encode_prepared
 
@@ -124,7 +127,7 @@ def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
     undecided: list[str] = []
     for message in transaction.messages:
         try:
-            plan = broker.prepare(now, message)
+            plan = preparing.prepare(broker, now, message)
         except Undecided as waiting:
             undecided.extend(waiting.ids)
             continue
@@ -173,8 +176,8 @@ def commit_prepared(
             broker.trace.count("duplicates_dropped")
             continue
         plans.append(plan)
-        references.extend(broker.add_to_batch(plan, batch))
-    broker.finish(branch.transaction.acknowledged, batch)
+        references.extend(add_to_batch(broker, plan, batch))
+    finish(broker, branch.transaction.acknowledged, batch)
     batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
     lsn = broker.append_batch(batch, plans, references, endpoint, token)
     if outcome != ENDED:
@@ -183,7 +186,7 @@ def commit_prepared(
 
 def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
     for cache_name, duplicate_id in plan.duplicates:
-        if broker.duplicate_cache(cache_name).lsn_of(duplicate_id) >= 0:
+        if duplicate_cache(broker, cache_name).lsn_of(duplicate_id) >= 0:
             return True
     return False
 

@@ -1,0 +1,55 @@
+"""Whether a message was here before: its duplicate id, or that of the bridge that brings it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX, DuplicateCache
+from atalanta.kernel.message import Message
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.story import tell
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+
+
+def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
+    """As `repeat`; a core bridge's own id counts instead of the sender's (PostOfficeImpl.checkDuplicateID)."""
+    if message.has_property(BRIDGE_DUPLICATE):
+        bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+        message.remove_property(BRIDGE_DUPLICATE)
+        if isinstance(bridge_id, bytes):
+            return repeat(broker, plan, BRIDGE_PREFIX + message.address, bridge_id)
+    duplicate_id = message.duplicate_id
+    return -1 if duplicate_id is None else repeat(broker, plan, name, duplicate_id)
+
+
+def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+    """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""
+    cache = duplicate_cache(broker, cache_name)
+    lsn = cache.lsn_of(duplicate_id)
+    if lsn < 0:
+        plan.duplicates.append((cache_name, duplicate_id))
+    else:
+        broker.trace.count("duplicates_dropped")
+        if broker.trace.on:
+            tell(broker.trace, "story_repeated", plan.message, cache_name)
+    return lsn
+
+
+def restore_bridge_id(plan: Plan) -> None:
+    """What `repeat_of` took off the message."""
+    cache_name = BRIDGE_PREFIX + plan.message.address
+    for name, duplicate_id in plan.duplicates:
+        if name == cache_name:
+            plan.message.put_property(BRIDGE_DUPLICATE, duplicate_id)
+
+
+def duplicate_cache(broker: Broker, name: str) -> DuplicateCache:
+    """By cache name; its size is the address' id-cache-size, else the broker's (PostOfficeImpl)."""
+    found = broker.caches.by_name.get(name)
+    if found is None:
+        address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+        size = broker.settings_of(address).id_cache_size
+        found = broker.caches.cache(name, broker.config.id_cache_size if size is None else size)
+    return found
