@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.grouping_local import LocalGrouping
+from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.members import Members
 from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.kernel import catalogue, keeper, logview, paging, records
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.groups import Groups
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.paging_page import Page, encode_page
@@ -27,6 +30,8 @@ from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.scenario import Scenario
+from atalanta.sim.subject import Subject
 from atalanta.store.pages import PageFiles
 
 Patch = pytest.MonkeyPatch
@@ -208,6 +213,59 @@ def member_stays_away(patch: Patch) -> None:
     patch.setattr(Members, "back", lambda self, now, record: None)
 
 
+def group_goes_where_it_was_proposed(patch: Patch) -> None:
+    """The race of real Artemis: a decision for somebody else's proposal is taken for one's own."""
+    on_response = RemoteGrouping.on_response
+
+    def hasty(
+        self: RemoteGrouping, now: int, node_id: str, full_id: str,
+        value: str | None, alternative: str | None, distance: int,
+    ) -> None:  # fmt: skip
+        question = self.questions.get(full_id)
+        if question is not None and question.proposed:
+            value = alternative = question.proposed
+        on_response(self, now, node_id, full_id, value, alternative, distance)
+
+    patch.setattr(RemoteGrouping, "on_response", hasty)
+
+
+def group_freed_by_a_crash(patch: Patch) -> None:
+    """As real Artemis does it after a while."""
+    peer_lost = LocalGrouping.peer_lost
+
+    def careless(self: LocalGrouping, now: int, node_id: str) -> None:
+        peer_lost(self, now, node_id)
+        for cluster_name in [name for name in self.by_queue if name.endswith(node_id)]:
+            self.queue_gone(now, cluster_name)
+
+    patch.setattr(LocalGrouping, "peer_lost", careless)
+
+
+def groups_forgotten_by_a_restart(patch: Patch) -> None:
+    start = LocalGrouping.start
+
+    def forgetful(self: LocalGrouping, now: int) -> None:
+        start(self, now)
+        self.pins.clear()
+        self.by_queue.clear()
+
+    patch.setattr(LocalGrouping, "start", forgetful)
+
+
+def group_read_by_two_consumers(patch: Patch) -> None:
+    patch.setattr(Groups, "takes", lambda self, consumer, reference: True)
+
+
+def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on whose worlds have it."""
+    seed = first
+    while count > 0:
+        if any(isinstance(each, subject) for each in Scenario(seed, 3, 12.0).subjects):
+            yield seed
+            count -= 1
+        seed += 1
+
+
 MUTANTS: list[Mutant] = [
     confirmed_before_durable,
     bridge_forgets_before_the_answer,
@@ -224,6 +282,10 @@ MUTANTS: list[Mutant] = [
     sequences_of_lost_messages_shown,
     late_messages_not_redistributed,
     member_stays_away,
+    group_goes_where_it_was_proposed,
+    group_freed_by_a_crash,
+    groups_forgotten_by_a_restart,
+    group_read_by_two_consumers,
 ]
 
 

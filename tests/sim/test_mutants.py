@@ -12,7 +12,9 @@ import pytest
 
 from atalanta.build import compiled_modules
 from atalanta.kernel.buffer import DecodeError
+from atalanta.sim.groups import Groups
 from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.subject import Subject
 from tests.sim import mutants
 from tests.sim.crash_points import violations
 from tests.sim.mutants import Mutant
@@ -34,6 +36,13 @@ BY_SEEDS = [
     (mutants.sequence_used_again_after_compaction, 16),
     (mutants.late_messages_not_redistributed, 40),
 ]
+# In worlds that have the subject, from that seed on.
+BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
+    (mutants.group_goes_where_it_was_proposed, Groups, 1, 4),
+    (mutants.group_freed_by_a_crash, Groups, 1, 12),
+    (mutants.groups_forgotten_by_a_restart, Groups, 1, 8),
+    (mutants.group_read_by_two_consumers, Groups, 14, 12),
+]
 BY_CRASH_POINTS = [
     mutants.bridge_forgets_before_the_answer,
     mutants.duplicate_id_in_a_record_of_its_own,
@@ -52,6 +61,21 @@ def test_seeds_find_the_mutant(mutant: Mutant, seeds: int, monkeypatch: pytest.M
         if isinstance(rehearse(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "subject", "first", "worlds"), BY_SUBJECT)
+def test_worlds_with_the_subject_find_the_mutant(
+    mutant: Mutant,
+    subject: type[Subject],
+    first: int,
+    worlds: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutant(monkeypatch)
+    for seed in mutants.seeds_with(subject, first, worlds):
+        if isinstance(rehearse(seed, 3, 12.0), Failure):
+            return
+    pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer, Producer
+from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Violation
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
@@ -28,7 +28,7 @@ class Faults:
         world: World,
         network: Network,
         hosts: list[Host],
-        producers: list[Producer],
+        producers: Sequence[SimClient],
         consumers: list[Consumer],
         others: list[SimClient],
         until: float,
@@ -51,7 +51,6 @@ class Faults:
         self.stops: int = 0
         self.departures: int = 0
         self.leaving: dict[str, bool] = {}
-        # Only where the target always has room, and what it got of subscriptions goes back to where they are read.
         self.may_leave = False
         self.on_departure: Callable[[], None] = nothing
         self.failed_disks: int = 0

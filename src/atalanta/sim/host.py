@@ -208,6 +208,7 @@ class Host(Machine):
         self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
         self.node: Node | None = None
+        self.stops: list[int] = []  # when it ended in good order
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Told why, just before a node that cannot go on ends itself.
         self.on_gave_up: Callable[[Host, str], None] | None = None
@@ -253,6 +254,7 @@ class Host(Machine):
         if self.node is None:
             return
         self.node.stop(self.world.now)
+        self.stops.append(self.world.now)
         self.world.note(f"{self.name} stops")
         self.up = False
         self.life += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import (
     OFF,
@@ -29,6 +29,9 @@ from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, Meeting
 from atalanta.wire.meeting import MULTICAST as MULTICAST_PLACE
+
+if TYPE_CHECKING:
+    from atalanta.sim.subject import Subject
 
 PORT: Final = 61616
 CLUSTER_USER: Final = "cluster"
@@ -59,7 +62,10 @@ class Shape:
         self.full_policy: str = "PAGE"
         self.redelivery_delay_ms: int = 0
         self.parked_timeout_ms: int = 10_000
-        self.joiner: int = -1  # the node that nobody's static connectors name: it comes later, and is told of
+        self.subjects: list[Subject] = []
+        self.joiner: int = (
+            -1
+        )  # the node that nobody's static connectors name: it comes later, and is told of
 
     def draw(self, world: World) -> None:
         """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
@@ -80,6 +86,10 @@ class Shape:
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
         self.page_bytes = draw.choice((600, 600, 5_000))
         self.redelivery_delay_ms = draw.choice((0, 0, 300))
+
+    def may_leave(self) -> bool:
+        """Only where the target always has room, and what it got of subscriptions goes back to where they are read."""
+        return self.full_policy == "PAGE" and self.redistributes()
 
     def redistributes(self) -> bool:
         return self.mode not in (OFF, STRICT)
@@ -203,7 +213,10 @@ def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
 
     def make(ports: Ports) -> Node:
         cluster = cluster_settings(index, count, shape) if count > 1 else None
-        return Node(node_config(index, shape, cluster, addresses(index)), ports)
+        config = node_config(index, shape, cluster, addresses(index))
+        for subject in shape.subjects:
+            subject.configure(index, config)
+        return Node(config, ports)
 
     return make
 

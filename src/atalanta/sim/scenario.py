@@ -15,6 +15,7 @@ from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES, Shape, make_hosts
 from atalanta.sim.readers import LogReader
 from atalanta.sim.replay import check_replay
+from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
@@ -65,31 +66,42 @@ class Scenario:
         self.replays = 0
         self.shape = Shape()
         self.shape.draw(self.world)
-        joining = self.world.random("join")  # drawn apart: the worlds of older seeds stay as they were
+        joining = self.world.random(
+            "join"
+        )  # drawn apart: the worlds of older seeds stay as they were
         self.joins_at: int = 0
         if nodes > 2 and joining.random() < 0.3:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
+        if nodes > 1:
+            self.shape.subjects = draw_subjects(self.world, self.network, self.ledger, self.shape)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)
         self.readers = self._make_readers()
         self.late: list[SimClient] = self._choose_late()
+        self.subjects = self.shape.subjects
+        for subject in self.subjects:
+            subject.populate(self.hosts, seconds)
         self.faults = Faults(
             self.world,
             self.network,
             self.hosts,
-            self.producers,
+            [*self.producers, *(client for each in self.subjects for client in each.senders)],
             [
                 each
                 for each in self.consumers
                 if isinstance(each, Consumer) and each.queue == ORDERS
             ],
-            [*self.readers, *self.consumers],
+            [
+                *self.readers,
+                *self.consumers,
+                *(client for each in self.subjects for client in each.takers),
+            ],
             seconds,
         )
         self.faults.shape()
-        self.faults.may_leave = self.shape.full_policy == "PAGE" and self.shape.redistributes()
+        self.faults.may_leave = self.shape.may_leave()
         self.faults.on_departure = self.ledger.departed
 
     # -- who is there ---------------------------------------------------------------------------
@@ -164,6 +176,10 @@ class Scenario:
             if client in self.late:
                 delay_ns = int(min(self.seconds, LATE_SECONDS_MAX) * SECOND)
             self.world.at(delay_ns, client.start)
+        for subject in self.subjects:
+            for client in [*subject.senders, *subject.takers]:
+                delay_ns = self.world.random("subjects").randint(0, 2 * SECOND)
+                self.world.at(delay_ns, client.start)
         if self.with_faults:
             self.world.at(SECOND, self.faults.strike)
         self.world.at(REPLAY_CHECK_NS, self._check_replays)
@@ -199,6 +215,8 @@ class Scenario:
         for client in [*self.consumers, *self.readers]:
             if not client.up:
                 client.start()
+        for subject in self.subjects:
+            subject.mend()
 
     def _come_to_rest(self) -> None:
         limit = self.world.now + HEAL_SECONDS_MAX * SECOND
@@ -207,7 +225,9 @@ class Scenario:
             for host in self.hosts:
                 start(host)
             if self._at_rest():
-                return
+                if not any([subject.resume() for subject in self.subjects]):
+                    return
+                limit = self.world.now + HEAL_SECONDS_MAX * SECOND
         left = self._left()
         key = self._key_left()
         raise Violation(f"no rest {HEAL_SECONDS_MAX} s after healing: {left}, first {key}", key)
@@ -222,6 +242,8 @@ class Scenario:
             for producer in self.producers
             if producer.open
         ]
+        for subject in self.subjects:
+            left.extend(subject.left())
         for host in self.hosts:
             if host.node is None:
                 left.append(f"{host.name} is down")
@@ -255,6 +277,8 @@ class Scenario:
 
     def _check(self) -> None:
         self.ledger.check()
+        for subject in self.subjects:
+            subject.check()
         for host in self.hosts:
             assert host.node is not None
             host.node.validate()

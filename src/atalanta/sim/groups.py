@@ -1,0 +1,222 @@
+"""Message groups with grouping handlers: senders at every node, consumers at every node, and no group is ever split.
+
+Node n0 decides (LOCAL), the others ask it. The groups' address has one anycast queue on every node, or two
+subscriptions there, each of which has decisions of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.cluster.grouping_config import LOCAL, REMOTE, GroupingHandlerConfig
+from atalanta.kernel.config import AddressConfig
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.node import NodeConfig
+from atalanta.sim.clients import SimClient
+from atalanta.sim.group_checks import GroupLedger
+from atalanta.sim.host import Host
+from atalanta.sim.jobs import Consumer
+from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.network import Network
+from atalanta.sim.nodes import queue
+from atalanta.sim.subject import Subject
+from atalanta.sim.world import SECOND, World
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+
+WORK: Final = "work"
+AUDIT: Final = "audit"
+SHARE: Final = 0.35
+GROUPS_MAX: Final = 6
+MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
+
+
+class Groups(Subject):
+    """The settings of this world's handlers, and their clients."""
+
+    def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
+        super().__init__(world, network, ledger)
+        draw = world.random("groups")
+        self.random = draw
+        self.queues = [WORK, AUDIT] if draw.random() < 0.25 else [WORK]
+        self.count = draw.randint(1, GROUPS_MAX)
+        self.timeout_ms = draw.choice((400, 1_500, 5_000))
+        self.group_timeout_ms = draw.choice((-1, -1, -1, 2_000))
+        self.per_second = draw.randint(*MESSAGES_PER_SECOND)
+        self.consumers_per_node = draw.choice((1, 1, 2))
+        self.checks = GroupLedger(world, network, ledger, self.group_timeout_ms * 1_000_000 // 2)
+        self.closing = False
+
+    def kind(self) -> int:
+        return ANYCAST if len(self.queues) == 1 else MULTICAST
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        address = AddressConfig(WORK)
+        for name in self.queues:
+            address.add(queue(name, WORK, self.kind()))
+        config.broker.addresses.append(address)
+        # A message that comes back later than the next one of its group would break its order.
+        config.settings.add(WORK, {"redelivery_delay_ms": 0})
+        handler = GroupingHandlerConfig("groups", LOCAL if index == 0 else REMOTE, WORK)
+        handler.timeout_ms = self.timeout_ms
+        handler.reaper_period_ms = 300
+        handler.group_timeout_ms = self.group_timeout_ms
+        if index > 0 and self.group_timeout_ms > 0:
+            handler.group_timeout_ms //= 2
+        config.grouping = handler
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        self.checks.hosts = hosts
+        for index, host in enumerate(hosts):
+            total = max(4, int(seconds * self.per_second))
+            self.senders.append(
+                GroupSender(self.world, self.network, f"gp{index}", host.name, self, total)
+            )
+            for name in self.queues:
+                for number in range(self.consumers_per_node):
+                    self.takers.append(
+                        GroupConsumer(
+                            self.world,
+                            self.network,
+                            f"gc{index}-{name}{number}",
+                            host.name,
+                            self.checks,
+                            name,
+                        )
+                    )
+
+    def group(self) -> str:
+        return f"g{self.random.randrange(self.count)}"
+
+    # -- rest -----------------------------------------------------------------------------------
+    def _own(self) -> list[GroupSender]:
+        return [each for each in self.senders if isinstance(each, GroupSender)]
+
+    def mend(self) -> None:
+        super().mend()
+        for sender in self._own():
+            sender.total = sender.next
+
+    def left(self) -> list[str]:
+        return [f"{each.name} waits for {list(each.open)}" for each in self._own() if each.open]
+
+    def resume(self) -> bool:
+        """One more message to every group from every node: whatever was before, now they meet."""
+        if self.closing:
+            return False
+        self.closing = True
+        self.checks.closing = True
+        for sender in self._own():
+            sender.send_to_all([f"g{number}" for number in range(self.count)])
+        return True
+
+    def check(self) -> None:
+        self.checks.check(self.queues)
+
+
+class GroupSender(SimClient):
+    """Sends to one group or another, up to `window` unconfirmed; repeats after a loss; what is refused is forgotten."""
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, groups: Groups, total: int
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.groups = groups
+        self.checks = groups.checks
+        self.total = total
+        self.next = 0
+        self.open: dict[int, str] = {}  # its group by the number of the message
+        self.random = world.random(f"groups/{name}")
+        self.window = self.random.choice((1, 4))
+        self.pause_ns_max = 2 * SECOND // groups.per_second
+
+    def on_ready(self) -> None:
+        for number, group in self.open.items():
+            if self.window > 1:
+                self.checks.unordered[f"{self.name}/{number}"] = True
+            self._transmit(number, group)
+        self._fill(self.life, self.conn)
+
+    def _fill(self, life: int, conn: int) -> None:
+        if not self.ready or self.life != life or self.conn != conn:
+            return
+        if self.next < self.total and len(self.open) < self.window:
+            self._begin(self.groups.group())
+        burst = self.random.random() < 0.5
+        pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
+        self.world.at(pause_ns, lambda: self._fill(life, conn))
+
+    def _begin(self, group: str) -> None:
+        number = self.next
+        self.next += 1
+        self.open[number] = group
+        self.checks.sending(f"{self.name}/{number}", group)
+        if self.ready:
+            self._transmit(number, group)
+
+    def send_to_all(self, names: list[str]) -> None:
+        """All at once, when the world is at rest."""
+        for group in names:
+            self._begin(group)
+        self.total = self.next
+
+    def _transmit(self, number: int, group: str) -> None:
+        key = f"{self.name}/{number}"
+        self.checks.ledger.tell(key, f"{self.name} sends {key} of group {group} to {self.target}")
+        body = key.encode() + bytes(self.random.randint(0, 100))
+        message = Message.create(WORK, body, 4, True, self.world.now // 1_000_000, 4)
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_GROUP_ID", group)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(self.groups.kind()))
+        message.properties_changed()
+        self.send(SendMessage(message, True, number, 1))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, NullResponse):
+            if self.open.pop(packet.correlation, None) is not None:
+                self.checks.confirm(f"{self.name}/{packet.correlation}")
+        elif isinstance(packet, ExceptionResponse):
+            key = f"{self.name}/{packet.correlation}"
+            if self.open.pop(packet.correlation, None) is None:
+                raise Violation(f"{self.name}: {packet.message}")
+            self.checks.refuse(key, packet.message or "")
+
+    def on_lost(self) -> None:
+        return None
+
+
+class GroupConsumer(Consumer):
+    """Tells the checks also at which node, and what it holds."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        checks: GroupLedger,
+        queue: str,
+    ) -> None:
+        super().__init__(world, network, name, target, checks.ledger, queue)
+        self.checks = checks
+        self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage):
+            key = str(packet.message.properties.get("key"))
+            self.checks.deliver(self, key, packet.message.group_id)
+        super().on_packet(packet)
+
+    def _acknowledge(self, life: int, conn: int, key: str, message_id: int, cost: int) -> None:
+        if self.life == life and self.conn == conn:
+            self.checks.release(self, key)
+        super()._acknowledge(life, conn, key, message_id, cost)
+
+    def on_lost(self) -> None:
+        super().on_lost()
+        self.checks.release_all(self)

@@ -1,0 +1,49 @@
+"""What only a share of the worlds has beside the load that all have: settings of nodes, clients, and checks of its own.
+
+Each subject draws from a generator of its own, so that worlds without it stay what they were.
+"""
+
+from __future__ import annotations
+
+from atalanta.node import NodeConfig
+from atalanta.sim.clients import SimClient
+from atalanta.sim.host import Host
+from atalanta.sim.ledger import Ledger
+from atalanta.sim.network import Network
+from atalanta.sim.world import World
+
+
+class Subject:
+    """Made before the nodes are; `populate` comes once they are there, not yet started."""
+
+    def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
+        self.world = world
+        self.network = network
+        self.ledger = ledger
+        self.hosts: list[Host] = []
+        self.senders: list[SimClient] = []
+        self.takers: list[SimClient] = []  # faults restart them now and then
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        """Add to the configuration that node `index` reads at each start."""
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        """Make the clients; the load lasts for so many virtual seconds."""
+        raise NotImplementedError
+
+    def mend(self) -> None:
+        """The world has healed: senders come to an end, and all takers are there."""
+        for client in [*self.senders, *self.takers]:
+            if not client.up:
+                client.start()
+
+    def left(self) -> list[str]:
+        """What is not done yet."""
+        return []
+
+    def resume(self) -> bool:
+        """Everything is at rest: True if now the subject has begun with something more."""
+        return False
+
+    def check(self) -> None:
+        """At the very end. Violation for a promise that was broken."""
