@@ -258,3 +258,26 @@ def test_a_prepared_transaction_ends_at_the_target(
     first.start()
     assert not node_of(first).broker.branches.by_xid
     assert count(first, "orders") == 0
+
+
+def test_messages_of_several_prepared_transactions_all_arrive() -> None:
+    """They have no number yet that tells them apart; the target must not take one for another's repeat."""
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    xids = [Xid(1, b"branch%d" % number, b"global") for number in range(3)]
+    for number, xid in enumerate(xids):
+        client = XaClient(rig.world, rig.network, f"xa{number}", first.name)
+        client.start()
+        rig.until(lambda client=client: client.ready)  # type: ignore[misc]
+        client.say(XaStart(xid))
+        client.send_in_branch("orders", b"%d first" % number)
+        client.send_in_branch("orders", b"%d second" % number)
+        client.say(XaEnd(xid, False))
+        client.say(XaPrepare(xid))
+        rig.until(lambda client=client: client.codes == [0, 0, 0])  # type: ignore[misc]
+    part = leave(rig, first)
+    assert (part.phase, part.left(), part.why) == (DONE, 0, "")
+    for xid in xids:
+        end_branch(rig, second, XaCommit(xid, False))
+    expected = [b"%d %s" % (number, which) for number in range(3) for which in (b"first", b"second")]
+    assert held(second, "orders") == expected

@@ -55,7 +55,7 @@ class LargeForwarding(LargeStream):
         write_send_large(out, outgoing.channel, message)
         self.link.write(out.getvalue())
         self.large = outgoing.broker.large
-        self.large.hold(body, 1)
+        self.large.borrow(body)
 
     def pump(self) -> None:
         if self.token >= 0 or self.link.blocked:

@@ -94,15 +94,17 @@ def for_third(
 
 
 def for_transaction(
-    message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes
+    message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes, place: bytes
 ) -> Message:
-    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues)."""
+    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
+
+    What it sends has no number of its own yet: `place` tells it apart, the transaction and the place in it.
+    """
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
     if acknowledged:
         copy.properties.put(ACK_ROUTE_TO, encode_ids(acknowledged))
-    place = b"xa" + encode_ids(sorted(ids))
-    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), b"xa" + place))
     return copy
 
 

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.scale_down_shipment import Shipment, finish, for_third, for_transaction
+from atalanta.cluster.scale_down_shipment import (
+    Shipment,
+    finish,
+    for_third,
+    for_transaction,
+    repeat_id,
+)
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.kernel import records, xa
 from atalanta.kernel.buffer import Reader
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.reference import Reference
 from atalanta.wire.core.packets_transaction import (
     XaEnd,
@@ -125,7 +132,8 @@ class TransactionStage(Stage):
         assert self.branch is not None
         mover = self.mover
         copies: list[Message] = []
-        for plan in self.branch.plans:
+        for index, plan in enumerate(self.branch.plans):
+            place = self.branch.xid + index.to_bytes(4, "big")
             ids: list[int] = []
             for planned in plan.routes:
                 queue = planned.queue
@@ -141,16 +149,23 @@ class TransactionStage(Stage):
                     third = for_third(
                         reference, node_id, mover.node_bytes, mover.link.ours, False
                     )
+                    for piece, copy in enumerate(third.copies):
+                        name = b"".join((place, node_id.encode(), piece.to_bytes(4, "big")))
+                        copy.properties.put(
+                            BRIDGE_DUPLICATE, repeat_id(mover.node_bytes, 0, name)
+                        )
                     copies += third.copies
             if ids:
-                copies.append(for_transaction(plan.message, ids, [], mover.node_bytes))
+                copies.append(for_transaction(plan.message, ids, [], mover.node_bytes, place))
         held: dict[int, tuple[Message, list[int]]] = {}
         for reference in self.branch.transaction.acknowledged:
             message = reference.message
             _, queue_ids = held.setdefault(int(message.id), (message, []))
             queue_ids.append(mover.ids[reference.queue.name])
         for message, queue_ids in held.values():
-            copies.append(for_transaction(message, queue_ids, queue_ids, mover.node_bytes))
+            copies.append(
+                for_transaction(message, queue_ids, queue_ids, mover.node_bytes, self.branch.xid)
+            )
         return copies
 
     # -- its end here ---------------------------------------------------------------------------

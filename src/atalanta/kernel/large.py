@@ -177,6 +177,10 @@ class LargeBodies:
             body.released = True  # no queue took it
             self.released.append(body)
 
+    def borrow(self, body: LargeBody) -> None:
+        """A reader that releases it again; an open transaction, or one in doubt, goes on having it."""
+        body.holders += 1
+
     def release(self, body: LargeBody) -> None:
         """One holder less; what nobody holds at the end of the turn goes."""
         body.holders -= 1

@@ -194,6 +194,9 @@ def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
 def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
     """Another node has the branch: it ends here without effect; what it acknowledged is the caller's to finish."""
     _release(broker, branch)
+    for plan in branch.plans:
+        if plan.message.large is not None:
+            broker.large.hold(plan.message.large, 0)  # its transaction is over
     batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
 
 

@@ -14,7 +14,14 @@ from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import Ping
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_message import (
+    ReceiveContinuation,
+    ReceiveLargeMessage,
+    ReceiveMessage,
+    SendContinuation,
+    SendLargeMessage,
+    SendMessage,
+)
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse, SessionStart
 from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse
 from atalanta.wire.core.packets_xid import Xid
@@ -23,6 +30,7 @@ from atalanta.wire.core.types import HANDSHAKE
 CHANNEL = 10
 TIMEOUT_S = 20.0
 VERSION = 135
+PIECE = 100_000
 
 
 class XaClient:
@@ -79,6 +87,33 @@ class XaClient:
         message = Message.create(address, body, 4, True, 1, 4)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         self.say(SendMessage(message, False, -1, 1))
+
+    def send_large(self, address: str, body: bytes) -> None:
+        """The same in pieces."""
+        message = Message.create(address, b"", 4, True, 1, 4)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        self.say(SendLargeMessage(message))
+        for start in range(0, len(body), PIECE):
+            last = start + PIECE >= len(body)
+            piece = body[start : start + PIECE]
+            self.say(SendContinuation(piece, not last, len(body), False, -1, 1))
+
+    def take_large(self, queue: str) -> bytes:
+        """One large message, received and acknowledged."""
+        self.say(CreateConsumer(0, queue, None, False, False, 0))
+        self.say(SessionStart())
+        self.say(FlowToken(0, 100 << 20))
+        header = self.wait(lambda each: isinstance(each, ReceiveLargeMessage))
+        assert isinstance(header, ReceiveLargeMessage)
+        body = b""
+        while True:
+            piece = self.wait(lambda each: isinstance(each, ReceiveContinuation))
+            assert isinstance(piece, ReceiveContinuation)
+            body += piece.body
+            if not piece.continues:
+                break
+        self.say(IndividualAcknowledge(0, header.message.id, False))
+        return body
 
     def take(self, queue: str) -> bytes:
         """One message, received and acknowledged."""
