@@ -131,12 +131,20 @@ static void watch_writing(struct peer *peer)
     }
 }
 
+/* The last bytes of a body, most significant first. */
+static void number_body(struct ring *ring, size_t place, uint64_t number)
+{
+    set_u64(ring->frames.data + ring->starts[place] + BODY_OFFSET + options.bytes - 8, number);
+}
+
 static void send_messages(struct peer *peer, int64_t count)
 {
     struct ring *ring = &rings[peer->ring];
     while (count > 0) {
         size_t left = ring->count - peer->next;
         size_t now = (uint64_t)count < left ? (size_t)count : left;
+        for (size_t i = 0; options.numbered && i < now; i++)
+            number_body(ring, peer->next + i, (uint64_t)sent + i);
         size_t from = ring->starts[peer->next], to = ring->starts[peer->next + now];
         peer_write(peer, ring->frames.data + from, to - from);
         peer->next = (peer->next + now) % ring->count;
@@ -197,8 +205,7 @@ static void send_what_is_due(void)
         struct peer *peer = &peers[turn];
         struct ring *ring = &rings[peer->ring];
         turn = (turn + 1) % peer_count;
-        set_u64(ring->frames.data + ring->starts[peer->next] + BODY_OFFSET + options.bytes - 8,
-                due_ns);
+        number_body(ring, peer->next, due_ns);
         send_messages(peer, 1);
     }
 }

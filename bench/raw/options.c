@@ -34,7 +34,7 @@ static void check_names(int count, char **values)
         "--port",  "--consumer-port", "--producers", "--consumers", "--both",  "--queues",
         "--spread", "--prefix",       "--topic",     "--bytes",     "--durable", "--window",
         "--burst", "--rate",          "--count",     "--expect",    "--credits", "--user",
-        "--password", "--idle",
+        "--password", "--idle",    "--numbered",
     };
     for (int i = 1; i < count; i += 2) {
         int found = i + 1 < count;
@@ -66,6 +66,7 @@ struct options read_options(int count, char **values)
         .bytes = (int)number(count, values, "--bytes", 100),
         .durable = (int)number(count, values, "--durable", 0),
         .idle = (int)number(count, values, "--idle", 0),
+        .numbered = (int)number(count, values, "--numbered", 0),
         .window = number(count, values, "--window", 20000),
         .burst = (int)number(count, values, "--burst", 500),
         .rate = (int)number(count, values, "--rate", 0),

@@ -16,6 +16,7 @@ struct options {
     int bytes;         /* of a body, at least 8 */
     int durable;       /* and then every send is confirmed */
     int idle;          /* connects, and sends nothing */
+    int numbered;      /* bodies end with the number of the send, from 0 */
     int64_t window;    /* messages outstanding in all */
     int burst;         /* messages of one write */
     int rate;          /* messages a second in all, one a write; 0: as the window allows */

@@ -1,0 +1,119 @@
+"""The Spark that reads, and what it costs: bench/spark_driver.py, its JVM and its Python workers."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from bench.generators import Generator
+from bench.maven_libraries import libraries
+from bench.measure import TICKS, BadRun, cpu_seconds
+from bench.settings import CACHE
+
+POM = Path(__file__).resolve().parent / "kafka" / "connector" / "pom.xml"
+BODY_BYTES = 1024
+NUMBER_BYTES = 8  # at the end of a body, most significant first
+START_SECONDS = 120.0
+QUERY_SECONDS = 240.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One query that read all rows."""
+
+    rows: int
+    seconds: float
+    spark_cpu: float
+    broker_cpu: float
+
+    @property
+    def rate(self) -> float:
+        """Rows a second, from the start of the query to its end."""
+        return self.rows / self.seconds
+
+    @property
+    def cost_us(self) -> float:
+        """CPU of broker and Spark for one row."""
+        return (self.spark_cpu + self.broker_cpu) / self.rows * 1e6
+
+
+class SparkProcess(Generator):
+    """One for all queries, so that it is warm."""
+
+    def start(self, port: int, options: dict[str, object], consumer_port: int = 0) -> None:
+        raise NotImplementedError("Spark is no load")
+
+    def stop(self) -> None:
+        self.close()
+
+    def begin(self) -> None:
+        """Returns when it takes requests."""
+        log = CACHE / "run" / "spark.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._launch([sys.executable, "-m", "bench.spark_driver", connector_jars(), str(log)])
+        self.line(START_SECONDS)
+
+    def ask(self, request: dict[str, object]) -> dict[str, object]:
+        """GeneratorFailed with what Spark said."""
+        process = self._running()
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        return self.line(QUERY_SECONDS)
+
+    def read(self, request: dict[str, object], rows: int, broker_pid: int) -> Reading:
+        """BadRun unless every row came once, with the bytes that were sent."""
+        spark_before, broker_before = tree_cpu_seconds(self.pid), cpu_seconds([broker_pid])
+        answer = self.ask(request)
+        spark_cpu = tree_cpu_seconds(self.pid) - spark_before
+        broker_cpu = cpu_seconds([broker_pid]) - broker_before
+        if answer["rows"] != rows or answer["total"] != checksum(rows):
+            raise BadRun(f"{rows} rows wanted, {answer} came of {request}")
+        seconds = answer["seconds"]
+        assert isinstance(seconds, float)
+        return Reading(rows, seconds, spark_cpu, broker_cpu)
+
+
+def checksum(rows: int) -> int:
+    """The sum of the CRC-32 of all bodies."""
+    zeros = zlib.crc32(bytes(BODY_BYTES - NUMBER_BYTES))
+    return sum(zlib.crc32(number.to_bytes(NUMBER_BYTES, "big"), zeros) for number in range(rows))
+
+
+def connector_jars() -> str:
+    """Spark's Kafka source and what it needs, without what Spark has already (in its own version)."""
+    present = {artifact(path) for path in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
+    jars = sorted(libraries(POM).glob("*.jar"))
+    return ",".join(str(path) for path in jars if artifact(path) not in present)
+
+
+def artifact(jar: Path) -> str:
+    """The name of a jar without its version."""
+    return jar.stem.rpartition("-")[0]
+
+
+def tree_cpu_seconds(pid: int) -> float:
+    """User and system time of a process and all below it, ended ones included once their parent knows."""
+    children: dict[int, list[int]] = {}
+    ticks: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat = (entry / "stat").read_text()
+        except OSError:
+            continue  # it has ended
+        fields = stat[stat.rindex(")") + 2 :].split()  # from the third on; utime is the fourteenth
+        children.setdefault(int(fields[1]), []).append(int(entry.name))
+        ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    found, waiting = 0, [pid]
+    while waiting:
+        one = waiting.pop()
+        found += ticks.get(one, 0)
+        waiting += children.get(one, [])
+    return found / TICKS
