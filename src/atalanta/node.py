@@ -9,24 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.cluster.balance_view import BalanceView
 from atalanta.cluster.cluster import Cluster
-from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.core_bridge_config import BridgeSettings
-from atalanta.cluster.core_bridges import CoreBridges
-from atalanta.cluster.discovery import Discovery
-from atalanta.cluster.dns import DnsDiscovery
-from atalanta.cluster.grouping_config import LOCAL, GroupingHandlerConfig
-from atalanta.cluster.grouping_local import LocalGrouping
-from atalanta.cluster.grouping_remote import RemoteGrouping
+from atalanta.cluster.grouping_config import GroupingHandlerConfig
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
+from atalanta.cluster.parts import Parts
 from atalanta.cluster.places import MEETING
-from atalanta.cluster.rebalance import Rebalance
 from atalanta.cluster.routers.config import RoutersConfig
-from atalanta.cluster.routers.routers import Routers
-from atalanta.cluster.scale_down import Asked, ScaleDown
 from atalanta.kernel import catalogue, housekeeping, logview, records, reload
 from atalanta.kernel.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.buffer import DecodeError
@@ -125,77 +116,13 @@ class Node:
             self.management.acceptors[acceptor.name] = shown
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.broker.clients.close = self._close_after_turn
-        self.parts: dict[str, Part] = {}  # by the first segment of their keys
-        self.clusters: Clusters | None = None
-        self.scale_down: ScaleDown | None = None
-        discovery = Discovery(
-            config.cluster or config.bridges.listening(), self.broker, ports.links, self.host
+        parts = Parts(
+            config, self.host, self.notifications, ports.links, self.connections, self.acceptors
         )
-        self.parts["discovery"] = discovery
-        if config.cluster is not None:
-            self._join(config.cluster, discovery)
-        self.bridges = self._bridge(discovery)
-        self.parts["bridges"] = self.bridges
-        if config.routers is not None:
-            self._route_clients(config.routers, discovery)
-
-    def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
-        """The parts of a member of a cluster."""
-        config = self.config
-        connections = cluster.cluster_connections
-        self.management.cluster_connections = [one.name for one in connections]
-        self.clusters = Clusters(
-            cluster,
-            self.broker,
-            self.notifications,
-            self.management,
-            self.host,
-            self.ports.links,
-            self.ports.wire,
-            discovery,
-            config.own,
-        )
-        self.parts["cluster"] = self.clusters
-        if config.own.dns_discovery is not None:
-            self.parts["dns"] = DnsDiscovery(config.own, self.clusters.connections[0])
-        self.scale_down = ScaleDown(
-            self.clusters,
-            self.connections,
-            config.own.scale_down_timeout_ms,
-            config.own.scale_down_reader_timeout_ms,
-        )
-        self.parts["scaledown"] = self.scale_down
-        self.management.departure = Asked(self.scale_down)
-        rebalance = Rebalance(config.own, self.clusters, self.connections, self.acceptors)
-        rebalance.leaving = self.scale_down.under_way
-        self.parts["rebalance"] = rebalance
-        self.management.balance = BalanceView(rebalance)
-        if config.grouping is not None:
-            self._keep_groups(config.grouping, cluster)
-
-    def _bridge(self, discovery: Discovery) -> CoreBridges:
-        """Every node has them: management may make some where the configuration names none."""
-        return CoreBridges(
-            self.config.bridges,
-            self.broker,
-            self.notifications,
-            self.management,
-            self.host,
-            self.ports.links,
-            discovery,
-        )
-
-    def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
-        """Before the cluster starts, so that it hears of every queue."""
-        kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
-        grouping = kind(config, cluster, self.broker, self.notifications)
-        self.broker.grouping = grouping
-        self.parts = {"grouping": grouping, **self.parts}
-
-    def _route_clients(self, config: RoutersConfig, discovery: Discovery) -> None:
-        self.parts["routers"] = Routers(
-            config, self.host, self.ports.links, self.clusters, discovery
-        )
+        self.parts = parts.by_name
+        self.clusters = parts.clusters
+        self.scale_down = parts.scale_down
+        self.bridges = parts.bridges
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:
@@ -461,23 +388,9 @@ class Node:
         self.journal.on_failed(now, why)
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
-        """How full the disk is: above the configured limit all senders wait (FileStoreMonitor).
-
-        min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
-        """
+        """How full the disk of the journal is."""
         self.management.disk_used = used_fraction
-        config = self.config.broker
-        if config.min_disk_free_bytes >= 0:
-            full = free_bytes < config.min_disk_free_bytes
-        else:
-            full = 0 <= config.max_disk_usage < used_fraction * 100
-        if full != self.broker.memory.disk_full:
-            accounts = [address.account for address in self.broker.addresses.values()]
-            self.broker.memory.set_disk_full(full, accounts)
-            self.ports.trace.event(
-                "disk_full" if full else "disk_has_room",
-                {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
-            )
+        housekeeping.on_disk_usage(self.broker, used_fraction, free_bytes)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """From the journal: tell the broker, and see whether old segments can go."""

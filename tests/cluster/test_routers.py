@@ -21,8 +21,8 @@ from atalanta.sim.host import Host
 from atalanta.sim.network import Machine
 from atalanta.sim.nodes import PASSWORD, USER
 from atalanta.wire.core import codec
-from atalanta.wire.core.connection import LOGINS_WAITING_MAX
 from atalanta.wire.core.frames import Framer
+from atalanta.wire.core.login import LOGINS_WAITING_MAX
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import DisconnectV3, ExceptionResponse
 from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2

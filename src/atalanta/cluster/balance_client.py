@@ -200,7 +200,7 @@ class Judge:
             return "is talking"
         if self.broker.journal.durable < moving.mark:
             return "waits for the disk"
-        if connection.holds > 0 or connection.blocked or connection.logins or len(connection.out):
+        if connection.holds > 0 or connection.blocked or connection.login.waiting or len(connection.out):
             return "has bytes on their way"
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.topology import Member
+from atalanta.wire.core.topology_entries import send_member, send_member_gone
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -59,11 +60,12 @@ class Subscribers:
 
     def tell_gone(self, node_id: str, event_id: int) -> None:
         for connection in list(self.connections.values()):
-            connection.send_member_gone(node_id, event_id)
+            send_member_gone(connection, node_id, event_id)
 
 
 def send(connection: CoreConnection, member: Member, last: bool) -> None:
-    connection.send_member(
+    send_member(
+        connection,
         member.node_id,
         member.event_id,
         member.primary,

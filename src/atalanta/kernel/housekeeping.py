@@ -167,6 +167,25 @@ def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX)
     return bool(broker.expiry_queues)
 
 
+def on_disk_usage(broker: Broker, used_fraction: float, free_bytes: int) -> None:
+    """How full the disk is: above the configured limit all senders wait (FileStoreMonitor).
+
+    min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
+    """
+    config = broker.config
+    if config.min_disk_free_bytes >= 0:
+        full = free_bytes < config.min_disk_free_bytes
+    else:
+        full = 0 <= config.max_disk_usage < used_fraction * 100
+    if full != broker.memory.disk_full:
+        accounts = [address.account for address in broker.addresses.values()]
+        broker.memory.set_disk_full(full, accounts)
+        broker.trace.event(
+            "disk_full" if full else "disk_has_room",
+            {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
+        )
+
+
 def validate(broker: Broker) -> None:
     """Cross-links and counters agree. Slow: for tests and the simulator."""
     for queue in broker.queues.values():

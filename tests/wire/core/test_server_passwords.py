@@ -7,7 +7,7 @@ from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.logins import CHECKS_MAX
 from atalanta.kernel.password import hash_password
 from atalanta.kernel.security import Security
-from atalanta.wire.core.connection import LOGIN_FAILURES_MAX, LOGINS_WAITING_MAX
+from atalanta.wire.core.login import LOGIN_FAILURES_MAX, LOGINS_WAITING_MAX
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse, Ping
 from atalanta.wire.core.packets_query import QueueQuery
@@ -200,4 +200,4 @@ def test_the_memory_of_logins_holds_no_password() -> None:
     server.verify()
     [(key, _)] = server.host.logins.remembered.items()
     assert len(key) == 32 and b"secret" not in key
-    assert all(connection.logins == [] for connection in server.connections.values())
+    assert all(connection.login.waiting == [] for connection in server.connections.values())

@@ -20,6 +20,7 @@ from atalanta.cluster.routers.pool import Pool
 from atalanta.cluster.routers.router import GOES, NOT_READY, STAYS, Decision, Router
 from atalanta.cluster.routers.target import CLIENT_ID_PREFIX
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
+from atalanta.wire.core.login import routed
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
 from atalanta.wire.core.routing import ROUTING_VERSION, Routing
 
@@ -133,7 +134,7 @@ class Routers(Part, Routing):
     def route(
         self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
     ) -> bool:
-        """True: the client stays. Else it is answered by `connection.routed`, now or later."""
+        """True: the client stays. Else it is answered by `login.routed`, now or later."""
         acceptor = connection.acceptor
         name = None if acceptor is None else acceptor.router
         if name is None or identity.cluster or connection.authenticated:
@@ -149,12 +150,12 @@ class Routers(Part, Routing):
             router.config.key_type == CLIENT_ID
             and not isinstance(packet, CreateSessionV2)
             and connection.subscribed
-            and not connection.asked_again
+            and not connection.login.asked_again
         ):
             # The Java client logs in as soon as it has the topology, but notes a moment later that this node can be
             # told a client id (ActiveMQClientProtocolManager.Channel0Handler). After this error it logs in anew.
-            connection.asked_again = True
-            connection.routed(now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
+            connection.login.asked_again = True
+            routed(connection, now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
             return False
         client = Newcomer(
             client_id, identity.user, identity.roles, connection.client.remote, connection.server_name
@@ -194,7 +195,7 @@ class Routers(Part, Routing):
     ) -> None:
         name = router.config.name
         if decision.kind == STAYS:
-            connection.routed(now, None)
+            routed(connection, now, None)
             return
         target = decision.target
         if decision.kind == GOES and target is not None and target.connector is not None:
@@ -211,4 +212,4 @@ class Routers(Part, Routing):
             error = BrokerError(REMOTE_DISCONNECT, f"connection router {name} rejected the connection")
             if decision.kind == NOT_READY:
                 error = BrokerError(ROUTING, f"connection router {name} not ready")
-        connection.routed(now, error)
+        routed(connection, now, error)

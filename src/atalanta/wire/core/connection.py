@@ -14,20 +14,18 @@ from mypy_extensions import i64
 
 from atalanta.kernel.client import Client
 from atalanta.kernel.errors import (
-    CLUSTER_SECURITY,
-    INCOMPATIBLE,
-    SECURITY,
     BrokerError,
 )
 from atalanta.kernel.security import Identity
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
-from atalanta.wire.core.opening import open_session, refused, time_to_live_ms
+from atalanta.wire.core.greeting import Greeting
+from atalanta.wire.core.login import CLUSTER_CHANNEL, Login, answered, log_in, log_in_peer
+from atalanta.wire.core.opening import SERVER_VERSION, time_to_live_ms
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_cluster import (
     ClusterConnect,
-    ClusterConnectReply,
     NodeAnnounce,
     ScaleDownAnnouncement,
 )
@@ -44,17 +42,11 @@ from atalanta.wire.core.packets_session import (
     ReattachSession,
 )
 from atalanta.wire.core.packets_topology import (
-    ClusterTopology,
-    ClusterTopologyV2,
-    ClusterTopologyV3,
-    ClusterTopologyV4,
     SubscribeTopology,
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.reattach import end_session, reattach, remember
 from atalanta.wire.core.session import DELIVERED_BYTES_MAX, CoreSession
-from atalanta.wire.detect import CORE, HTTP, NEED_MORE, detect
-from atalanta.wire.http_upgrade import UpgradeAnswer
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
@@ -62,14 +54,9 @@ if TYPE_CHECKING:
     from atalanta.wire.core.moving import Moving
     from atalanta.wire.core.transport import TransportConfiguration
 
-SERVER_VERSION: Final = 136
-OLDEST_VERSION: Final = 129
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
-LOGIN_FAILURES_MAX: Final = 10
-LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
 DEFAULT_TTL_NS: Final = 60_000_000_000
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
-CLUSTER_CHANNEL: Final = 3
 CLUSTER_PACKETS: Final = (types.NODE_ANNOUNCE, types.SCALEDOWN_ANNOUNCEMENT)
 # Packet types that are looked at without a login, and the one channel each of them is sent on.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
@@ -104,9 +91,8 @@ class CoreConnection(Connection):
         self.blocked: bool = False  # by the shell: the peer does not take what was written
         self.full: bool = False  # this turn has delivered its share
         self.framer: Framer = Framer(True, UNAUTHENTICATED_FRAME_BYTES_MAX)
-        self.first_bytes: bytes = b""
-        self.upgrade: UpgradeAnswer | None = None  # a request for CORE over HTTP is being read
         self.greeted: bool = False
+        self.greeting: Greeting = Greeting()
         self.version: int = 0
         self.authenticated: bool = False
         self.cluster_peer: bool = False
@@ -115,10 +101,7 @@ class CoreConnection(Connection):
         self.last_seen: int = now
         self.opened: int = now
         self.ttl_ns: int = DEFAULT_TTL_NS
-        self.login_failures: int = 0
-        self.logins: list[CreateSession] = []  # the first one's password is being checked
-        self.routed_as: Identity | None = None  # whose login waits for a connection router
-        self.asked_again: bool = False  # for its client id
+        self.login: Login = Login()
         self.server_name: str | None = None  # that a client with TLS asked for
         self.holds: int = 0  # how many of its sessions wait for the disk: nothing more is taken up
         self.held: list[bytes] = []
@@ -135,7 +118,7 @@ class CoreConnection(Connection):
             self.held.append(data)
             return
         if not self.greeted:
-            data = self._greet(data)
+            data = self.greeting.take(self, data)
             if not data:
                 return
         self.framer.begin(data)
@@ -180,40 +163,6 @@ class CoreConnection(Connection):
         if self.holds == 0:
             self.host.wire.resume(self.conn)
 
-    def _greet(self, data: bytes) -> bytes:
-        """All that came so far once the protocol is known, else nothing. ProtocolError for another protocol."""
-        if self.upgrade is not None:
-            data = self._upgrade(data)
-        data = self.first_bytes + data
-        protocol = detect(data[:16])
-        if protocol == HTTP and self.acceptor is not None and self.acceptor.http_upgrade_enabled:
-            self.upgrade = UpgradeAnswer()
-            data = self._upgrade(data)
-            protocol = detect(data[:16])
-        if protocol == NEED_MORE:
-            self.first_bytes = data
-            return b""
-        if protocol != CORE:
-            raise ProtocolError(
-                f"the peer speaks {protocol}, which is not supported yet: only CORE is"
-            )
-        self.greeted = True
-        self.first_bytes = b""
-        return data
-
-    def _upgrade(self, data: bytes) -> bytes:
-        """An HTTP request that asks to go on as CORE (WildFly's http-connector): what comes behind it."""
-        upgrade = self.upgrade
-        assert upgrade is not None
-        upgrade.feed(data)
-        self.first_bytes = b""
-        if not upgrade.done:
-            return b""
-        self.upgrade = None
-        self._send_bytes(upgrade.answer)
-        rest: bytes = upgrade.rest
-        return rest
-
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
             raise ProtocolError(f"{types.packet_name(packet_type)} before login")
@@ -237,7 +186,7 @@ class CoreConnection(Connection):
         elif isinstance(packet, SubscribeTopology):
             self._subscribe(now, packet.is_cluster_connection, 0)
         elif isinstance(packet, CreateSession):
-            self._create_session(now, packet)
+            log_in(self, now, packet)
         elif isinstance(packet, ReattachSession):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
@@ -245,7 +194,7 @@ class CoreConnection(Connection):
             ok = self.host.cluster.may_fail_over(packet.node_id)
             self.send(CheckForFailoverReply(ok), channel)
         elif isinstance(packet, ClusterConnect):
-            self._cluster_connect(now, packet)
+            log_in_peer(self, now, packet)
         elif isinstance(packet, NodeAnnounce):
             self.host.cluster.announced(now, self, packet)
         elif isinstance(packet, ScaleDownAnnouncement):
@@ -280,101 +229,16 @@ class CoreConnection(Connection):
         self.subscribed = True
         self.host.cluster.subscribe(now, self, is_cluster)
 
-    def _create_session(self, now: int, packet: CreateSession) -> None:
-        """One login after the other: answers carry no number, so they come in the order of the questions."""
-        if len(self.logins) >= LOGINS_WAITING_MAX:
-            raise ProtocolError(f"more than {LOGINS_WAITING_MAX} logins at once")
-        self.logins.append(packet)
-        if len(self.logins) == 1:
-            self._begin_login(now)
-
-    def _begin_login(self, now: int) -> None:
-        packet = self.logins[0]
-        try:
-            if packet.version < OLDEST_VERSION:
-                raise BrokerError(
-                    INCOMPATIBLE,
-                    f"client version {packet.version} is older than {OLDEST_VERSION}, the oldest served",
-                )
-            self.host.logins.begin(now, packet.user, packet.password, self)
-        except BrokerError as error:
-            self._next_login(now, error)
-
     def login_done(self, now: int, identity: Identity | None) -> None:
-        """The first waiting login has its answer. ProtocolError after too many wrong ones."""
-        if self.gone:
-            return
-        packet = self.logins[0]
-        try:
-            if identity is None:
-                raise refused(self, packet)
-            routing = self.host.routing
-            if routing is not None:
-                self.routed_as = identity
-                if not routing.route(now, self, packet, identity):
-                    return  # `routed` follows, or did already
-            open_session(self, now, packet, identity)
-        except BrokerError as error:
-            if error.code == SECURITY or error.code == CLUSTER_SECURITY:
-                self._login_failed()
-            self._next_login(now, error)
-        else:
-            self._next_login(now, None)
-
-    def routed(self, now: int, error: BrokerError | None) -> None:
-        """A connection router has decided: the first waiting login is this node's (None), or is refused."""
-        if self.gone or not self.logins:
-            return
-        try:
-            self._answer_routed(now, error)
-        except ProtocolError as broken:
-            # Also called from timers and from news of others, where it is nobody else's business.
-            self.host.closing.append((self.conn, str(broken)))
-
-    def _answer_routed(self, now: int, error: BrokerError | None) -> None:
-        identity = self.routed_as
-        if error is None and identity is not None:
-            try:
-                open_session(self, now, self.logins[0], identity)
-            except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
-                self._next_login(now, refusal)
-                return
-        self._next_login(now, error)
+        """From `host.logins`. ProtocolError after too many wrong passwords."""
+        if not self.gone:
+            answered(self, now, identity)
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
         """The client is another node's. It closes the connection itself; the empty id is explained in moving.py."""
         self.send(DisconnectV3("", REASON_REDIRECT, node_id, target), 0)
 
-    def _next_login(self, now: int, error: BrokerError | None) -> None:
-        del self.logins[0]
-        if error is not None:
-            self.send_exception(1, error, -1, self.version)
-        if self.logins:
-            self._begin_login(now)
-
-    def _cluster_connect(self, now: int, packet: ClusterConnect) -> None:
-        self.cluster_peer = self.host.broker.security.authenticate_cluster(
-            packet.user, packet.password
-        )
-        self.send(ClusterConnectReply(self.cluster_peer), CLUSTER_CHANNEL)
-        if not self.cluster_peer:
-            self._login_failed()
-            self.host.broker.trace.event("cluster_login_refused", {"remote": self.client.remote})
-        elif not self.authenticated:
-            self.login_succeeded()
-            self.logged_in(now)
-
-    def _login_failed(self) -> None:
-        self.login_failures += 1
-        if self.login_failures > LOGIN_FAILURES_MAX:
-            raise ProtocolError(f"more than {LOGIN_FAILURES_MAX} refused logins")
-
-    def not_reattached(self) -> None:
-        """Names of sessions cannot be guessed here any better than passwords."""
-        if not self.authenticated:
-            self._login_failed()
-
-    def logged_in_by_session(self, now: int, session: CoreSession) -> None:
+    def logged_in_by_session(self, now: int) -> None:
         """Who knows a session's name is its user."""
         first = not self.authenticated
         self.login_succeeded()
@@ -388,39 +252,6 @@ class CoreConnection(Connection):
     def logged_in(self, now: int) -> None:
         if self.subscribed:
             self.host.cluster.logged_in(now, self)
-
-    def send_member(
-        self,
-        node_id: str,
-        event_id: int,
-        primary: TransportConfiguration | None,
-        backup: TransportConfiguration | None,
-        last: bool,
-        backup_group: str | None,
-        scale_down_group: str | None,
-    ) -> None:
-        """One topology entry, in the generation the peer's version reads."""
-        packet: ClusterTopology
-        if self.version >= 131 or self.version == 0:
-            packet = ClusterTopologyV4(False, node_id)
-        else:
-            packet = ClusterTopologyV3(False, node_id)
-        packet.event_id = event_id
-        packet.primary = primary
-        packet.backup = backup
-        packet.last = last
-        packet.backup_group = backup_group
-        packet.scale_down_group = scale_down_group
-        packet.server_version = SERVER_VERSION
-        self.send(packet, 0)
-
-    def send_member_gone(self, node_id: str, event_id: int) -> None:
-        """Still the second generation, as 2.44 does (fact sheet A1.b)."""
-        self.send(ClusterTopologyV2(True, node_id, event_id), 0)
-
-    def send_lone_topology(self) -> None:
-        """A node without a cluster: one entry for itself, without connectors (fact sheet A1.b)."""
-        self.send_member(self.host.broker.node_id, 0, None, None, True, None, None)
 
     # -- frames out -----------------------------------------------------------------------------
     def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
@@ -447,9 +278,9 @@ class CoreConnection(Connection):
         self.start_frame(packet_type, channel, len(body)).write(body)
 
     def send(self, packet: Packet, channel: int) -> None:
-        self._send_bytes(codec.encode(packet, channel, self.version))
+        self.send_bytes(codec.encode(packet, channel, self.version))
 
-    def _send_bytes(self, frame: bytes) -> None:
+    def send_bytes(self, frame: bytes) -> None:
         if not self.dirty:
             self.dirty = True
             self.host.dirty.append(self.conn)
@@ -459,7 +290,7 @@ class CoreConnection(Connection):
         self, channel: i64, error: BrokerError, correlation: int, version: int
     ) -> None:
         """Channel 1 has a short form without the correlation (the codec knows)."""
-        self._send_bytes(
+        self.send_bytes(
             codec.encode(
                 ExceptionResponse(error.code, error.text, correlation), int(channel), version
             )

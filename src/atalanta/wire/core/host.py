@@ -11,6 +11,7 @@ from atalanta.kernel.logins import Logins
 from atalanta.kernel.ports import Passwords
 from atalanta.wire.core.reattach import Resumable
 from atalanta.wire.core.routing import Routing
+from atalanta.wire.core.topology_entries import send_lone_topology
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -27,7 +28,7 @@ class ClusterHooks:
 
     def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
         """The client wants the topology: the node's own entry before login, everything after it."""
-        connection.send_lone_topology()
+        send_lone_topology(connection)
 
     def logged_in(self, now: int, connection: CoreConnection) -> None:
         """A subscriber has authenticated: it may see the whole topology now."""

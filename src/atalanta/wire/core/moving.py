@@ -20,6 +20,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message_codec import decode_message
 from atalanta.wire.core import types
 from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
+from atalanta.wire.core.topology_entries import send_member_gone
 
 if TYPE_CHECKING:
     from atalanta.wire.core.connection import CoreConnection
@@ -124,7 +125,7 @@ class Moving:
         connection = self.connection
         if connection.subscribed:
             for node_id, event_id in others:
-                connection.send_member_gone(node_id, event_id)
+                send_member_gone(connection, node_id, event_id)
         self.told_at = now
         self.credits = {}
         connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)

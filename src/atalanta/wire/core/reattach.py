@@ -17,6 +17,7 @@ from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
 
 from atalanta.kernel.endpoint import Endpoint
+from atalanta.wire.core.login import not_reattached
 from atalanta.wire.core.packets_session import ReattachSession, ReattachSessionResponse
 from atalanta.wire.core.types import COUNTED
 
@@ -139,7 +140,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     if session is None or not _may(connection, session, packet.last_confirmed_command_id):
         host.broker.trace.count("reattachments_refused")
         connection.send(ReattachSessionResponse(-1, False), SESSION_RESPONSE_CHANNEL)
-        connection.not_reattached()
+        not_reattached(connection)
         return
     old = session.connection
     _move(host, session, old, connection)
@@ -149,7 +150,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     connection.flush(now)
     if replay.count > 0:
         host.wire.write(connection.conn, replay.unconfirmed())
-    connection.logged_in_by_session(now, session)
+    connection.logged_in_by_session(now)
     session.session.set_blocked(connection.blocked or connection.full)
     broker = host.broker
     broker.wake(now)

@@ -19,5 +19,5 @@ class Routing:
     def route(
         self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
     ) -> bool:
-        """True: the session may begin here. Else `connection.routed` follows, now or later."""
+        """True: the session may begin here. Else `login.routed` follows, now or later."""
         raise NotImplementedError
