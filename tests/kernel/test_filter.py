@@ -253,6 +253,8 @@ def test_notification_filter_of_a_cluster(values: dict[str, PropertyValue], expe
         ("a != 1", "'<>'"),
         ("(a = 1", "expected ')'"),
         ("089 = a", "octal"),
+        ("a = 0x" + "F" * 4000, "too many digits"),
+        ("a = " + "1" * 5000, "too many digits"),
         ("XPATH '//a'", "not supported"),
         ("", "the end"),
         ("(" * 1000 + "a" + ")" * 1000, "deep"),

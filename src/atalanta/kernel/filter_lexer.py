@@ -165,6 +165,8 @@ class Lexer:
         if text.startswith(("0x", "0X"), start):
             end = self._digits(start + 2, HEX_DIGITS)
             if end > start + 2:
+                if end - start > 40:
+                    raise FilterError("a number has too many digits", start + 1)
                 self.at = end
                 return Token(INTEGER, str(int(text[start + 2 : end], 16)), start + 1)
         end = self._digits(start, DIGITS)
