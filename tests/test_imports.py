@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ha": {"kernel", "store", "cluster"},
     "node": {"kernel", "store", "wire", "cluster", "ha"},
     "jgroups": {"wire"},
-    "config": {"jgroups", "kernel", "store", "wire", "cluster", "ha", "node", "runtime.config"},
+    "config": {"jgroups", "kernel", "store", "wire", "cluster", "ha", "node", "runtime.config", "tls.masked"},
     "tls": {"wire.tls"},
     "runtime": {"kernel", "store", "wire", "cluster", "ha", "node", "tls"},
     "sim": {"kernel", "store", "wire", "cluster", "ha", "node"},

@@ -173,7 +173,13 @@ class Node:
 
     # -- connections ----------------------------------------------------------------------------
     def on_accept(
-        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+        self,
+        now: int,
+        conn: int,
+        acceptor: str,
+        remote: str = "",
+        server_name: str | None = None,
+        certificate: str = "",
     ) -> None:
         if self.scale_down is not None and self.scale_down.frozen:
             self.ports.wire.close(conn, "the node leaves")
@@ -189,6 +195,7 @@ class Node:
             self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
         )
         connection.server_name = server_name
+        connection.client.certificate = certificate
         self.connections[conn] = connection
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:

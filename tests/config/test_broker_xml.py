@@ -159,7 +159,7 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         ),
         (
             '<acceptors><acceptor name="a">tcp://h:1?securityDomain=certs</acceptor></acceptors>',
-            "client certificate",
+            "one security domain",
         ),
         (
             '<acceptors><acceptor name="a">tcp://h:1?clusterConnection=c</acceptor></acceptors>',
@@ -179,7 +179,13 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
             "</broadcast-group></broadcast-groups>",
             "needs group-address",
         ),
-        ("<cluster-password>ENC(abc)</cluster-password>", "masked"),
+        ("<cluster-password>ENC(hello)</cluster-password>", "not a masked password"),
+        ("<cluster-password>ENC(00)</cluster-password>", "cannot be read with this key"),
+        (
+            "<cluster-password>ENC(00)</cluster-password><password-codec>a.B;key=c</password-codec>",
+            "a.B is Java",
+        ),
+        ("<mask-password>perhaps</mask-password>", "neither true nor false"),
         ("<ha-policy><shared-store><backup/></shared-store></ha-policy>", "describes a backup"),
         (
             "<wildcard-addresses><any-words>##</any-words></wildcard-addresses>",
@@ -374,3 +380,40 @@ def test_broken_and_missing_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(path)
     assert "root element is <beans>" in str(caught.value)
+
+
+CODEC = "org.apache.activemq.artemis.utils.DefaultSensitiveStringCodec"
+# "password", as `artemis mask` writes it, with the key that all have and with the key `own`.
+MASKED = "3a34fd21b82bf2a822fa49a8d8fa115d"
+MASKED_OWN = "671c3a5894862cb14ab1f79a29286645"
+
+
+@pytest.mark.parametrize(
+    ("secret", "more"),
+    [
+        (f"ENC({MASKED})", ""),
+        (f"ENC({MASKED_OWN})", f"<password-codec>{CODEC};key=own</password-codec>"),
+        (MASKED, "<mask-password>true</mask-password>"),
+    ],
+)
+def test_masked_passwords_are_opened(tmp_path: Path, secret: str, more: str) -> None:
+    params = f"sslEnabled=true;keyStorePath=k;keyStorePassword={secret};trustStorePassword={secret}"
+    configuration = read(
+        tmp_path,
+        f"""<connectors><connector name="c">tcp://h:1?{params}</connector></connectors>
+            <acceptors><acceptor name="a">tcp://h:1?{params}</acceptor></acceptors>
+            <cluster-password>{secret}</cluster-password>
+            <bridges><bridge name="b"><queue-name>q</queue-name><user>u</user>
+            <password>{secret}</password><static-connectors><connector-ref>c</connector-ref>
+            </static-connectors></bridge></bridges>{more}""",
+    )
+    assert configuration.broker.cluster_password == "password"
+    assert configuration.bridges[0].password == "password"
+    for tls in (configuration.acceptors[0].tls, configuration.connectors["c"].tls):
+        assert tls is not None
+        assert (tls.key_store_password, tls.trust_store_password) == ("password", "password")
+
+
+def test_a_password_that_only_looks_masked(tmp_path: Path) -> None:
+    core = "<cluster-password>ENC(mine)</cluster-password><mask-password>false</mask-password>"
+    assert read(tmp_path, core).broker.cluster_password == "ENC(mine)"

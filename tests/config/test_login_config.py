@@ -47,14 +47,65 @@ def test_guests_are_not_let_in_and_this_is_said(tmp_path: Path) -> None:
     assert "login.config:10: GuestLoginModule is not supported" in configuration.warnings[-1]
 
 
-@pytest.mark.parametrize("module", ["TextFileCertificateLoginModule", "LDAPLoginModule"])
-def test_what_cannot_be_served_keeps_the_node_from_starting(tmp_path: Path, module: str) -> None:
-    text = AS_CREATED.replace("PropertiesLoginModule", module)
+def test_what_cannot_be_served_keeps_the_node_from_starting(tmp_path: Path) -> None:
+    text = AS_CREATED.replace("PropertiesLoginModule", "LDAPLoginModule")
     with pytest.raises(ConfigError) as caught:
         read_security(read_broker_xml(configure(tmp_path, text)))
     [problem] = caught.value.problems
-    assert problem.line == 5 and f"login module {module} is not supported" in problem.text
-    assert "certificates" in str(problem)
+    assert problem.line == 5 and "login module LDAPLoginModule is not supported" in problem.text
+    assert "TextFileCertificateLoginModule" in str(problem)
+
+
+WITH_CERTIFICATES = AS_CREATED.replace("required", "sufficient").replace(
+    "};",
+    f"""   {PACKAGE}.TextFileCertificateLoginModule Sufficient
+       org.apache.activemq.jaas.textfiledn.user="subjects.properties"
+       org.apache.activemq.jaas.textfiledn.role="subject-roles.properties";
+}};""",
+)
+
+
+def test_users_by_certificate(tmp_path: Path) -> None:
+    path = configure(tmp_path, WITH_CERTIFICATES)
+    (tmp_path / "groups.properties").write_text("amq = anna\nextra = carl\n")
+    (tmp_path / "subjects.properties").write_text("carl=CN=client, O=Example\nany=/CN=.*/\n")
+    (tmp_path / "subject-roles.properties").write_text("reader = carl,any\nwriter = carl\n")
+    configuration = read_broker_xml(path)
+    security = read_security(configuration)
+    anna = security.authenticate("anna", "secret")
+    assert anna is not None and security.combined("", anna) is anna
+    carl = security.combined("CN=client, O=Example", None)
+    assert carl is not None and carl.user == "carl" and carl.roles == ("reader", "writer")
+    other = security.combined("CN=somebody", None)
+    assert other is not None and other.user == "any" and other.roles == ("reader",)
+    assert security.combined("O=somebody", None) is None
+    assert len(configuration.warnings) == 1  # there is no acceptor
+    assert tmp_path / "subjects.properties" in configuration.files
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Sufficient", "maybe", "'maybe' is none of required, requisite"),
+        ("textfiledn.role", "textfiledn.rule", "needs org.apache.activemq.jaas.textfiledn.role"),
+        ("PropertiesLoginModule", "TextFileCertificateLoginModule", "is given twice"),
+    ],
+)
+def test_certificates_that_are_not_described_well(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    path = configure(tmp_path, WITH_CERTIFICATES.replace(old, new))
+    with pytest.raises(ConfigError) as caught:
+        read_security(read_broker_xml(path))
+    assert words in str(caught.value)
+
+
+def test_a_bad_pattern_names_its_line(tmp_path: Path) -> None:
+    path = configure(tmp_path, WITH_CERTIFICATES)
+    (tmp_path / "subjects.properties").write_text("a=CN=a\nb=/CN=(/\n")
+    (tmp_path / "subject-roles.properties").write_text("")
+    with pytest.raises(ConfigError, match=r"subjects\.properties:2: user 'b'"):
+        read_security(read_broker_xml(path))
 
 
 @pytest.mark.parametrize("text", ["", "activemq {", "}};;{{", '"', "a = b; c {x", "/* open"])

@@ -10,7 +10,7 @@ from atalanta.config.users_file import UserFiles
 from atalanta.kernel.password import hash_password
 from tests.certificates import PASSWORD, Authority
 from tests.interop.harness.broker_xml import USERS
-from tests.interop.harness.jms import Jms, run_scenarios, until
+from tests.interop.harness.jms import Jms, JmsError, run_scenarios, until
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
 
@@ -70,6 +70,43 @@ def test_jms_over_tls_with_hashed_passwords(kind: str, brokers: Lineup, stores: 
     # Without a certificate of its own nobody gets in.
     results, output = run_scenarios(url, "--only", "bodies.text", "--seconds", "20")
     assert results and all(results.values()), output
+    node.stop()
+
+
+MODULES = "org.apache.activemq.artemis.spi.core.security.jaas"
+LOGIN = f"""activemq {{
+   {MODULES}.PropertiesLoginModule sufficient
+       org.apache.activemq.jaas.properties.user="artemis-users.properties"
+       org.apache.activemq.jaas.properties.role="artemis-roles.properties";
+   {MODULES}.TextFileCertificateLoginModule sufficient
+       org.apache.activemq.jaas.textfiledn.user="subjects.properties"
+       org.apache.activemq.jaas.textfiledn.role="subject-roles.properties";
+}};
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_users_by_client_certificate(
+    kind: str, brokers: Lineup, jms: Jms, stores: Stores
+) -> None:
+    node = brokers.single(kind)
+    change(node, "?protocols=CORE", f"?protocols=CORE;{stores.asking()}".replace("need", "want"))
+    etc = node.folder / "etc"
+    (etc / "login.config").write_text(LOGIN)
+    (etc / "subjects.properties").write_text("robot=CN=client\n")
+    (etc / "subject-roles.properties").write_text("amq=robot\n")
+    node.start()
+    without = f"{node.url}&{stores.connector('&')}"
+    certified = f"{without}&{stores.client_key('&')}"
+    jms("open", "robot", certified, "", "")
+    producer = jms.producer("p", "robot", "queue:certified")
+    jms.send(producer, range(3))
+    jms("open", "person", without, "admin", "admin")
+    consumer = jms.consumer("c", "person", "queue:certified")
+    assert jms.collect([consumer], 3) == [["0", "1", "2"]]
+    with pytest.raises(JmsError, match="AMQ229031|unable to validate"):
+        jms("open", "stranger", without, "robot", "")
+    jms.close_all("robot", "person")
     node.stop()
 
 

@@ -39,6 +39,7 @@ class EchoNode:
         self.flushes = 0
         self.bytes_taken = 0
         self.server_names: list[str | None] = []  # that those who were accepted asked for
+        self.certificates: list[str] = []
         self.open: list[int] = []
         self.usage: list[float] = []
 
@@ -60,11 +61,18 @@ class EchoNode:
         self._note(now, "start")
 
     def on_accept(
-        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+        self,
+        now: int,
+        conn: int,
+        acceptor: str,
+        remote: str = "",
+        server_name: str | None = None,
+        certificate: str = "",
     ) -> None:
         """Noted."""
         self._note(now, "accept", conn, acceptor, remote)
         self.server_names.append(server_name)
+        self.certificates.append(certificate)
         self.open.append(conn)
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:

@@ -59,6 +59,30 @@ def test_bytes_both_ways_however_many(plain: bool, sides: Sides) -> None:
 
 
 @both_loops
+def test_the_node_hears_whose_certificate_it_was(plain: bool, tmp_path: Path) -> None:
+    authority = Authority()
+    trust = str(authority.trust_pem(tmp_path))
+    key = authority.holder("server", "localhost").key_store(tmp_path)
+    acceptor = TlsConfig(
+        key_store_path=str(key), key_store_password=PASSWORD, trust_store_path=trust,
+        want_client_auth=True,
+    )  # fmt: skip
+    own = str(authority.holder("client").key_store(tmp_path))
+    connector = TlsConfig(trust_store_path=trust, key_store_path=own, key_store_password=PASSWORD)
+    strange = client_tls(TlsConfig(trust_store_path=trust), ()).context
+
+    async def use(running: Running) -> None:
+        for context in (client_tls(connector, ()).context, strange):
+            reader, writer = await running.connect(context)
+            writer.write(b"hello")
+            assert await reader.readexactly(5) == b"hello"
+            writer.close()
+
+    _, node = run(with_echo(use, tls=server_context(acceptor, ())), plain)
+    assert node.certificates == ["CN=client", ""]
+
+
+@both_loops
 def test_a_close_comes_after_what_was_written_and_with_a_goodbye_of_tls(
     plain: bool, sides: Sides
 ) -> None:

@@ -178,7 +178,7 @@ def test_served_names(stores: Stores) -> None:
         ({"keyStorePath": ""}, "keyStorePath: an acceptor"),
         ({"keyStorePath": "none.p12"}, "keyStorePath: none.p12 cannot be read: No such file"),
         ({"keyStorePassword": "wrong"}, "a wrong keyStorePassword"),
-        ({"keyStorePassword": "ENC(abc)"}, "keyStorePassword: a masked password"),
+        ({"keyStorePassword": "ENC(abc)"}, "keyStorePassword: the masked password cannot be read"),
         ({"keyStoreType": "BKS"}, "keyStoreType: 'BKS' is not supported"),
         ({"keyStoreAlias": "other"}, "keyStoreAlias: the key in .* is called 'server'"),
         ({"needClientAuth": "true"}, "trustStorePath: needClientAuth"),

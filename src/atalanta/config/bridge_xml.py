@@ -78,13 +78,6 @@ class BridgeSection:
         if why:
             self.report.problem(node.file, node.line, why)
             return
-        if config.password.startswith("ENC("):
-            self.report.problem(
-                node.file,
-                node.line,
-                f"bridge '{config.name}': a masked password cannot be read",
-                "write it plainly, or as ${name} and set that environment variable",
-            )
         self.configuration.places["bridge", config.name] = (node.file, node.line)
         self.configuration.bridges.append(config)
 

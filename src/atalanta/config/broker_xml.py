@@ -21,6 +21,7 @@ from atalanta.config.divert_xml import DivertSection
 from atalanta.config.grouping_xml import GroupingSection
 from atalanta.config.ha_xml import HaSection
 from atalanta.config.link_warnings import link_warnings
+from atalanta.config.masks import Masks
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
@@ -81,6 +82,7 @@ class BrokerXml:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
+        self.masks = Masks(configuration, report, values)
         self.addresses = AddressSections(configuration, report)
         self.diverts = DivertSection(configuration, report)
         self.plugins = PluginSection(configuration.broker.notifications, report)
@@ -133,7 +135,7 @@ class BrokerXml:
             "wildcard-addresses": self._wildcards,
             "wild-card-routing-enabled": self._wildcard_routing,
             "global-max-size": self._global_max_size,
-            "cluster-password": self._cluster_password,
+            **self.masks.handlers(),
             **self.addresses.handlers(),
             **self.diverts.handlers(),
             **self.plugins.handlers(),
@@ -150,6 +152,7 @@ class BrokerXml:
         self.ha.finish()
         self.bridges.finish()
         self.routers.finish(core)
+        self.masks.finish()
         self._check_acceptors(core)
         self._warn()
 
@@ -307,16 +310,6 @@ class BrokerXml:
         broker = self.configuration.broker
         if broker.global_max_size_bytes < 0:
             broker.global_max_size_bytes = BrokerConfig().global_max_size_bytes
-
-    def _cluster_password(self, node: Node) -> None:
-        if node.text.startswith("ENC("):
-            self.report.problem(
-                node.file,
-                node.line,
-                "a masked cluster-password cannot be read",
-                "write it plainly, or as ${name} and set that environment variable",
-            )
-        self.configuration.broker.cluster_password = node.text
 
     def _warn(self) -> None:
         configuration = self.configuration

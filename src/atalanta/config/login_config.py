@@ -1,22 +1,26 @@
 """Artemis' `login.config`, if one lies beside the broker.xml: which files hold the users.
 
-Only PropertiesLoginModule can be served. Whoever configures another module (certificates, LDAP,
-Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
+PropertiesLoginModule and TextFileCertificateLoginModule can be served, one of each. Whoever configures another module
+(LDAP, Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report
+from atalanta.kernel.login_chain import CERTIFICATE, FLAGS, PASSWORD
 
 LOGIN_FILE: Final = "login.config"
 DOMAIN: Final = "activemq"
 FILE_BYTES_MAX: Final = 1024 * 1024
 PROPERTIES: Final = "PropertiesLoginModule"
+CERTIFICATES: Final = "TextFileCertificateLoginModule"
+SUBJECT_OPTION: Final = "org.apache.activemq.jaas.textfiledn.user"
+SUBJECT_ROLE_OPTION: Final = "org.apache.activemq.jaas.textfiledn.role"
 GUEST: Final = "GuestLoginModule"
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
@@ -26,8 +30,18 @@ TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
 
 @dataclass
 class UserFileNames:
+    """`modules`: (kind, flag) in their order; `subjects`, `subject_roles`: of TextFileCertificateLoginModule."""
+
     users: str = "artemis-users.properties"
     roles: str = "artemis-roles.properties"
+    subjects: str = ""
+    subject_roles: str = ""
+    modules: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def passwords(self) -> bool:
+        """Whether users of the properties files can log in."""
+        return not self.modules or any(kind == PASSWORD for kind, _ in self.modules)
 
 
 @dataclass
@@ -37,6 +51,7 @@ class Module:
     name: str
     line: int
     options: dict[str, str]
+    flag: str = ""
 
 
 def read_login_config(folder: Path, report: Report, warnings: list[str]) -> UserFileNames:
@@ -55,9 +70,8 @@ def read_login_config(folder: Path, report: Report, warnings: list[str]) -> User
     modules = entries.get(DOMAIN) or next(iter(entries.values()), [])
     for module in modules:
         simple = module.name.rpartition(".")[2]
-        if simple == PROPERTIES:
-            found.users = module.options.get(USER_OPTION, found.users)
-            found.roles = module.options.get(ROLE_OPTION, found.roles)
+        if simple in (PROPERTIES, CERTIFICATES):
+            _take(found, module, simple, path, report)
         elif simple == GUEST:
             warnings.append(
                 f"{path}:{module.line}: {simple} is not supported: nobody is let in without a password"
@@ -67,10 +81,33 @@ def read_login_config(folder: Path, report: Report, warnings: list[str]) -> User
                 str(path),
                 module.line,
                 f"login module {simple} is not supported",
-                f"only {PROPERTIES} is; users come from {found.users}, client certificates prove "
-                "who connects (needClientAuth) but name no user",
+                f"{PROPERTIES} and {CERTIFICATES} are",
             )
     return found
+
+
+def _take(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
+    kind = PASSWORD if simple == PROPERTIES else CERTIFICATE
+    if any(known == kind for known, _ in found.modules):
+        report.problem(str(path), module.line, f"{simple} is given twice")
+    if module.flag not in FLAGS:
+        report.problem(
+            str(path), module.line, f"{simple}: '{module.flag}' is none of {', '.join(FLAGS)}"
+        )
+    found.modules.append((kind, module.flag))
+    options = module.options
+    if kind == PASSWORD:
+        found.users = options.get(USER_OPTION, found.users)
+        found.roles = options.get(ROLE_OPTION, found.roles)
+        return
+    found.subjects = options.get(SUBJECT_OPTION, "")
+    found.subject_roles = options.get(SUBJECT_ROLE_OPTION, "")
+    for name, value in (
+        (SUBJECT_OPTION, found.subjects),
+        (SUBJECT_ROLE_OPTION, found.subject_roles),
+    ):
+        if not value:
+            report.problem(str(path), module.line, f"{simple} needs {name}")
 
 
 def parse_login_config(text: str) -> dict[str, list[Module]]:
@@ -101,4 +138,5 @@ def _module(words: list[tuple[str, int]]) -> Module:
     for at, (word, _) in enumerate(words):
         if word == "=" and 0 < at < len(words) - 1:
             options[words[at - 1][0]] = words[at + 1][0]
-    return Module(words[0][0], words[0][1], options)
+    flag = words[1][0].lower() if len(words) > 1 else ""
+    return Module(words[0][0], words[0][1], options, flag)

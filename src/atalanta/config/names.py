@@ -21,8 +21,6 @@ CORE: Final[dict[str, str]] = {
     "thread-pool-max-size": _NO_THREADS,
     "async-connection-execution-enabled": _NO_THREADS,
     "message-expiry-thread-priority": _NO_THREADS,
-    "password-codec": _NO_PLUGINS,
-    "mask-password": "passwords are written plainly or hashed",
     "log-delegate-factory-class-name": _NO_PLUGINS,
     "jmx-management-enabled": _NO_JMX,
     "jmx-domain": _NO_JMX,

@@ -138,10 +138,6 @@ class RouterSection:
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
             self.references.append((node, "cluster-connection", config.cluster_connection))
-        if (config.password or "").startswith("ENC("):
-            self._problem(
-                node, "a masked password cannot be read", "write it plainly, or as ${name}"
-            )
         ways = [
             config.cluster_connection is not None,
             config.discovery_group is not None,

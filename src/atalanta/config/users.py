@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.config.login_config import LOGIN_FILE, read_login_config
+from atalanta.config.login_config import LOGIN_FILE, UserFileNames, read_login_config
 from atalanta.config.problems import Report, nearest
 from atalanta.config.properties import Entry, PropertiesError, parse_properties
+from atalanta.kernel.login_chain import CertificateUsers, LoginChain
 from atalanta.kernel.security import Security
 
 USERS_FILE: Final = "artemis-users.properties"
@@ -45,18 +46,33 @@ def read_security(configuration: Configuration) -> Security:
 def _read_users(configuration: Configuration, security: Security, report: Report) -> None:
     folder = configuration.users_folder
     names = read_login_config(folder, report, configuration.warnings)
+    configuration.files.append(folder / LOGIN_FILE)
+    roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
+    if names.subjects and names.subject_roles:
+        read = read_certificate_users(configuration, names, report)
+        security.chain = LoginChain(names.modules, read, roles)
+
+
+def _read_passwords(
+    configuration: Configuration, names: UserFileNames, security: Security, report: Report
+) -> dict[str, list[str]]:
+    """Users with passwords go into `security`; the answer is the roles of all names in the role file."""
+    folder = configuration.users_folder
     users_path = folder / names.users
     roles_path = folder / names.roles
-    configuration.files += [folder / LOGIN_FILE, users_path, roles_path]
-    users = _entries(users_path, configuration, report)
+    configuration.files += [users_path, roles_path]
+    users = read_entries(users_path, configuration, report)
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):
         _report_repeated(users_path, users, report)
     roles: dict[str, list[str]] = {entry.key: [] for entry in users}
-    for entry in _entries(roles_path, configuration, report):
+    strangers: dict[str, list[str]] = {}
+    for entry in read_entries(roles_path, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):
             if name in roles:
                 roles[name].append(entry.key)
+            elif name and names.subjects:
+                strangers.setdefault(name, []).append(entry.key)
             elif name:
                 near = nearest(name, roles)
                 configuration.warnings.append(
@@ -68,9 +84,30 @@ def _read_users(configuration: Configuration, security: Security, report: Report
             security.add_user(entry.key, entry.value, roles[entry.key])
         except ValueError as error:
             report.problem(str(users_path), entry.line, f"user '{entry.key}': {error}")
+    return {**roles, **strangers}
 
 
-def _entries(path: Path, configuration: Configuration, report: Report) -> list[Entry]:
+def read_certificate_users(
+    configuration: Configuration, names: UserFileNames, report: Report
+) -> CertificateUsers:
+    """`user = CN=…, O=…` or `user = /pattern/` in one file, `role = user1,user2` in the other."""
+    found = CertificateUsers()
+    folder = configuration.users_folder
+    subjects, roles = folder / names.subjects, folder / names.subject_roles
+    configuration.files += [subjects, roles]
+    for entry in read_entries(subjects, configuration, report):
+        try:
+            found.add(entry.key, entry.value)
+        except ValueError as error:
+            report.problem(str(subjects), entry.line, f"user '{entry.key}': {error}")
+    for entry in read_entries(roles, configuration, report):
+        for name in (part.strip() for part in entry.value.split(",")):
+            if name:
+                found.roles.setdefault(name, []).append(entry.key)
+    return found
+
+
+def read_entries(path: Path, configuration: Configuration, report: Report) -> list[Entry]:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             report.problem(str(path), 0, f"the file is larger than {FILE_BYTES_MAX} bytes")

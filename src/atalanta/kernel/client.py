@@ -18,6 +18,7 @@ class Client:
     def __init__(self, connection: int, remote: str) -> None:
         self.connection = connection
         self.remote = remote
+        self.certificate: str = ""  # the subject of the client's, if it showed one
         self.client_id: str | None = None
         self.created_at: int = 0  # of its first session
         self.sessions: dict[str, Session] = {}

@@ -14,6 +14,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
+from atalanta.kernel.login_chain import UNDECIDED
 from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.ports import Ids, Passwords
 from atalanta.kernel.security import Identity, Security
@@ -33,6 +34,19 @@ class LoginWaiter:
     def login_done(self, now: int, identity: Identity | None) -> None:
         """None: the credentials are wrong."""
         raise NotImplementedError
+
+
+class Certified(LoginWaiter):
+    """Somebody with a certificate, while the password is looked at."""
+
+    def __init__(self, security: Security, subject: str, waiter: LoginWaiter) -> None:
+        self.security = security
+        self.subject = subject
+        self.waiter = waiter
+        self.conn = waiter.conn
+
+    def login_done(self, now: int, identity: Identity | None) -> None:
+        self.waiter.login_done(now, self.security.combined(self.subject, identity))
 
 
 class Check:
@@ -75,12 +89,27 @@ class Logins:
         self.remembered: dict[bytes, int] = {}  # digest -> until when, oldest first
         self.last_token: int = 0
 
-    def begin(self, now: int, user: str | None, password: str | None, waiter: LoginWaiter) -> None:
+    def begin(
+        self,
+        now: int,
+        user: str | None,
+        password: str | None,
+        waiter: LoginWaiter,
+        subject: str = "",
+    ) -> None:
         """`waiter.login_done` follows, from within this call unless a hash has to be computed.
 
-        BrokerError when too many comparisons are under way.
+        `subject`: of the client's certificate. BrokerError when too many comparisons are under way.
         """
         security = self.security
+        chain = security.chain
+        if chain is not None:
+            waiter = Certified(security, subject, waiter)
+            if user != security.cluster_user:
+                certified = chain.certificates.user_of(subject) is not None
+                if chain.verdict(certified, None) != UNDECIDED:
+                    waiter.login_done(now, None)
+                    return
         identity = security.quick_answer(user, password)
         if (
             identity is not None

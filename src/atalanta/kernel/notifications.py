@@ -95,7 +95,7 @@ class Notifications(Observer):
             properties["_AMQ_User"] = session.identity.user
             if kind == "CONSUMER_CREATED":
                 properties["_AMQ_ValidatedUser"] = session.identity.user
-                properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
+                properties["_AMQ_CertSubjectDN"] = session.client.certificate or NO_CERTIFICATE
             properties["_AMQ_RemoteAddress"] = session.client.remote
             properties["_AMQ_SessionName"] = session.name
             if session.client.client_id is not None:
@@ -134,7 +134,7 @@ class Notifications(Observer):
     def _connection(self, now: int, kind: str, client: Client) -> None:
         if self.options.connections:
             properties: Properties = {"_AMQ_ConnectionName": connection_name(client)}
-            properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
+            properties["_AMQ_CertSubjectDN"] = client.certificate or NO_CERTIFICATE
             properties["_AMQ_RemoteAddress"] = client.remote
             self.publish(now, kind, properties)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.kernel.login_chain import ACCEPTED, LoginChain
 from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.wildcard import WildcardConfiguration, WildcardMatch, verify_match
 
@@ -47,6 +48,7 @@ OLD_PERMISSIONS: Final = {
 }
 DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
+CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users reaches
 ANSWERS_MAX: Final = 10_000  # remembered answers of one identity and permission
 # What an unknown user's password is compared with where passwords are hashed, so that the answer
 # takes as long as a known one's.
@@ -106,6 +108,12 @@ class Security:
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
+        self.chain: LoginChain | None = (
+            None  # where login.config says more than "users with passwords"
+        )
+        self.certified: dict[
+            tuple[str, str], Identity
+        ] = {}  # by subject and name of the password's user
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """ValueError if `password` begins like a hash but is none."""
@@ -128,6 +136,11 @@ class Security:
             else:
                 user.identity.roles = ()
         self.users = fresh.users
+        self.chain = fresh.chain
+        for (subject, name), identity in self.certified.items():
+            renewed = self._certified(subject, self.users.get(name))
+            same = renewed is not None and renewed.user == identity.user
+            identity.roles = renewed.roles if renewed is not None and same else ()
         self.exact = fresh.exact
         self.wild = fresh.wild
         self.slow = fresh.slow
@@ -178,6 +191,33 @@ class Security:
         if not ok or known is None or not known.password.same(stored):
             return None
         return known.identity
+
+    def combined(self, subject: str, named: Identity | None) -> Identity | None:
+        """Who somebody with the certificate of `subject`, and the right password of `named`, is; None: refused."""
+        chain = self.chain
+        if chain is None or (named is not None and named.cluster):
+            return named
+        certified = chain.certificates.user_of(subject)
+        if chain.verdict(certified is not None, named is not None) != ACCEPTED:
+            return None
+        if certified is None:
+            return named
+        key = (subject, "" if named is None else named.user)
+        found = self.certified.get(key)
+        if found is None:
+            found = self._certified(subject, self.users.get(key[1]))
+            if found is not None and len(self.certified) < CERTIFIED_MAX:
+                self.certified[key] = found
+        return found
+
+    def _certified(self, subject: str, user: User | None) -> Identity | None:
+        chain = self.chain
+        certified = None if chain is None else chain.certificates.user_of(subject)
+        if chain is None or certified is None:
+            return None
+        named = None if user is None else user.name
+        roles = chain.roles(certified, named, () if user is None else user.roles)
+        return Identity(chain.name(certified, named), roles, False)
 
     def authenticate(self, user: str | None, password: str | None) -> Identity | None:
         """The identity behind the credentials, None if they are wrong or missing; hashes at once.

@@ -115,15 +115,14 @@ class Acceptor:
     def tls_failed(self, peer: str, why: str) -> None:
         """A handshake did not come to its end."""
         self._trace.count("connections.tls_refused")
-        self._trace.event(
-            "tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why}
-        )
+        self._trace.event("tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why})
 
-    def opened(self, number: int, server_name: str | None = None) -> None:
-        """A connection is open and has its number; `server_name` is what its client asked for (SNI)."""
+    def opened(self, number: int, server_name: str | None = None, certificate: str = "") -> None:
+        """A connection is open and has its number; `server_name` is what its client asked for (SNI), `certificate`
+        the subject of the one it showed."""
         self._trace.count("connections.accepted")
         remote = self.connections.remote_address(number)
-        self.connections.driver.accepted(number, self.listen.name, remote, server_name)
+        self.connections.driver.accepted(number, self.listen.name, remote, server_name, certificate)
 
 
 class AcceptedConnection(Connection):
@@ -165,7 +164,7 @@ class AcceptedSecureConnection(SecureConnection):
 
     def _entered(self, number: int) -> None:
         self._connections.handshaking -= 1
-        self._acceptor.opened(number, self.asked_name())
+        self._acceptor.opened(number, self.asked_name(), self.subject)
 
     def _refused(self, why: str) -> None:
         self._connections.handshaking -= 1

@@ -125,10 +125,17 @@ class Driver:
         self._call("stop")
 
     def accepted(
-        self, conn: int, acceptor: str, remote: str, server_name: str | None = None
+        self,
+        conn: int,
+        acceptor: str,
+        remote: str,
+        server_name: str | None = None,
+        certificate: str = "",
     ) -> None:
         """on_accept"""
-        if server_name is None:
+        if certificate:
+            self._call("on_accept", conn, acceptor, remote, server_name, certificate)
+        elif server_name is None:
             self._call("on_accept", conn, acceptor, remote)
         else:
             self._call("on_accept", conn, acceptor, remote, server_name)

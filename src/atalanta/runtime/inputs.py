@@ -20,9 +20,16 @@ class NodeInputs(Protocol):
         """Recovery is over; timers and links may be armed."""
 
     def on_accept(
-        self, now: int, conn: int, acceptor: str, remote: str = "", server_name: str | None = None
+        self,
+        now: int,
+        conn: int,
+        acceptor: str,
+        remote: str = "",
+        server_name: str | None = None,
+        certificate: str = "",
     ) -> None:
-        """`remote` connected to the acceptor of that name; `conn` was never used before. `server_name`: of its TLS."""
+        """`remote` connected to the acceptor of that name; `conn` was never used before. `server_name`: of its TLS;
+        `certificate`: the subject of the one it showed."""
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """The next bytes of a connection, in any chunks; none come after `Wire.close`."""

@@ -38,6 +38,7 @@ class SecureConnection(Connection):
         )
         self._timer: asyncio.TimerHandle | None = None
         self._why = ""
+        self.subject = ""  # of the client's certificate, if it showed one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The handshake begins; its time is limited."""
@@ -68,10 +69,26 @@ class SecureConnection(Connection):
             self._fail(str(error))
             return
         self._carry_out()
+        try:
+            self.subject = self._subject()
+        except ValueError as error:
+            self._fail(f"the certificate of the peer cannot be read: {error}")
+            return
         if self._timer is not None:
             self._timer.cancel()
         self.number = self._connections.add(self)
         self._opened(self.number)
+
+    def _subject(self) -> str:
+        """ValueError for a certificate that OpenSSL took and cannot be read nevertheless."""
+        if not self._tls.server_side:
+            return ""
+        certificate = self._tls.getpeercert(True)
+        if certificate is None:
+            return ""
+        from atalanta.tls.subject import subject_of  # imported where clients have certificates
+
+        return subject_of(certificate)
 
     def asked_name(self) -> str | None:
         """The server's name that the client asked for, of an accepted connection (tls/context.py notes it)."""

@@ -62,7 +62,9 @@ def choose_suites(context: ssl.SSLContext, text: str) -> None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(wanted)
         except ssl.SSLError:
-            raise TlsError(f"enabledCipherSuites: {name} is unknown to {ssl.OPENSSL_VERSION}") from None
+            raise TlsError(
+                f"enabledCipherSuites: {name} is unknown to {ssl.OPENSSL_VERSION}"
+            ) from None
     if older:
         context.set_ciphers(":".join(older))
     else:

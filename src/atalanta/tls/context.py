@@ -92,11 +92,11 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
     # Imported where a store is read: most nodes start without.
     from atalanta.tls.stores import read_key_store
 
-    _refuse_masked("keyStorePassword", config.key_store_password)
+    password = _plain("keyStorePassword", config.key_store_password)
     passphrase = secrets.token_hex(32)
     material = read_key_store(
         find_file(config.key_store_path, folders),
-        config.key_store_password,
+        password,
         config.key_store_type,
         config.key_store_alias,
         passphrase.encode("ascii"),
@@ -114,11 +114,9 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
 def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
     from atalanta.tls.stores import read_revoked, read_trust_store
 
-    _refuse_masked("trustStorePassword", config.trust_store_password)
+    password = _plain("trustStorePassword", config.trust_store_password)
     path = find_file(config.trust_store_path, folders)
-    context.load_verify_locations(
-        cadata=read_trust_store(path, config.trust_store_password, config.trust_store_type)
-    )
+    context.load_verify_locations(cadata=read_trust_store(path, password, config.trust_store_type))
     # As Java: what is in the trust store is believed, whether it is a root or not.
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     if config.crl_path:
@@ -148,9 +146,13 @@ def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
     context.sni_callback = check
 
 
-def _refuse_masked(parameter: str, password: str) -> None:
-    if password.startswith("ENC("):
-        raise TlsError(
-            f"{parameter}: a masked password cannot be read; write it plainly, or as ${{name}} and "
-            "set that environment variable"
-        )
+def _plain(parameter: str, password: str) -> str:
+    """A masked one is read with the key of the environment; a broker.xml's own key was used before."""
+    if not (password.startswith("ENC(") and password.endswith(")")):
+        return password
+    from atalanta.tls.masked import unmask  # imported where something is masked
+
+    try:
+        return unmask(password)
+    except ValueError as error:
+        raise TlsError(f"{parameter}: {error}") from error

@@ -48,7 +48,9 @@ def read_key_store(
         raise TlsError(f"keyStorePath: {path} holds no private key with its certificate")
     named = store.cert.friendly_name
     if alias and named and named.decode("utf-8", "replace").lower() != alias.lower():
-        raise TlsError(f"keyStoreAlias: the key in {path} is called {named.decode()!r}, not '{alias}'")
+        raise TlsError(
+            f"keyStoreAlias: the key in {path} is called {named.decode()!r}, not '{alias}'"
+        )
     certificates = [store.cert.certificate, *(more.certificate for more in store.additional_certs)]
     chain = b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
     return KeyMaterial(_sealed(store.key, passphrase), chain)

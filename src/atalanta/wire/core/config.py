@@ -109,8 +109,8 @@ REFUSED: Final[dict[str, str]] = {
     "useServlet": "CORE over HTTP is not supported",
     "socksEnabled": "connections through SOCKS are not supported",
     "proxyProtocolEnabled": "the PROXY protocol is not supported",
-    "securityDomain": "there is one security domain, artemis-users.properties: users by client "
-    "certificate or of another domain are not supported",
+    "securityDomain": "there is one security domain, the entry `activemq` of login.config, for "
+    "all acceptors",
 }
 
 TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}

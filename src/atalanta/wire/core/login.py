@@ -51,7 +51,10 @@ def _begin(connection: CoreConnection, now: int) -> None:
                 INCOMPATIBLE,
                 f"client version {packet.version} is older than {OLDEST_VERSION}, the oldest served",
             )
-        connection.host.logins.begin(now, packet.user, packet.password, connection)
+        certificate = connection.client.certificate
+        connection.host.logins.begin(
+            now, packet.user, packet.password, connection, certificate
+        )
     except BrokerError as error:
         _next(connection, now, error)
 
