@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import quote
 
 from atalanta import client
 from atalanta.client import blocking
@@ -163,6 +164,7 @@ def url_of(server: str, credentials: Credentials) -> str:
         "connect-timeout-millis": str(max(1, int(credentials.connect_timeout_s * 1000))),
         "callTimeout": str(max(1, int(credentials.request_timeout_s * 1000))),
     }
+    settings.update((name, quote(value, safe="")) for name, value in credentials.tls)
     added = "&".join(f"{name}={value}" for name, value in settings.items())
     return f"{base}{'&' if '?' in base else '?'}{added}"
 

@@ -94,12 +94,13 @@ class OutMessage:
 
 @dataclass(frozen=True)
 class Credentials:
-    """How to log in, and how long connecting and one request may take (s)."""
+    """How to log in, and how long connecting and one request may take (s); `tls`: parameters of the URL."""
 
     user: str | None
     password: str | None = field(repr=False)
     connect_timeout_s: float
     request_timeout_s: float
+    tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 class Gateway(Protocol):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, QueueMissing
-from atalanta.spark.gateway import Connector, Credentials, Gateway, Position
+from atalanta.spark.gateway import Connector, Gateway, Position
 from atalanta.spark.options import ReadOptions
 
 RETRY_S: Final = 0.2  # between two tries at a node that is waited for
@@ -187,7 +187,7 @@ class Members:
         try:
             link.gateway = self.connect(
                 link.server,
-                Credentials(login.user, login.secret(), timeout_s, login.request_timeout_s),
+                login.credentials(timeout_s),
             )
         except NodeUnavailable as error:
             link.error = str(error)

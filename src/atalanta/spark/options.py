@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.spark.errors import OptionError
+from atalanta.spark.gateway import Credentials
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -17,13 +18,21 @@ LATEST: Final = "latest"
 EARLIEST_SEQUENCE: Final = -2
 LATEST_SEQUENCE: Final = -1
 
+# Named as in Artemis' URLs (wire/tls.py); files are looked for on every machine that runs a task.
+TLS: Final = (
+    "sslEnabled", "trustStorePath", "trustStorePassword", "trustStoreType", "keyStorePath",
+    "keyStorePassword", "keyStoreType", "keyStoreAlias", "crlPath", "verifyHost", "trustAll", "sniHost",
+    "enabledProtocols", "enabledCipherSuites", "useDefaultSslContext",
+)  # fmt: skip
 READ: Final = (
+    *TLS,
     "servers", "address", "queue", "group", "user", "password", "passwordFile", "startingOffsets",
     "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
     "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "leaseTimeout", "positionCache", "requestTimeout",
 )  # fmt: skip
 WRITE: Final = (
+    *TLS,
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
     "requestTimeout", "propertyColumns", "durable", "priority", "checkpointLocation", "queryName",
 )  # fmt: skip
@@ -62,6 +71,12 @@ class LoginOptions:
     password_file: str | None
     node_timeout_s: float
     request_timeout_s: float
+    tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # name and value, as given
+
+    def credentials(self, connect_timeout_s: float) -> Credentials:
+        return Credentials(
+            self.user, self.secret(), connect_timeout_s, self.request_timeout_s, self.tls
+        )
 
     def secret(self) -> str | None:
         """The password; a file is read where it is needed, on every machine that runs a task."""
@@ -292,4 +307,18 @@ def login_options(values: Values) -> LoginOptions:
         password_file=values.text("passwordFile"),
         node_timeout_s=values.duration_s("nodeTimeout", 120.0),
         request_timeout_s=max(0.1, values.duration_s("requestTimeout", 30.0)),
+        tls=tls_options(values),
     )
+
+
+def tls_options(values: Values) -> tuple[tuple[str, str], ...]:
+    """Those that were given. OptionError when some are and sslEnabled is not true: nothing would be encrypted."""
+    given = [(name, values.given[name.lower()]) for name in TLS if name.lower() in values.given]
+    if not values.flag("sslEnabled", False):
+        for name, _ in given:
+            if name != "sslEnabled":
+                raise OptionError(f"option {name} counts only with sslEnabled=true")
+        return ()
+    for name in ("verifyHost", "trustAll", "useDefaultSslContext"):
+        values.flag(name, False)
+    return tuple(given)

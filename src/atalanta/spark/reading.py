@@ -27,7 +27,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway import Chunk, Connector, Credentials, Gateway
+from atalanta.spark.gateway import Chunk, Connector, Gateway
 from atalanta.spark.members import CONNECT_TIMEOUT_S
 from atalanta.spark.offsets import Range
 from atalanta.spark.options import ReadOptions
@@ -122,9 +122,7 @@ class RangeReader:
     def _open(self, server: str) -> Gateway:
         login = self.options.login
         connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-        return self.connect(
-            server, Credentials(login.user, login.secret(), connect_s, login.request_timeout_s)
-        )
+        return self.connect(server, login.credentials(connect_s))
 
     def _key(self) -> tuple[int, str, str | None]:
         return os.getpid(), self.server, self.options.login.user

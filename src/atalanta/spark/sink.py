@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from atalanta.spark.errors import NodeTimeout, NodeUnavailable, SparkSourceError
-from atalanta.spark.gateway import Connector, Credentials, OutMessage
+from atalanta.spark.gateway import Connector, OutMessage
 from atalanta.spark.members import CONNECT_TIMEOUT_S
 from atalanta.spark.options import WriteOptions
 from atalanta.spark.rows import RowReader
@@ -87,7 +87,7 @@ class PartitionWriter:
     ) -> bool:
         login = self.options.login
         connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
-        credentials = Credentials(login.user, login.secret(), connect_s, login.request_timeout_s)
+        credentials = login.credentials(connect_s)
         gateway = self.connect(server, credentials)
         try:
             return gateway.send_transaction(messages, query, batch, partition)
