@@ -17,18 +17,23 @@ from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.members import Members
 from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
-from atalanta.kernel import catalogue, keeper, logview, paging, records
+from atalanta.cluster.remote_bindings import RemoteBindings
+from atalanta.cluster.topology import Topology
+from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records
+from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.groups import Groups
 from atalanta.kernel.keeper import Keeper
 from atalanta.kernel.leases import Lease
+from atalanta.kernel.message import Message
 from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.ports import Disk
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.router import Route
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.subject import Subject
@@ -256,6 +261,36 @@ def group_read_by_two_consumers(patch: Patch) -> None:
     patch.setattr(Groups, "takes", lambda self, consumer, reference: True)
 
 
+def member_that_left_is_remembered(patch: Patch) -> None:
+    patch.setattr(Topology, "remove", lambda self, node_id, event_id: False)
+
+
+def message_to_every_queue_of_a_name(patch: Patch) -> None:
+    """As if same-named queues of several nodes were several queues."""
+    route = preparing.route
+
+    def generous(
+        address: Address, message: Message, routing_type: int, only_queue: str
+    ) -> list[Route]:
+        routes = route(address, message, routing_type, only_queue)
+        for group in address.groups.values():
+            if group.locals and routes and group.locals[0] not in [each.queue for each in routes]:
+                routes.append(Route(group.locals[0], b""))
+        return routes
+
+    patch.setattr(preparing, "route", generous)
+
+
+def consumer_counts_drift(patch: Patch) -> None:
+    consumer = RemoteBindings._consumer
+
+    def deaf(self: RemoteBindings, now: int, message: Message, created: bool) -> None:
+        if created or now % 2:
+            consumer(self, now, message, created)
+
+    patch.setattr(RemoteBindings, "_consumer", deaf)
+
+
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have it."""
     seed = first
@@ -286,6 +321,9 @@ MUTANTS: list[Mutant] = [
     group_freed_by_a_crash,
     groups_forgotten_by_a_restart,
     group_read_by_two_consumers,
+    member_that_left_is_remembered,
+    message_to_every_queue_of_a_name,
+    consumer_counts_drift,
 ]
 
 

@@ -35,6 +35,9 @@ BY_SEEDS = [
     (mutants.compaction_drops_a_duplicate_id, 12),
     (mutants.sequence_used_again_after_compaction, 16),
     (mutants.late_messages_not_redistributed, 40),
+    (mutants.member_that_left_is_remembered, 30),
+    (mutants.message_to_every_queue_of_a_name, 8),
+    (mutants.consumer_counts_drift, 16),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [

@@ -40,6 +40,7 @@ class SimClient(Machine):
         self.life = 0
         self.conn = 0
         self.ready = False
+        self.view: dict[str, tuple[str, int]] = {}  # members by node id: host and port
         self.last_heard = 0
         self.framer = Framer(False)
         # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
@@ -82,6 +83,7 @@ class SimClient(Machine):
             self.network.close(conn, "not wanted any more")
             return
         self.conn = conn
+        self.view = {}
         self.framer = Framer(False)
         self.last_heard = self.world.now
         self.network.send(conn, HANDSHAKE)
@@ -142,7 +144,10 @@ class SimClient(Machine):
             if self.conn != conn:
                 return
             packet = codec.decode_frame(frame)
-            if isinstance(packet, Ping | ClusterTopology | PacketsConfirmed):
+            if isinstance(packet, ClusterTopology):
+                self._learn(packet)
+                continue
+            if isinstance(packet, Ping | PacketsConfirmed):
                 continue
             if isinstance(packet, DisconnectV3):
                 self.network.close(conn, "the server said good-bye")
@@ -157,3 +162,9 @@ class SimClient(Machine):
                 return
             else:
                 self.on_packet(packet)
+
+    def _learn(self, packet: ClusterTopology) -> None:
+        if packet.exit:
+            self.view.pop(packet.node_id, None)
+        elif packet.primary is not None:
+            self.view[packet.node_id] = (packet.primary.host, packet.primary.port)

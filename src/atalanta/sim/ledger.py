@@ -93,12 +93,16 @@ class Ledger:
 
     def settle(self, queue: str, key: str) -> None:
         self.tell(key, f"its acknowledgement in {queue} is confirmed")
+        if (queue, key) in self.settled:
+            raise Violation(f"two acknowledgements of {key} in {queue} were confirmed", key)
         self.settled[(queue, key)] = True
 
     def move(self, key: str) -> None:
         """A transaction that took the order and wrote it into the book is confirmed."""
         self.tell(key, "the transaction that moved it is confirmed")
         self.moved[key] = True
+        if (ORDERS, key) in self.settled:
+            raise Violation(f"{key} left {ORDERS} twice, and both were confirmed", key)
         self.settled[(ORDERS, key)] = True
 
     # -- readers of logs ------------------------------------------------------------------------

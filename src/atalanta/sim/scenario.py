@@ -7,6 +7,7 @@ from typing import Final
 
 from atalanta.kernel.paging_view import everything
 from atalanta.sim.clients import SimClient
+from atalanta.sim.farewell import farewell
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.jobs import Consumer, Producer
 from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
@@ -16,6 +17,8 @@ from atalanta.sim.nodes import PRICES, Shape, make_hosts
 from atalanta.sim.readers import LogReader
 from atalanta.sim.replay import check_replay
 from atalanta.sim.subjects import draw_subjects
+from atalanta.sim.views import wrong_views
+from atalanta.sim.whereabouts import check_one_queue
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
@@ -24,6 +27,7 @@ MESSAGES_PER_SECOND: Final = (6, 16)  # of one producer
 LAST_MESSAGES: Final = 12  # of one producer, after everything has healed
 LATE_SECONDS_MAX: Final = 60.0
 REPLAY_CHECK_NS: Final = 30 * SECOND
+LOOK_NS: Final = SECOND
 NEAR_NS: Final = 2 * SECOND  # events of the nodes that a message's story tells too
 
 
@@ -171,6 +175,7 @@ class Scenario:
                 self.world.at(self.joins_at, self._join)
             else:
                 self.world.at(delay_ns, host.start)
+        self.world.at(LOOK_NS, self._look)
         for client in [*self.producers, *self.consumers, *self.readers]:
             delay_ns = self.random.randint(0, 2 * SECOND)
             if client in self.late:
@@ -187,10 +192,17 @@ class Scenario:
         self._heal()
         self._come_to_rest()
         self._check()
+        farewell(self.world, self.hosts, self._clients())
         return self._outcome()
 
     def _join(self) -> None:
         start(self.hosts[self.shape.joiner])
+
+    def _look(self) -> None:
+        """What a node gives away while it leaves is at both for a moment."""
+        if not self.ledger.departures:
+            check_one_queue(self.hosts)
+        self.world.at(LOOK_NS, self._look)
 
     def _check_replays(self) -> None:
         for host in self.hosts:
@@ -248,10 +260,6 @@ class Scenario:
             if host.node is None:
                 left.append(f"{host.name} is down")
                 continue
-            if host.node.cluster is not None:
-                known = sorted(host.node.cluster.topology.members)
-                if len(known) != len(self.hosts):
-                    left.append(f"{host.name} knows only {known}")
             for queue in host.node.broker.queues.values():
                 if queue.durable and queue.message_count + queue.pending > 0:
                     count = sum(1 for each in everything(queue) if each.durable)
@@ -259,7 +267,11 @@ class Scenario:
                     count += sum(1 for _, each in waiting if each.durable)
                     if count + queue.pending > 0:
                         left.append(f"{host.name}:{queue.name}={count}+{queue.pending}")
-        return left
+        return left or wrong_views(self.hosts, self._clients())
+
+    def _clients(self) -> list[SimClient]:
+        own = (client for each in self.subjects for client in [*each.senders, *each.takers])
+        return [*self.producers, *self.consumers, *self.readers, *own]
 
     def _key_left(self) -> str:
         """One of the messages that are left, for its story."""

@@ -1,0 +1,30 @@
+"""The last act of some worlds: one node leaves in good order for good, and nobody may go on believing in it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.sim.clients import SimClient
+from atalanta.sim.host import Host
+from atalanta.sim.ledger import Violation
+from atalanta.sim.views import wrong_views
+from atalanta.sim.world import SECOND, World
+
+SHARE: Final = 0.2
+SECONDS_MAX: Final = 30
+
+
+def farewell(world: World, hosts: list[Host], clients: list[SimClient]) -> None:
+    """Violation if a node or a client still knows the one that left after SECONDS_MAX virtual seconds."""
+    draw = world.random("farewell")
+    if len(hosts) < 2 or draw.random() >= SHARE:
+        return
+    host = draw.choice(hosts)
+    host.stop()
+    wrong: list[str] = []
+    for _ in range(SECONDS_MAX):
+        world.run_until(world.now + SECOND)
+        wrong = wrong_views(hosts, clients)
+        if not wrong:
+            return
+    raise Violation(f"{host.name} has left {SECONDS_MAX} s ago: {wrong}")
