@@ -19,7 +19,7 @@ from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.cluster.remote_bindings import RemoteBindings
 from atalanta.cluster.topology import Topology
-from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records
+from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router
 from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
@@ -267,12 +267,10 @@ def member_that_left_is_remembered(patch: Patch) -> None:
 
 def message_to_every_queue_of_a_name(patch: Patch) -> None:
     """As if same-named queues of several nodes were several queues."""
-    route = preparing.route
-
     def generous(
         address: Address, message: Message, routing_type: int, only_queue: str
     ) -> list[Route]:
-        routes = route(address, message, routing_type, only_queue)
+        routes = router.route(address, message, routing_type, only_queue)
         for group in address.groups.values():
             if group.locals and routes and group.locals[0] not in [each.queue for each in routes]:
                 routes.append(Route(group.locals[0], b""))
