@@ -106,6 +106,7 @@ class Node:
             else None,
         )
         self.broker.large.files = ports.large
+        self.broker.memory.windows.choose(config.own.producer_window_bytes)
         self.journal.keeper = Keeper(self.broker)
         self.journal.plain_kind = records.PLAIN_MESSAGE
         self.journal.passing_kinds = records.PASSING

@@ -24,6 +24,11 @@ def test_without_it_everything_has_its_default(tmp_path: Path) -> None:
     assert read_broker_xml(folder_with(tmp_path, None)).own.zone is None
 
 
+def test_a_size_has_its_suffix(tmp_path: Path) -> None:
+    own = read_broker_xml(folder_with(tmp_path, 'producer-window = "2M"\n')).own
+    assert own.producer_window_bytes == 2 << 20
+
+
 def test_its_values_are_taken_and_a_change_of_it_is_watched(tmp_path: Path) -> None:
     configuration = read_broker_xml(folder_with(tmp_path, 'zone = "east"\n'))
     assert configuration.own.zone == "east"
@@ -44,6 +49,7 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
         ("zone = ", "atalanta.toml:1: is no TOML"),
         ('zone = "a"\ndns-discovery = "udp://x"', "atalanta.toml:2: dns-discovery: scheme 'udp'"),
         ("dns-discovery-period = 5", "atalanta.toml:1: dns-discovery-period: 5 is less than 100"),
+        ('producer-window = "63K"', "atalanta.toml:1: producer-window: 63K is less than 65536"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
     ],
 )

@@ -126,6 +126,16 @@ def test_a_node_whose_disk_failed_confirms_nothing_more_and_takes_nothing_in() -
     assert machine.received(2) == []
 
 
+def test_a_client_with_the_usual_producer_window_gets_a_larger_one() -> None:
+    machine = Machine()
+    machine.login(1)
+    for asked in (32_768, 32_768 + 491_520, 32_768 + 491_520):
+        machine.send(1, RequestProducerCredits(asked, "orders"))
+    machine.send(1, RequestProducerCredits(32_000, "elsewhere"))
+    answers = [packet for packet in machine.received(1) if isinstance(packet, ProducerCredits)]
+    assert [packet.credits for packet in answers] == [524_288, 524_288, 524_288, 32_000]
+
+
 def test_the_acceptor_a_client_came_by_decides_how_long_it_may_take_to_log_in() -> None:
     machine = Machine()
     machine.node.on_accept(machine.now, 1, "door", "somewhere")

@@ -94,4 +94,13 @@ class OwnSettings:
         unit="ms",
         minimum=0,
     )
+    producer_window_bytes: int = option(
+        1 << 20,
+        "producer-window",
+        "bytes that a client with Artemis' usual producerWindowSize (64 KiB) may have on their way while memory is far"
+        " from full; 64K: no more than it asks for",
+        unit="bytes",
+        minimum=64 << 10,
+        maximum=1 << 30,
+    )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]

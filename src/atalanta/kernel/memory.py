@@ -21,6 +21,7 @@ from atalanta.kernel.account import (
     Account,
     CreditRequest,
 )
+from atalanta.kernel.credit_windows import CreditWindows
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Memory:
         self.freed: bool = False
         self.waiting: list[Account] = []
         self.waits: dict[Endpoint, int] = {}
+        self.windows = CreditWindows()
 
     # -- charging -------------------------------------------------------------------------------
     def charge(self, reference: Reference) -> bool:
@@ -156,7 +158,12 @@ class Memory:
         if held is not None:
             held.amount = min(held.amount + amount, 0x7FFFFFFF)
             return
+        windows = self.windows
         if not self.withheld(account, peer):
+            if windows.more_bytes and not peer and self.limit_messages == UNLIMITED:
+                amount = windows.answer(
+                    endpoint, account, address, amount, self.used_bytes, self.limit_bytes
+                )
             endpoint.credits(address, amount)
             return
         waits = self.waits.get(endpoint, 0)
@@ -222,7 +229,8 @@ class Memory:
                     continue
                 del account.waiting[endpoint]
                 self._waits_less(endpoint)
-                endpoint.credits(request.address, request.amount)
+                amount = self.windows.late(endpoint, request.address, request.amount)
+                endpoint.credits(request.address, amount)
                 granted += 1
             if account.waiting:
                 still.append(account)
@@ -241,6 +249,7 @@ class Memory:
 
     def forget(self, endpoint: Endpoint) -> None:
         """The endpoint is gone: its requests are void."""
+        self.windows.forget(endpoint)
         if endpoint not in self.waits:
             return
         del self.waits[endpoint]
