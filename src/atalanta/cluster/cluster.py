@@ -18,7 +18,7 @@ from atalanta.cluster.departures import DEPARTURE, Departures
 from atalanta.cluster.dial_back import DIAL_BACK, DialBack
 from atalanta.cluster.discovered import DiscoveredMembers
 from atalanta.cluster.members import Members
-from atalanta.cluster.parked import PARKED, ParkedMessages
+from atalanta.cluster.parked import MARK, PARKED, ParkedMessages
 from atalanta.cluster.record import PeerRecord
 from atalanta.cluster.scanner import LOCATE, Scanner
 from atalanta.cluster.subscribers import Subscribers
@@ -261,6 +261,8 @@ class Cluster:
             self.dial_back.on_timer(now, rest[len(DIAL_BACK) :])
         elif rest.startswith(PARKED):
             self.parked.on_timer(now, rest[len(PARKED) :])
+        elif rest.startswith(MARK):
+            self.parked.on_mark_timer(now, rest[len(MARK) :])
         elif rest.startswith(DEPARTURE):
             self.departures.on_timer(now, rest[len(DEPARTURE) :])
 

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
+ROOM_LOOKS: Final = 40  # so often, every ROOM_NS, room for the next page is waited for
+ROOM_NS: Final = 50_000_000
 PARKED: Final = "parked."
+MARK: Final = "mark."
 
 
 def sent_by_another(message: Message) -> bool:
@@ -66,6 +69,7 @@ class Away:
         self.held: dict[str, bool] = {}  # groups of which a message stays, in this look
         self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
         self.returned: int = 0
+        self.without_room: int = 0  # looks in a row that found no room for the next page
         self.given_up: bool = False  # by an operator, in this life of the node
 
 
@@ -94,6 +98,7 @@ class ParkedMessages(Observer):
         known = self.marks.get(node_id)
         if known is None or known.queue is not queue:
             known = SentMark(self.cluster.broker, queue)
+            known.timer = self.cluster.key(MARK + node_id)
             self.marks[node_id] = known
         return known
 
@@ -155,6 +160,11 @@ class ParkedMessages(Observer):
                 away.position = 0
                 self._arm(node_id, away, now)
 
+    def on_mark_timer(self, now: int, node_id: str) -> None:
+        mark = self.marks.get(node_id)
+        if mark is not None:
+            mark.look(now)
+
     def on_timer(self, now: int, node_id: str) -> None:
         away = self.away.get(node_id)
         if away is None:
@@ -167,12 +177,13 @@ class ParkedMessages(Observer):
             return
         if away.position == 0:
             away.held = {}
-        moved = self._look(queue, away, self.mark_of(node_id, queue))
+            away.without_room = 0
+        moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         if moved:
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
         if away.position > 0:
-            self._arm(node_id, away, now)
+            self._arm(node_id, away, now + (ROOM_NS if away.without_room else 0))
         elif away.returned:
             broker.trace.event(
                 "parked_messages_returned",
@@ -181,7 +192,7 @@ class ParkedMessages(Observer):
             away.returned = 0
 
     # -- going back -----------------------------------------------------------------------------
-    def _look(self, queue: Queue, away: Away, mark: SentMark) -> int:
+    def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
         """One bounded part of the queue; `position` is 0 when its end is reached. Returns how many went."""
         broker = self.cluster.broker
         start = queue.index_of(max(away.position, 1))
@@ -195,12 +206,9 @@ class ParkedMessages(Observer):
                     return moves
         if len(looked) == LOOKS_MAX:
             return moves
-        if queue.paged is not None:
-            queue.paged.wanted = True
-            broker.paging.touch(queue)
-            if moves:
-                return moves  # the rest comes into memory with this turn
         away.position = max(away.position, 1)
+        if queue.paged is not None and (self._next_page(now, queue, away) or moves):
+            return moves
         for _, waiting in broker.scheduled.of_queue(queue):
             if moves >= MOVES_MAX:
                 return moves
@@ -208,6 +216,17 @@ class ParkedMessages(Observer):
                 moves += self._return(waiting, away, mark)
         away.position = 0
         return moves
+
+    def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
+        """Whether more of it lies in page files that can be looked at; room may come with what has just gone."""
+        paging = self.cluster.broker.paging
+        if paging.refill(now, queue, True):
+            away.without_room = 0
+            return True
+        if queue.paged is None or paging.reader.failed is not None or not away.returned:
+            return False
+        away.without_room += 1
+        return away.without_room <= ROOM_LOOKS
 
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """False if it has to stay."""

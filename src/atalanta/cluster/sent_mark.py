@@ -2,7 +2,9 @@
 
 Bytes of a message leave only once its sequence is *reserved*: a durable record says "up to here may have been sent".
 Reservations run ahead of what is sent, the further the more is sent, so that a link that keeps up never waits for the
-disk and thousands of messages share a record. When the link is lost the exact place takes the reservation's.
+disk and thousands of messages share a record. When the link is lost the exact place takes the reservation's. While it
+stands a look every LOOK_NS takes back what a link does not use that has become slow or waits for credits: should this
+node crash then, little stays that has not left.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 STEP_MIN: Final = 256  # sequences a reservation runs ahead at first; twice as many each time
 STEP_MAX: Final = 16_384
+STEP_IDLE: Final = 64  # what a link that sends nothing keeps
+LOOK_NS: Final = 200_000_000
 PREFIX: Final = "sent."
 
 
@@ -40,6 +44,8 @@ class SentMark:
         self.asked: int = self.through
         self.asked_lsn: int = 0  # of a reservation on its way to the disk; 0: none
         self.step: int = STEP_MIN
+        self.timer: str = ""  # key of the timer of `look`; "": nobody looks
+        self.seen: int = self.through
 
     def may_send(self, sequence: int) -> bool:
         """May bytes of that message leave? Asks for more room before there is none; see `settle`."""
@@ -56,7 +62,24 @@ class SentMark:
         self.asked_lsn = 0
         self.reserved = self.asked
         self.low = self.reserved - self.step // 2
+        if self.timer:
+            self.broker.timers.set(self.timer, self.broker.now + LOOK_NS)
         return True
+
+    def look(self, now: int) -> None:
+        """Room that would not be used within two more looks is given back; a later reservation may take it again."""
+        used = self.through - self.seen
+        self.seen = self.through
+        keep = max(2 * used, STEP_IDLE)
+        ahead = self.reserved - self.through
+        if self.asked_lsn == 0 and ahead > 2 * keep:
+            self.reserved = self.asked = self.through + keep
+            self.step = max(keep // 2, STEP_IDLE)
+            self.low = self.reserved - self.step // 2
+            self._store(self.reserved, False)
+            ahead = keep
+        if self.asked_lsn == 0 and ahead > 2 * STEP_IDLE:
+            self.broker.timers.set(self.timer, now + LOOK_NS)
 
     def link_lost(self) -> None:
         """Nothing leaves any more: what was reserved and not used is free again."""
@@ -66,6 +89,8 @@ class SentMark:
         self.low = 0
         self.asked_lsn = 0
         self.step = STEP_MIN
+        if self.timer:
+            self.broker.timers.cancel(self.timer)
 
     def forget(self) -> None:
         """An operator takes it that nothing has arrived; only while there is no link."""
