@@ -113,6 +113,9 @@ def test_an_operator_closes_consumers_and_connections() -> None:
     assert desk.ask("broker", "closeConnectionsForUser", "nobody") is False
     assert desk.closed == []
     assert desk.ask("broker", "closeConsumerConnectionsForAddress", "fi#") is False
+    for wrong in ("", "a.#.b", "\ud83d#work"):
+        with pytest.raises(Refused, match="match"):
+            desk.ask("broker", "closeConsumerConnectionsForAddress", wrong)
     assert desk.ask("broker", "closeConsumerConnectionsForAddress", "#") is True
     assert desk.ask("broker", "closeConnectionsForUser", "tester") is True
     assert desk.ask("broker", "closeConnectionsForAddress", "test") is True

@@ -385,3 +385,42 @@ def test_no_more_is_read_ahead_than_prefetch_says(limits: dict[str, SettingValue
         return ahead
 
     assert read_ahead(limits) < read_ahead({})
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_read_page_messages": 10}, {"max_read_page_bytes": 10_000}], ids=str
+)
+def test_no_more_is_read_while_consumers_hold_what_may_be_read(
+    limits: dict[str, SettingValue],
+) -> None:
+    """In Artemis, too, what is delivered counts: who acknowledges nothing gets no more."""
+
+    def given(values: dict[str, SettingValue]) -> int:
+        bench = bench_with({**SMALL, "max_size_bytes": 2_000, **values})
+        send(bench, range(1_000))
+        taker = Taker(bench)
+        taker.session.add_credits(0, 1 << 20)
+        for _ in range(50):
+            bench.settle()
+        seen = endpoint(taker.session)
+        before = len(seen.delivered)
+        acknowledged = -1
+        while seen.message_ids[-1] != acknowledged:
+            acknowledged = seen.message_ids[-1]
+            taker.session.acknowledge(bench.now, 0, acknowledged, False, 0)
+            bench.settle()
+        assert numbers_of([body for _, _, body in seen.delivered]) == list(range(1_000))
+        return before
+
+    assert given(limits) < given({"max_read_page_bytes": -1}) == 1_000
+
+
+def test_pages_have_their_own_limit_in_bytes() -> None:
+    bench = bench_with({**SMALL, "page_limit_bytes": 20_000, "page_full_policy": "DROP"})
+    session = bench.session()
+    for number in range(300):
+        session.send(bench.now, bench.message("orders", bytes(400)), number)
+        bench.settle()
+    kept = bench.broker.queues["orders"].message_count
+    assert kept < 200
+    assert len(Taker(bench).take(300)) == kept

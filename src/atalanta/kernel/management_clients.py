@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import INTERNAL_ERROR, BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, INTERNAL_ERROR, BrokerError
 from atalanta.kernel.management_call import Call, Operations, Parameters, text_of
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.wildcard import WildcardMatch
@@ -190,7 +190,10 @@ def close_connections_for_user(call: Call, given: Parameters) -> object:
 def close_consumer_connections_for_address(call: Call, given: Parameters) -> object:
     """Connections that consume from an address that the text (with wildcards) matches."""
     wanted = text_of(given, 0)
-    match = WildcardMatch(wanted, call.broker.security.wildcard)
+    try:
+        match = WildcardMatch(wanted, call.broker.security.wildcard)
+    except ValueError as error:
+        raise BrokerError(ILLEGAL_STATE, str(error)) from error
     closed = False
     for client in list(call.broker.clients.connected.values()):
         addresses = [
