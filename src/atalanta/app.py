@@ -84,7 +84,8 @@ class Storage:
         disk = FileDisk(
             self.folder.journal, soon, driver.committed, driver.disk_failed, elsewhere
         )
-        disk.commit_at_turn_end(driver.after_flush)
+        disk.commit_at_turn_end()
+        driver.disk_at_turn_end(disk)
         return disk
 
     def large_files(

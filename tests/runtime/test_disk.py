@@ -6,16 +6,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
 
 from atalanta.runtime.disk import FileDisk
+from atalanta.runtime.own_commits import OwnCommits
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from tests.runtime import journal_writer
 from tests.runtime.journal_writer import Writer
+
+
+class Always(OwnCommits):
+    """Every commit is the turn's."""
+
+    def wanted(self, size: int) -> bool:
+        return True
 
 
 class Answers:
@@ -184,42 +191,49 @@ def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
 def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     disk = answers.disk
-    ends: list[Callable[[], None]] = []
-    disk.commit_at_turn_end(ends.append)
-    (end_turn,) = ends
-    disk.create("a", 200_000, b"")
+    disk.commit_at_turn_end()
+    disk.create("a", 4_194_304, b"")
     disk.commit("a", 0, b"one", 1)
     assert answers.next() == 1, "nobody knows yet how long it takes: the worker does it"
-    disk._commit_s = 0.0
+    assert not disk.end_turn()
+    assert disk._own is not None
+    disk._own.worker(3, 0.000_1)
     disk.commit("a", 3, b"two", 2)
     assert not disk.idle() and answers.said.empty()
-    end_turn()
-    assert answers.next() == 2 and disk.idle()
+    assert disk.end_turn()
+    assert answers.next() == 2 and disk.idle() and not disk.end_turn()
     assert (tmp_path / "a").read_bytes()[:6] == b"onetwo"
-    # Something comes behind it: both in order, by the worker. So does what is long.
-    disk._commit_s = 0.0
-    disk.commit("a", 6, b"three", 3)
-    disk.delete("a")
-    disk.create("b", 200_000, b"")
-    disk.commit("b", 0, bytes(100_000), 4)
-    end_turn()
-    assert [answers.next(), answers.next()] == [3, 4]
-    disk._commit_s = 0.0
-    disk.commit("b", 0, b"five", 5)
+
+
+def test_what_comes_behind_a_commit_of_the_turn_keeps_its_place(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    disk.create("a", 4096, b"")
+    disk.commit("a", 0, b"zero", 1)
+    assert answers.next() == 1
+    disk.commit_at_turn_end()
+    disk._own = Always()
+    disk.commit("a", 4, b"one", 2)
+    assert disk.commit_waits
+    disk.delete("a")  # and so both are the worker's
+    disk.create("b", 4096, b"")
+    disk.commit("b", 0, b"two", 3)
+    assert not disk.end_turn()
+    assert [answers.next(), answers.next()] == [2, 3]
+    disk.commit("b", 3, b"three", 4)
     disk.close()
-    assert answers.next() == 5 and (tmp_path / "b").read_bytes()[:4] == b"five"
+    assert answers.next() == 4 and (tmp_path / "b").read_bytes()[:8] == b"twothree"
 
 
 def test_a_failed_commit_at_the_end_of_the_turn_is_the_end(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     disk = answers.disk
-    ends: list[Callable[[], None]] = []
-    disk.commit_at_turn_end(ends.append)
-    disk._commit_s = 0.0
+    disk.commit_at_turn_end()
+    disk._own = Always()
     disk.commit("missing", 0, b"x", 1)
-    ends[0]()
+    assert disk.end_turn()
     assert "missing" in str(answers.next())
     disk.commit("missing", 0, b"x", 2)
-    ends[0]()
+    assert not disk.end_turn()
     assert disk.idle() and answers.said.empty()
     disk.close()

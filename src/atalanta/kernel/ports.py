@@ -278,7 +278,10 @@ class Disk:
         raise _missing(self, "Disk.create")
 
     def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
-        """Job: overwrite a part of a file and sync; then `node.on_committed(now, token)`."""
+        """Job: overwrite a part of a file and sync; then `node.on_committed(now, token)`.
+
+        What lies behind `data` up to the next multiple of 4096 may become zeros: a file is committed front to back.
+        """
         raise _missing(self, "Disk.commit")
 
     def delete(self, name: str) -> None:

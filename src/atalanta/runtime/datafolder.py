@@ -13,7 +13,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from atalanta.runtime.disk import sync_folder, write_all
+from atalanta.runtime.commit_file import write_all
+from atalanta.runtime.disk import sync_folder
 
 LOCK_NAME = "node.lock"
 NODE_ID_NAME = "node-id"

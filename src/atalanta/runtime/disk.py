@@ -1,16 +1,15 @@
 """The Disk port on a real folder: one worker thread writes and syncs, job by job, in order.
 
 The thread exists because fdatasync blocks; while it does, the interpreter's lock is free. To hand a
-job over and its answer back takes about as long as a small commit on a fast disk, though: such
+job over and its answer back takes about as long as a commit on a fast disk, though: such
 commits are done by the node's thread itself, at the end of its turn, as long as the last ones were
-short and nothing else is being done (`commit_at_turn_end`). The first
+short (runtime/own_commits.py) and nothing else is being done (`commit_at_turn_end`). The first
 job that fails is reported and ends the work for good: after a failed sync the page cache may say
 that all is well when it is not, so nothing is tried again.
 """
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import threading
@@ -20,21 +19,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from atalanta.kernel.ports import Disk
+from atalanta.runtime.commit_file import CommitFile, write_all
 from atalanta.runtime.logs import log_event
+from atalanta.runtime.own_commits import OwnCommits
 
 logger = logging.getLogger("atalanta.runtime")
 
-# pwritev(2): the write is as durable as after fdatasync. 0 where there is no such thing.
-WRITE_SYNCED: int = getattr(os, "RWF_DSYNC", 0)
-
 # Zeros are written in pieces of this size.
 ZEROS = bytes(1 << 20)
-
-# The node's thread does commits up to this size itself while the last ones took less than this, on average.
-OWN_COMMIT_BYTES_MAX = 16 * 1024
-OWN_COMMIT_S_MAX = 0.000_5
-# How much of the average the last commit is.
-LAST_COMMIT_SHARE = 0.2
 
 Job = Callable[[], None]
 
@@ -68,18 +60,15 @@ class FileDisk(Disk):
         # The file last read is kept open by the node's thread, the one last written by the worker.
         self._read_name = ""
         self._read_file = -1
-        self._write_name = ""
-        self._write_file = -1
-        # How long commits took lately; whoever does the job sets it, and that is one at a time.
-        self._commit_s = 1.0
-        self._own_commits = False
+        self._write_file = CommitFile()
+        # None: all commits are the worker's. Whoever does the commit tells it, and that is one at a time.
+        self._own: OwnCommits | None = None
         # To be done at the end of this turn: name, offset, data, token.
         self._own_commit: tuple[str, int, bytes, int] | None = None
 
-    def commit_at_turn_end(self, after_flush: Callable[[Callable[[], None]], None]) -> None:
-        """Lets the node's thread do short commits; `after_flush` is the driver's."""
-        self._own_commits = True
-        after_flush(self._end_turn)
+    def commit_at_turn_end(self) -> None:
+        """Lets the node's thread do short commits: whoever asks for this calls `end_turn` after every turn."""
+        self._own = OwnCommits()
 
     # --- what the shell asks ----------------------------------------------------------------------
 
@@ -155,13 +144,13 @@ class FileDisk(Disk):
 
     def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
         """Job: write, fdatasync, then `committed(token)`."""
+        own = self._own
         if (
-            self._own_commits
+            own is not None
             and self._open_jobs == 0
-            and self._commit_s < OWN_COMMIT_S_MAX
-            and len(data) <= OWN_COMMIT_BYTES_MAX
             and not self._broken
             and not self._closed
+            and own.wanted(len(data))
         ):
             self._open_jobs = 1
             self._own_commit = (name, offset, data, token)
@@ -182,18 +171,26 @@ class FileDisk(Disk):
         """Job: write the head, sync, rename, sync the folder."""
         self._add(lambda: self._do_reuse(spare_name, name, head))
 
-    def _end_turn(self) -> None:
-        """What this turn wrote to its connections is on its way: now the commit, if it is left to us."""
-        own, self._own_commit = self._own_commit, None
-        if own is None:
-            return
-        name, offset, data, token = own
+    @property
+    def commit_waits(self) -> bool:
+        """Whether `end_turn` has something to do."""
+        return self._own_commit is not None
+
+    def end_turn(self) -> bool:
+        """What this turn wrote is on its way: now the commit, if it is left to us; whether it was."""
+        waiting, self._own_commit = self._own_commit, None
+        if waiting is None:
+            return False
+        name, offset, data, token = waiting
         try:
-            self._write_commit(name, offset, data)
+            took_s = self._write_commit(name, offset, data)
         except OSError as error:
             self._answer_failed(self._failure(error))
-        else:
-            self._answer(token)
+            return True
+        if self._own is not None:
+            self._own.own(len(data), took_s)
+        self._answer(token)
+        return True
 
     def _hand_over(self) -> None:
         """Something comes behind a commit that waits for the end of the turn: both are the worker's."""
@@ -253,7 +250,7 @@ class FileDisk(Disk):
                 # Whatever it is, no later job may be done as if this one had been.
                 broken = True
                 self._tell(self._answer_failed, self._failure(error))
-        self._close_write_file()
+        self._write_file.close()
 
     def _failure(self, error: Exception) -> str:
         why = f"{self.folder}: {error}"
@@ -268,23 +265,25 @@ class FileDisk(Disk):
             log_event(logger, "journal_answer_lost", {"why": error})
 
     def _do_create(self, name: str, size: int, head: bytes) -> None:
-        self._close_write_file()
-        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        self._write_file = os.open(self._folder(name) / name, flags, 0o640)
-        self._write_name = name
-        write_all(self._write_file, 0, head[:size])
-        offset = len(head)
-        while offset < size:
-            piece = min(len(ZEROS), size - offset)
-            write_all(self._write_file, offset, ZEROS[:piece])
-            offset += piece
-        os.fsync(self._write_file)
+        self._write_file.close()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        file = os.open(self._folder(name) / name, flags, 0o640)
+        try:
+            write_all(file, 0, head[:size])
+            offset = len(head)
+            while offset < size:
+                piece = min(len(ZEROS), size - offset)
+                write_all(file, offset, ZEROS[:piece])
+                offset += piece
+            os.fsync(file)
+        finally:
+            os.close(file)
         sync_folder(self._folder(name))
         self._tell(self._answer, 0)
 
     def _do_set_aside(self, name: str, spare_name: str) -> None:
-        if name == self._write_name:
-            self._close_write_file()
+        if name == self._write_file.name:
+            self._write_file.close()
         os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
         sync_folder(self._folder(name))
         self._tell(self._answer, 0)
@@ -302,68 +301,26 @@ class FileDisk(Disk):
         self._tell(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int) -> None:
-        self._write_commit(name, offset, data)
+        took_s = self._write_commit(name, offset, data)
+        if self._own is not None:
+            self._own.worker(len(data), took_s)
         self._tell(self._answer, token)
 
-    def _write_commit(self, name: str, offset: int, data: bytes) -> None:
+    def _write_commit(self, name: str, offset: int, data: bytes) -> float:
+        """How long it took, in seconds."""
         begin = time.monotonic()
-        if name != self._write_name:
-            self._close_write_file()
-            self._write_file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
-            self._write_name = name
-        write_synced(self._write_file, offset, data)
-        self._commit_s += (time.monotonic() - begin - self._commit_s) * LAST_COMMIT_SHARE
+        file = self._write_file
+        if name != file.name:
+            file.open(name, self._folder(name) / name)
+        file.write(offset, data)
+        return time.monotonic() - begin
 
     def _do_delete(self, name: str) -> None:
-        if name == self._write_name:
-            self._close_write_file()
+        if name == self._write_file.name:
+            self._write_file.close()
         os.unlink(self._folder(name) / name)
         sync_folder(self._folder(name))
         self._tell(self._answer, 0)
-
-    def _close_write_file(self) -> None:
-        if self._write_file >= 0:
-            os.close(self._write_file)
-        self._write_name = ""
-        self._write_file = -1
-
-
-def write_synced(file: int, offset: int, data: bytes) -> None:
-    """Write and sync, where the system can by one call: the interpreter's lock is fetched once less. OSError."""
-    written = 0
-    if WRITE_SYNCED:
-        try:
-            written = os.pwritev(file, [data], offset, WRITE_SYNCED)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
-                raise
-            # A file system without it: nothing is written, and the two steps do the same.
-        if written == len(data):
-            return
-    write_all(file, offset + written, data[written:])
-    sync_data(file)
-
-
-def sync_data(file: int) -> None:
-    """fdatasync, where there is one."""
-    if hasattr(os, "fdatasync"):
-        os.fdatasync(file)
-    else:
-        os.fsync(file)
-
-
-def write_all(file: int, offset: int, data: bytes) -> None:
-    """pwrite until nothing is left. OSError."""
-    written = os.pwrite(file, data, offset)
-    if written == len(data):
-        return
-    left = memoryview(data)[written:]
-    while left:
-        offset += written
-        written = os.pwrite(file, left, offset)
-        if written == 0:
-            raise OSError("a write that writes nothing")
-        left = left[written:]
 
 
 def sync_folder(folder: Path) -> None:

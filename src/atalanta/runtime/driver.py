@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.inputs import NodeInputs
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from atalanta.node import NodeConfig
 
 logger = logging.getLogger("atalanta.runtime")
+
+
+class CommittingDisk(Protocol):
+    """A disk that leaves short commits to the end of a turn."""
+
+    @property
+    def commit_waits(self) -> bool:
+        """Whether there is one."""
+
+    def end_turn(self) -> bool:
+        """Does it and gives its answer to the driver; whether there was one."""
 
 
 class Driver:
@@ -40,6 +51,7 @@ class Driver:
         self._node: NodeInputs | None = None
         self._turn_open = False
         self._write_out: list[Callable[[], None]] = []
+        self._disk: CommittingDisk | None = None
 
     def attach(self, node: NodeInputs) -> None:
         """The node to drive; inputs before this are an error of the caller."""
@@ -52,6 +64,10 @@ class Driver:
     def after_flush(self, write_out: Callable[[], None]) -> None:
         """Registers what carries the node's outputs away at the end of each turn."""
         self._write_out.append(write_out)
+
+    def disk_at_turn_end(self, disk: CommittingDisk) -> None:
+        """Registers the disk; its commits come after what the turn writes."""
+        self._disk = disk
 
     @property
     def broken(self) -> bool:
@@ -67,6 +83,20 @@ class Driver:
     def end_turn(self) -> None:
         """The one flush of a loop turn; called by the loop, and once more at the very end."""
         self._turn_open = False
+        self._carry_out()
+        disk = self._disk
+        if disk is None or not disk.commit_waits:
+            return
+        # The answer is an input, and what it brings is carried out at once: whoever waits for it waits no pass longer.
+        self._turn_open = True
+        disk.end_turn()
+        self._turn_open = False
+        self._carry_out()
+        if disk.commit_waits:
+            # Others may have sent something meanwhile that goes with it.
+            self._open_turn()
+
+    def _carry_out(self) -> None:
         node = self._node
         if node is not None:
             try:

@@ -14,7 +14,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from atalanta.kernel.ports import LargeFiles
-from atalanta.runtime.disk import sync_data, sync_folder, write_all
+from atalanta.runtime.commit_file import sync_data, write_all
+from atalanta.runtime.disk import sync_folder
 
 logger = logging.getLogger("atalanta.runtime")
 

@@ -1,9 +1,9 @@
 """A virtual disk: jobs take time, and a crash tears the one in work and loses those behind it.
 
-What a crash may leave (kernel.ports.Disk): of a commit any subset of its pages, each old or new, in
-no order; of a creation a file of any length or none; of a deletion the file or not; of a file that is used again
-either head under the old name, the new one under the new. Draws come from
-the generator given, calls from the scheduler given, so one seed gives one story.
+A commit zeroes what is behind it in its last block, as far as it may. What a crash may leave
+(kernel.ports.Disk): of a commit any subset of its pages, each old or new, in no order; of a creation a file of any
+length or none; of a deletion the file or not; of a file that is used again either head under the old name, the new
+one under the new. Draws come from the generator given, calls from the scheduler given, so one seed gives one story.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ REUSE: Final = 4
 
 # Bytes that reach a disk together: sectors, or pages of the page cache.
 PAGE_SIZES: Final = (512, 4096)
+# A commit may reach to the next multiple of this.
+BLOCK_BYTES: Final = 4096
 
 
 class _Job:
@@ -131,12 +133,13 @@ class SimDisk(Disk):
         page = draw.choice(PAGE_SIZES)
         share = draw.choice((0.0, 0.1, 0.5, 0.9, 1.0))
         file = self.files[job.name]
-        end = job.offset + len(job.data)
+        data = self._commit_data(job)
+        end = job.offset + len(data)
         begin = job.offset
         while begin < end:
             stop = min(end, (begin // page + 1) * page)
             if draw.random() < share:
-                file[begin:stop] = job.data[begin - job.offset : stop - job.offset]
+                file[begin:stop] = data[begin - job.offset : stop - job.offset]
             begin = stop
 
     # --- the Disk port ----------------------------------------------------------------------------
@@ -184,6 +187,12 @@ class SimDisk(Disk):
             raise OSError(f"{name}: a write beyond the end of the file")
         file[offset : offset + len(data)] = data
 
+    def _commit_data(self, job: _Job) -> bytes:
+        """With the zeros behind it."""
+        end = job.offset + len(job.data)
+        zeros = min(-end % BLOCK_BYTES, len(self._file(job.name)) - end)
+        return job.data + bytes(max(0, zeros))
+
     def _add(self, job: _Job) -> None:
         if self.failed:
             return
@@ -225,7 +234,7 @@ class SimDisk(Disk):
             data[: len(job.data)] = job.data
             self.files[job.name] = data
         elif job.kind == COMMIT:
-            self._write(job.name, job.offset, job.data)
+            self._write(job.name, job.offset, self._commit_data(job))
             self.commits += 1
         elif job.kind == DELETE:
             del self.files[job.name]

@@ -1,0 +1,79 @@
+"""The end of a turn: outputs first, then a short commit, then at once what that commit released."""
+
+from __future__ import annotations
+
+import asyncio
+
+from atalanta.runtime.shell import Shell
+from tests.runtime.echo import EchoNode
+
+
+class TurnDisk:
+    """Commits that wait for the end of a turn, by token; `story` says what happened when."""
+
+    def __init__(self, shell: Shell, tokens: list[int]) -> None:
+        self.shell = shell
+        self.tokens = tokens
+        self.node = EchoNode(shell)
+        self.story: list[str] = []
+        self.breaks = False
+        shell.driver.attach(self.node)
+        shell.driver.after_flush(self._write_out)
+        shell.driver.disk_at_turn_end(self)
+
+    @property
+    def commit_waits(self) -> bool:
+        return bool(self.tokens)
+
+    def end_turn(self) -> bool:
+        if self.breaks:
+            self.tokens.clear()
+            self.node.failed = "the disk is gone"
+            self.shell.driver.disk_failed("the disk is gone")
+        else:
+            token = self.tokens.pop(0)
+            self.story.append(f"sync {token}")
+            self.shell.driver.committed(token)
+        return True
+
+    def _write_out(self) -> None:
+        self.story.append(f"write {self.node.flushes}")
+
+
+async def passes(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def play(tokens: list[int], count: int, breaks: bool = False) -> tuple[TurnDisk, list[str]]:
+    """After `count` passes of the loop."""
+    disk = TurnDisk(Shell(asyncio.get_running_loop()), tokens)
+    disk.breaks = breaks
+    disk.shell.driver.timer("any")
+    await passes(count)
+    story, disk.story = disk.story, []
+    return disk, story
+
+
+def test_an_answer_is_carried_out_in_the_turn_of_its_commit() -> None:
+    disk, story = asyncio.run(play([7], 1))
+    assert story == ["write 1", "sync 7", "write 2"]
+    assert disk.node.words("committed") == [("committed", 7)]
+
+
+def test_no_turn_follows_when_nothing_is_left() -> None:
+    _, story = asyncio.run(play([7], 5))
+    assert story == ["write 1", "sync 7", "write 2"]
+
+
+def test_a_further_commit_has_a_turn_of_its_own() -> None:
+    """So that what others sent meanwhile goes with it."""
+    _, story = asyncio.run(play([7, 8], 1))
+    assert story == ["write 1", "sync 7", "write 2"]
+    _, story = asyncio.run(play([7, 8], 5))
+    assert story[3:] == ["write 3", "sync 8", "write 4"]
+
+
+def test_a_commit_that_fails_ends_the_node_in_its_turn() -> None:
+    disk, _ = asyncio.run(play([7], 1, breaks=True))
+    assert disk.shell.driver.broken and disk.node.words("committed") == []
