@@ -20,7 +20,7 @@ BROKER_XML = """<configuration><core>
 {connectors}
 </connectors>
 <acceptors><acceptor name="artemis">tcp://{listen}:{port}{acceptor}</acceptor></acceptors>
-<broadcast-groups><broadcast-group name="bg"><group-address>{group}</group-address>
+<broadcast-groups><broadcast-group name="bg">{local}<group-address>{group}</group-address>
 <group-port>9876</group-port><connector-ref>self</connector-ref></broadcast-group></broadcast-groups>
 <discovery-groups><discovery-group name="dg"><group-address>{listens}</group-address>
 <group-port>9876</group-port></discovery-group></discovery-groups>
@@ -38,7 +38,7 @@ USUAL = {
     "user": "peer", "password": "secret", "host": "host-{name}", "port": "61616", "connector": "",
     "connectors": "", "listen": "0.0.0.0", "acceptor": "", "group": "231.7.7.7", "listens": "",
     "cluster": "c", "mode": "ON_DEMAND", "members": DISCOVERY, "delay": "0", "routing": "anycast",
-    "more": "",
+    "more": "", "local": "",
 }  # fmt: skip
 
 
@@ -46,6 +46,8 @@ def write(folder: Path, name: str, **values: str) -> Path:
     etc = folder / name / "etc"
     etc.mkdir(parents=True)
     merged = {**USUAL, "name": name, **values}
+    if merged["local"]:
+        merged["local"] = f"<local-bind-address>{merged['local']}</local-bind-address>"
     merged["host"] = merged["host"].format(name=name)
     merged["listens"] = merged["listens"] or merged["group"]
     (etc / "broker.xml").write_text(BROKER_XML.format(**merged))
@@ -88,6 +90,7 @@ def test_two_good_nodes_have_nothing_to_be_told(tmp_path: Path) -> None:
         ({"group": "231.7.7.8"}, "these nodes never meet"),
         ({"listens": "231.7.7.8"}, "'dg' listens to 231.7.7.8:9876"),
         ({"group": "10.0.0.1"}, "10.0.0.1 is no multicast address"),
+        ({"group": "ff02::77", "local": "127.0.0.1"}, "127.0.0.1 is no address of an interface for"),
         ({"host": "0.0.0.0"}, "connector 'self' has the host 0.0.0.0"),
         ({"host": "127.0.0.1"}, "announces 127.0.0.1, which host-a cannot reach"),
         ({"host": "host-a"}, "has port 61616, as acceptor 'artemis'"),

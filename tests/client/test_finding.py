@@ -9,11 +9,13 @@ import pytest
 
 from atalanta.client import ConnectFailed, Connection, ConnectionFactory, connect
 from atalanta.client.blocking import connect as connect_blocking
-from atalanta.client.finding import UdpFinder
+from atalanta.client.finding import UdpFinder, UdpGroup, listening_socket
 from atalanta.client.options import Server, parse_url
+from atalanta.runtime.multicast import Group, sending_socket
 from atalanta.wire.uri import UriError
 from tests.client.announcer import LOCAL, announcing
 from tests.client.fake_server import FakeServer, ServerThread
+from tests.runtime.test_multicast import SIX, ZONE
 
 DEADLINE_S = 15
 
@@ -125,6 +127,26 @@ def test_every_parameter_of_the_url() -> None:
     assert (options.reconnect_attempts, options.servers) == (5, [])
     assert parse_url("udp://231.7.7.7:1").refresh_timeout_ms == 10_000
     assert parse_url("udp://231.7.7.7:1").initial_wait_timeout_ms == 10_000
+
+
+def test_a_group_of_ipv6() -> None:
+    options = parse_url("udp://[ff02::77]:9876?localBindAddress=fe80::1%25eth0")
+    assert isinstance(options.finder, UdpFinder)
+    assert (options.finder.group.address, options.finder.group.port) == ("ff02::77", 9876)
+    with pytest.raises(OSError, match=r"cannot join ff01::77:1: no interface has the address fd00::dead"):
+        listening_socket(UdpGroup("ff01::77", 1, "fd00::dead"))
+
+
+@pytest.mark.skipif(not SIX, reason="this machine has no IPv6 address")
+def test_an_ipv6_group_is_heard() -> None:
+    """Groups of the scope ff01 never leave the machine."""
+    for group, local in (("ff01::78", SIX), (f"ff01::78{ZONE}", "")):
+        with listening_socket(UdpGroup(group, 0, local)) as listener:
+            listener.settimeout(10)
+            port = int(listener.getsockname()[1])
+            with sending_socket(Group("announcer", group, port, local, -1)) as sender:
+                sender.sendto(b"here", ("ff01::78", port))
+                assert listener.recv(100) == b"here"
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
+from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
 from atalanta.cluster.dns import dns_names
+from atalanta.cluster.own import OwnSettings
 from atalanta.node import Node, Ports
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
+from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.uri import UriError
 from tests.cluster.rig import Rig, cluster_of, node_of
 
@@ -135,3 +140,34 @@ def test_names_are_written_as_addresses() -> None:
 def test_what_is_no_name(text: str, says: str) -> None:
     with pytest.raises(UriError, match=says):
         dns_names(text)
+
+
+def test_each_cluster_connection_has_names_of_its_own() -> None:
+    """n0 is in two clusters: n1 is found by the name of the first, n2 by that of the second."""
+    rig = Rig()
+    rig.network.names = {"inner": [("n1", 0)], "outer": [("n2", 0)]}
+
+    def whole(settings: ClusterSettings) -> None:
+        second = copy.deepcopy(settings.cluster_connections[0])
+        second.name = "second"
+        second.address = "prices"
+        settings.cluster_connections[0].address = "orders"
+        settings.connectors["second"] = ConnectorConfig("second", "n0", 7001)
+        second.connector = "second"
+        settings.cluster_connections.append(second)
+
+    own = OwnSettings(dns_by_cluster={"test": "tcp://inner:61616", "second": "tcp://outer:61616"})
+    first = rig.node(peers=[], whole=whole, doors={"second": 7001}, own=own, change=nothing_static)
+    others = [rig.node(peers=[], change=nothing_static) for _ in range(2)]
+    for host in (first, *others):
+        host.start()
+    rig.run(5)
+    clusters = node_of(first).clusters
+    assert clusters is not None
+    found = [sorted(cluster.topology.members) for cluster in clusters.connections]
+    assert found == [["node-0", "node-1"], ["node-0", "node-2"]]
+    assert all(cluster.finds_by_name for cluster in clusters.connections)
+
+
+def nothing_static(config: ClusterConnectionConfig) -> None:
+    config.static_connectors.clear()

@@ -50,6 +50,8 @@ def test_a_file_for_one_broker_xml_goes_before_the_one_for_all(tmp_path: Path) -
         ('zone = "a"\ndns-discovery = "udp://x"', "atalanta.toml:2: dns-discovery: scheme 'udp'"),
         ("dns-discovery-period = 5", "atalanta.toml:1: dns-discovery-period: 5 is less than 100"),
         ('producer-window = "63K"', "atalanta.toml:1: producer-window: 63K is less than 65536"),
+        ('dns-discovery = { a = 5 }', "atalanta.toml:1: dns-discovery.a: 5 is no str"),
+        ('dns-discovery = { a = "udp://x" }', "atalanta.toml:1: dns-discovery: scheme 'udp'"),
         ('zone = "a"\n[other]\nx = 1', "atalanta.toml:2: unknown key 'other'"),
     ],
 )
@@ -57,3 +59,9 @@ def test_mistakes_name_their_line(tmp_path: Path, own: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(folder_with(tmp_path, own))
     assert says in str(caught.value)
+
+
+def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:
+    found = read_broker_xml(folder_with(tmp_path, 'dns-discovery = { inner = "tcp://x" }'))
+    assert found.own.dns_by_cluster == {"inner": "tcp://x"}
+    assert any("there is no cluster-connection 'inner'" in each for each in found.warnings)

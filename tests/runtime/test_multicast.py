@@ -8,6 +8,7 @@ import socket
 
 import pytest
 
+from atalanta.runtime.group_address import own_addresses
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.loop import run
 from atalanta.runtime.multicast import Group, sending_socket
@@ -24,14 +25,36 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def six() -> tuple[str, str]:
+    """An IPv6 address of an interface that has a way for groups (the loopback interface has none), and its zone."""
+    for number, address in own_addresses():
+        if not address.is_loopback and not address.is_link_local:
+            return str(address), f"%{number}"
+    return "", ""
+
+
+SIX, ZONE = six()
+ipv6 = pytest.mark.skipif(not SIX, reason="this machine has no IPv6 address")
+# Groups of the scope ff01 never leave the machine.
+GROUPS = [
+    pytest.param(GROUP, LOCAL, id="ipv4"),
+    pytest.param("ff01::77:77", SIX, id="address", marks=ipv6),
+    pytest.param("[ff01::77:77]", f"[{SIX}]", id="brackets", marks=ipv6),
+    pytest.param(f"ff01::77:77{ZONE}", "", id="zone", marks=ipv6),
+]
+
+
+@pytest.mark.parametrize(("group", "local"), GROUPS)
 @pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
-def test_datagrams_reach_every_member_until_it_leaves(plain: bool) -> None:
+def test_datagrams_reach_every_member_until_it_leaves(
+    plain: bool, group: str, local: str
+) -> None:
     async def use(running: Running) -> None:
         port = free_port()
         links = running.shell.links
         node = running.node
-        links.join("first", GROUP, port, LOCAL, -1)
-        links.join("second", GROUP, port, LOCAL, -1)
+        links.join("first", group, port, local, -1)
+        links.join("second", group, port, local, -1)
 
         async def until_received(group: str, data: bytes) -> None:
             # UDP may lose a datagram even here; broadcast groups repeat themselves too.
@@ -71,6 +94,17 @@ def test_the_sender_is_bound_to_local_bind_address_and_port() -> None:
         assert 3000 <= sender.getsockname()[1] < 4000
     with sending_socket(Group("b", GROUP, 9876, "", -1)) as sender:
         assert sender.getsockname()[1] == 0, "bound by the first datagram"
+
+
+@ipv6
+def test_the_sender_to_an_ipv6_group_is_bound_likewise() -> None:
+    port = free_port()
+    with sending_socket(Group("b", "ff01::77", 9876, SIX, port)) as sender:
+        assert sender.getsockname()[:2] == (SIX, port)
+    with sending_socket(Group("b", "ff01::77", 9876, f"[{SIX}]", -1)) as sender:
+        assert 3000 <= sender.getsockname()[1] < 4000
+    with pytest.raises(OSError, match="no interface has the address fd00::dead"):
+        sending_socket(Group("b", "ff01::77", 9876, "fd00::dead", -1))
 
 
 def test_who_joins_to_send_receives_nothing() -> None:

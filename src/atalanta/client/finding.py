@@ -7,12 +7,15 @@ of them could be reached, it listens anew, up to initialWaitTimeout for the firs
 from __future__ import annotations
 
 import contextlib
+import errno
 import select
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.base import ProtocolError
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 DATAGRAM_BYTES_MAX: Final = 65_535
 LOOK_S: Final = 0.2  # a listener that is told to stop does so within that time
 SERVERS_MAX: Final = 10_000
+INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
 
 
 @dataclass
@@ -120,15 +124,45 @@ class UdpFinder(Finder):
 
 def listening_socket(group: UdpGroup) -> socket.socket:
     """A member of the group, on the interface of that address. OSError names the group."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    six = ":" in group.address
+    listener = socket.socket(socket.AF_INET6 if six else socket.AF_INET, socket.SOCK_DGRAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((group.address, group.port))
-        interface = socket.gethostbyname(group.local_bind_address or "0.0.0.0")
-        request = socket.inet_aton(group.address) + socket.inet_aton(interface)
-        listener.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
+        if six:
+            _join_6(listener, group)
+        else:
+            listener.bind((group.address, group.port))
+            interface = socket.gethostbyname(group.local_bind_address or "0.0.0.0")
+            request = socket.inet_aton(group.address) + socket.inet_aton(interface)
+            listener.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
     except OSError as error:
         listener.close()
         text = f"cannot join {group.address}:{group.port}: {error.strerror or error}"
         raise OSError(error.errno, text) from error
     return listener
+
+
+def _join_6(listener: socket.socket, group: UdpGroup) -> None:
+    address = group.address.partition("%")[0]
+    number = _interface_number(group.address, (group.local_bind_address or "").strip("[]"))
+    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    listener.bind((address, group.port, 0, number))
+    request = socket.inet_pton(socket.AF_INET6, address) + struct.pack("@I", number)
+    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, request)
+
+
+def _interface_number(group: str, local: str) -> int:
+    """Of a zone in one of the addresses (`ff02::77%eth0`) or of the interface with the local one; 0: as routes say."""
+    for address in (local, group):
+        zone = address.partition("%")[2]
+        if zone:
+            return int(zone) if zone.isdecimal() else socket.if_nametoindex(zone)
+    if not local:
+        return 0
+    wanted = socket.inet_pton(socket.AF_INET6, local).hex()
+    with contextlib.suppress(FileNotFoundError), INTERFACES.open(encoding="ascii") as lines:
+        for line in lines:
+            words = line.split()
+            if words[0] == wanted:
+                return int(words[1], 16)
+    raise OSError(errno.EADDRNOTAVAIL, f"no interface has the address {local}")

@@ -222,11 +222,11 @@ def _udp(options: ClientOptions, url: str) -> None:
     for name, value in found.params.items():
         _set(options, name, value)
     try:
-        multicast = ipaddress.IPv4Address(found.host).is_multicast
+        multicast = ipaddress.ip_address(found.host).is_multicast
     except ValueError:
         multicast = False
     if not multicast or not found.port:
-        raise UriError(f"'{url}' names no group such as udp://231.7.7.7:9876")
+        raise UriError(f"'{url}' names no group such as udp://231.7.7.7:9876 or udp://[ff02::77]:9876")
     group = UdpGroup(
         found.host,
         found.port,

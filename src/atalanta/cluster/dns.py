@@ -13,7 +13,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
 
 if TYPE_CHECKING:
-    from atalanta.cluster.cluster import Cluster
+    from atalanta.cluster.clusters import Clusters
     from atalanta.cluster.own import OwnSettings
 
 PREFIX: Final = "dns."
@@ -30,6 +30,7 @@ class DnsName:
     def __init__(self, name: str, port: int) -> None:
         self.name = name
         self.port = port
+        self.number: int = 0  # of the cluster connection
         self.places: list[tuple[str, int]] = []
         self.failed: bool = False
 
@@ -55,14 +56,24 @@ def dns_names(text: str) -> list[DnsName]:
 
 
 class DnsDiscovery(Part):
-    """Keys are "dns.<number of the name>"."""
+    """Keys are "dns.<number of the name>". Names are those of all cluster connections, one after the other."""
 
-    def __init__(self, own: OwnSettings, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, own: OwnSettings, clusters: Clusters) -> None:
+        self.clusters = clusters.connections
+        self.links = clusters.links
+        self.broker = clusters.broker
         self.period_ns = own.dns_discovery_period_ms * 1_000_000
-        self.names = dns_names(own.dns_discovery or "")
+        self.names: list[DnsName] = []
         self.stopping = False
-        cluster.finds_by_name = True
+        for number, cluster in enumerate(self.clusters):
+            text = own.dns_by_cluster.get(cluster.config.name)
+            if text is None and number == 0:
+                text = own.dns_discovery
+            if text is not None:
+                cluster.finds_by_name = True
+                for name in dns_names(text):
+                    name.number = number
+                    self.names.append(name)
 
     def start(self, now: int) -> None:
         for number in range(len(self.names)):
@@ -77,14 +88,14 @@ class DnsDiscovery(Part):
 
     def _ask(self, number: int) -> None:
         name = self.names[number]
-        self.cluster.links.resolve(f"{PREFIX}{number}", name.name, name.port)
+        self.links.resolve(f"{PREFIX}{number}", name.name, name.port)
 
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
         if self.stopping:
             return
         number = int(key[len(PREFIX) :])
         name = self.names[number]
-        trace = self.cluster.broker.trace
+        trace = self.broker.trace
         if why or not places:
             if not name.failed:
                 trace.event("dns_lookup_failed", {"name": name.name, "why": why or "no addresses"})
@@ -95,18 +106,20 @@ class DnsDiscovery(Part):
                 trace.event("dns_answer", {"name": name.name, "places": shown})
             name.failed = False
             self._take(now, name, places[:PLACES_MAX])
-        self.cluster.broker.timers.set(key, now + self.period_ns)
+        self.broker.timers.set(key, now + self.period_ns)
 
     def _take(self, now: int, name: DnsName, places: list[tuple[str, int]]) -> None:
         before = name.places
+        scanner = self.clusters[name.number].scanner
+        beside = [other for other in self.names if other.number == name.number]
         name.places = places
         for place in before:
-            if not any(place in other.places for other in self.names):
-                self.cluster.scanner.forget(locator_name(place))
+            if not any(place in other.places for other in beside):
+                scanner.forget(locator_name(place))
         for host, port in places:
             # Again also for one that was given up meanwhile: the DNS still names it.
             target = TransportConfiguration.tcp(locator_name((host, port)), host, port)
-            self.cluster.scanner.find(now, target.name, target)
+            scanner.find(now, target.name, target)
 
 
 def locator_name(place: tuple[str, int]) -> str:

@@ -64,8 +64,10 @@ class OwnSettings:
         None,
         "dns-discovery",
         "names whose addresses are members, with commas: tcp://headless-service:61616 (A, AAAA) or"
-        " srv://_core._tcp.headless-service (SRV); for the first cluster connection",
+        " srv://_core._tcp.headless-service (SRV); for the first cluster connection, or a table of them by the"
+        " names of cluster connections",
     )
+    dns_by_cluster: dict[str, str] = field(default_factory=dict)  # dns-discovery as a table
     dns_discovery_period_ms: int = option(
         10_000,
         "dns-discovery-period",
@@ -104,3 +106,8 @@ class OwnSettings:
         maximum=1 << 30,
     )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
+
+    def dns_texts(self) -> list[str]:
+        """What dns-discovery says, for whatever cluster connection."""
+        first = [] if self.dns_discovery is None else [self.dns_discovery]
+        return [*first, *self.dns_by_cluster.values()]

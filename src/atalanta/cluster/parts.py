@@ -96,8 +96,8 @@ class Parts:
         )
         self.clusters = clusters
         self.by_name["cluster"] = clusters
-        if own.dns_discovery is not None:
-            self.by_name["dns"] = DnsDiscovery(own, clusters.connections[0])
+        if own.dns_texts():
+            self.by_name["dns"] = DnsDiscovery(own, clusters)
         scale_down = ScaleDown(
             clusters, self.connections, own.scale_down_timeout_ms, own.scale_down_reader_timeout_ms
         )

@@ -66,6 +66,7 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     own = own_file(path)
     configuration.own = read_own_file(own, report)
     xml.bridges.finish_own()
+    xml.cluster.finish_own()
     configuration.files.append(own)
     configuration.unsupported = report.unsupported
     configuration.warnings.extend(report.warnings)

@@ -37,26 +37,29 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
     configuration = node.configuration
     groups = [
         *(
-            ("broadcast-group", each.name, each.group_address)
+            ("broadcast-group", each.name, each.group_address, each.local_bind_address)
             for each in configuration.broadcast_groups
             if each.meeting is None
         ),
         *(
-            ("discovery-group", each.name, each.group_address)
+            ("discovery-group", each.name, each.group_address, each.local_bind_address)
             for each in configuration.discovery_groups.values()
             if each.meeting is None
         ),
     ]
-    for kind, name, address in groups:
-        try:
-            multicast = ipaddress.ip_address(address or "").is_multicast
-        except ValueError:
-            multicast = False
-        if not multicast:
+    for kind, name, address, local in groups:
+        group, own = ip_address(address), ip_address(local)
+        if group is not None and own is not None and group.version != own.version:
+            findings.add(
+                ERROR, node, kind, name,
+                f"{kind} '{name}': {local} is no address of an interface for the group {address}",
+                f"an IPv{group.version} address",
+            )  # fmt: skip
+        if group is None or not group.is_multicast:
             findings.add(
                 ERROR, node, kind, name,
                 f"{kind} '{name}': {address} is no multicast address",
-                "224.0.0.0 to 239.255.255.255",
+                "224.0.0.0 to 239.255.255.255, or IPv6: ff02::1 to ff0e:ffff:…",
             )  # fmt: skip
     for broadcast in configuration.broadcast_groups:
         if not broadcast.connectors:
@@ -64,6 +67,14 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
                 ERROR, node, "broadcast-group", broadcast.name,
                 f"broadcast-group '{broadcast.name}' announces no connector",
             )  # fmt: skip
+
+
+def ip_address(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """None for a name; Java also takes brackets around IPv6."""
+    try:
+        return ipaddress.ip_address((text or "").removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return None
 
 
 def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:
@@ -118,11 +129,11 @@ def _dials(node: CheckedNode, other: CheckedNode) -> bool:
 
 def _named(node: CheckedNode, other: CheckedNode) -> bool:
     """Both look for members behind the same name of the DNS: so they are taken to stand behind it, too."""
-    mine, theirs = (each.configuration.own.dns_discovery for each in (node, other))
-    if mine is None or theirs is None:
-        return False
-    names = [each.name for each in dns_names(theirs)]
-    return any(each.name in names for each in dns_names(mine))
+    mine, theirs = (
+        [found.name for text in each.configuration.own.dns_texts() for found in dns_names(text)]
+        for each in (node, other)
+    )
+    return any(name in theirs for name in mine)
 
 
 def _check_meeting(members: list[CheckedNode], findings: Findings) -> None:

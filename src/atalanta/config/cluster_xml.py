@@ -84,6 +84,16 @@ class ClusterSections:
                     nearest(name, defined[kind]),
                 )
 
+    def finish_own(self) -> None:
+        """After atalanta.toml was read."""
+        names = [config.name for config in self.configuration.cluster_connections]
+        for name in self.configuration.own.dns_by_cluster:
+            if name not in names:
+                hint = nearest(name, names) or "it has no effect"
+                self.report.warnings.append(
+                    f"atalanta.toml: dns-discovery: there is no cluster-connection '{name}' ({hint})"
+                )
+
     # groups
 
     def _broadcast_groups(self, section: Node) -> None:

@@ -16,6 +16,7 @@ from atalanta.config.xml_reader import BadValue, convert
 from atalanta.wire.uri import UriError
 
 NAME: Final = "atalanta.toml"
+DNS: Final = "dns-discovery"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
     "bool": (bool,),
@@ -76,15 +77,26 @@ class OwnReader:
             entry = known.get(key)
             if key == "bridges":
                 own.bridges = read_own_bridges(value, self.problem)
+            elif key == DNS and isinstance(value, dict):
+                own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
                 self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges"]))
             else:
                 self._assign(own, entry, key, value)
-        if own.dns_discovery is not None:
+        for text in own.dns_texts():
             try:
-                dns_names(own.dns_discovery)
+                dns_names(text)
             except UriError as error:
-                self.problem("dns-discovery", f"dns-discovery: {error}")
+                self.problem(DNS, f"{DNS}: {error}")
+
+    def _texts(self, key: str, table: dict[str, Any]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, text in table.items():
+            if isinstance(text, str):
+                found[name] = text
+            else:
+                self.problem(key, f"{key}.{name}: {text!r} is no str")
+        return found
 
     def problem(self, key: str, text: str, hint: str = "") -> None:
         """`text` at the line where `key` stands."""

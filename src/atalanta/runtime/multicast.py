@@ -10,13 +10,20 @@ import asyncio
 import errno
 import random
 import socket
+import struct
 from dataclasses import dataclass
 
 from atalanta.runtime.driver import Driver
+from atalanta.runtime.group_address import (
+    ANY,
+    family_of,
+    interface_number,
+    socket_address,
+    without_brackets,
+)
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.trace import LogTrace
 
-ANY_INTERFACE = "0.0.0.0"
 # What Java's multicast sockets use unless told otherwise: the local network.
 TIME_TO_LIVE = 1
 DATAGRAM_BYTES_MAX = 65_535
@@ -45,6 +52,9 @@ class Membership:
     def __init__(self, group: Group, limits: Limits) -> None:
         self.group = group
         self.receiver = receiving_socket(group, limits) if group.receives else None
+        address = without_brackets(group.address).partition("%")[0]
+        # The sender's interface is set: an IPv6 group needs no zone here.
+        self.to = (address, group.port)
         try:
             self.sender = sending_socket(group)
         except OSError:
@@ -121,8 +131,7 @@ class Multicast:
             self._trace.count("multicast.failed")
             return
         try:
-            group = membership.group
-            membership.sender.sendto(data, (group.address, group.port))
+            membership.sender.sendto(data, membership.to)
         except OSError as error:
             self._failed(name, error)
 
@@ -149,15 +158,19 @@ class Multicast:
 
 def receiving_socket(group: Group, limits: Limits) -> socket.socket:
     """A member of the group; several nodes of one machine may share its port."""
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    family = family_of(group.address)
+    receiver = socket.socket(family, socket.SOCK_DGRAM)
     try:
         receiver.setblocking(False)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.datagram_buffer_bytes)
-        receiver.bind((group.address, group.port))
-        interface = socket.gethostbyname(group.interface or ANY_INTERFACE)
-        request = socket.inet_aton(group.address) + socket.inet_aton(interface)
-        receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
+        if family == socket.AF_INET6:
+            _join_6(receiver, group)
+        else:
+            receiver.bind((group.address, group.port))
+            interface = socket.gethostbyname(group.interface or ANY[family])
+            request = socket.inet_aton(group.address) + socket.inet_aton(interface)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
     except OSError as error:
         receiver.close()
         text = f"cannot join the group {group.address}:{group.port}: {error.strerror or error}"
@@ -165,20 +178,36 @@ def receiving_socket(group: Group, limits: Limits) -> socket.socket:
     return receiver
 
 
+def _join_6(receiver: socket.socket, group: Group) -> None:
+    number = interface_number(group.address, group.interface)
+    address = without_brackets(group.address).partition("%")[0]
+    receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    receiver.bind((address, group.port, 0, number))
+    request = socket.inet_pton(socket.AF_INET6, address) + struct.pack("@I", number)
+    receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, request)
+
+
 def sending_socket(group: Group) -> socket.socket:
     """Sends to the group from the configured interface and port."""
-    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    family = family_of(group.address)
+    sender = socket.socket(family, socket.SOCK_DGRAM)
     try:
         sender.setblocking(False)
-        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TIME_TO_LIVE)
-        sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
-        if group.interface:
-            interface = socket.inet_aton(socket.gethostbyname(group.interface))
-            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+        if family == socket.AF_INET6:
+            number = struct.pack("@I", interface_number(group.address, group.interface))
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, TIME_TO_LIVE)
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, number)
+        else:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TIME_TO_LIVE)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+            if group.interface:
+                interface = socket.inet_aton(socket.gethostbyname(group.interface))
+                sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
         if group.local_port > 0:
-            sender.bind((group.interface, group.local_port))
+            sender.bind(socket_address(group.interface, group.local_port, family))
         elif group.interface:
-            bind_somewhere(sender, group.interface)
+            bind_somewhere(sender, group.interface, family)
     except OSError as error:
         sender.close()
         place = f"{group.interface}:{group.local_port}"
@@ -187,14 +216,16 @@ def sending_socket(group: Group) -> socket.socket:
     return sender
 
 
-def bind_somewhere(sender: socket.socket, interface: str) -> None:
+def bind_somewhere(
+    sender: socket.socket, interface: str, family: socket.AddressFamily
+) -> None:
     """One of the ports that Artemis takes, as firewalls may know them (UDPBroadcastEndpointFactory); else any."""
     for _ in range(BIND_ATTEMPTS):
         try:
-            sender.bind((interface, random.randrange(*BIND_PORTS)))
+            sender.bind(socket_address(interface, random.randrange(*BIND_PORTS), family))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
         else:
             return
-    sender.bind((interface, 0))
+    sender.bind(socket_address(interface, 0, family))

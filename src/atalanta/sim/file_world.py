@@ -42,9 +42,10 @@ class FileHost(Host):
 
     def _enter_names(self) -> None:
         """Whoever looks for members behind a name of the DNS is taken to stand behind it."""
-        if self.node is None or self.node.config.own.dns_discovery is None:
+        if self.node is None:
             return
-        for name in dns_names(self.node.config.own.dns_discovery):
+        texts = self.node.config.own.dns_texts()
+        for name in [found for text in texts for found in dns_names(text)]:
             places = self.network.names.setdefault(name.name, [])
             for host, port, _ in self.file_node.doors[:1]:
                 place = (host, 0 if name.port else port)
