@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 class Limits:
     """Sizes in bytes, waits in seconds, counts in pieces."""
 
-    # One read takes at most this much; one buffer serves all connections. 256 KiB measured best.
-    read_bytes: int = 256 * 1024
     # Above the high mark nothing is delivered to a connection any more, until it falls below the
     # low mark. It is still read from: its acknowledgements may be what lets its reader go on.
     write_high_bytes: int = 1024 * 1024

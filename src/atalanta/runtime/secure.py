@@ -95,11 +95,11 @@ class SecureConnection(Connection):
         name = getattr(self._tls, "asked_name", None)
         return name if isinstance(name, str) else None
 
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Records in; what they hold is one input of the node."""
         if self._transport.is_closing():
             return
-        self._incoming.write(self._read_buffer[:nbytes])
+        self._incoming.write(data)
         if not self.number:
             self._handshake()
             if not self.number:

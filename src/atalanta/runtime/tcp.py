@@ -18,8 +18,6 @@ class Connections(Wire):
         self.loop = loop
         self.driver = driver
         self.limits = limits
-        # One buffer for all: it is copied before the next read can happen.
-        self.read_buffer = memoryview(bytearray(limits.read_bytes))
         # Accepted, with a TLS handshake that is not over: they have no number yet.
         self.handshaking = 0
         # Being dialled: strangers may announce any number of places that do not answer.
@@ -103,8 +101,12 @@ class Connections(Wire):
             connection.abort()
 
 
-class Connection(asyncio.BufferedProtocol):
-    """One TCP connection. `opened(number)` tells the node how it came about."""
+class Connection(asyncio.Protocol):
+    """One TCP connection. `opened(number)` tells the node how it came about.
+
+    Loops read up to 256 KiB at once into a buffer of their own: one call with the bytes costs less than to ask us for
+    a buffer and have them cut out of it.
+    """
 
     def __init__(self, connections: Connections, opened: Callable[[int], None]) -> None:
         self.number = 0
@@ -114,7 +116,6 @@ class Connection(asyncio.BufferedProtocol):
         self._connections = connections
         self._opened = opened
         self._driver = connections.driver
-        self._read_buffer = connections.read_buffer
         self._transport: asyncio.Transport
         self._linger: asyncio.TimerHandle | None = None
         self._reading = True
@@ -130,14 +131,10 @@ class Connection(asyncio.BufferedProtocol):
         self.number = self._connections.add(self)
         self._opened(self.number)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the loop reads into."""
-        return self._read_buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """One input a chunk."""
         if not self.closing:
-            self._driver.data(self.number, bytes(self._read_buffer[:nbytes]))
+            self._driver.data(self.number, data)
 
     def eof_received(self) -> bool:
         """A peer that shut down its sending side is gone for us."""
