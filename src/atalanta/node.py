@@ -124,6 +124,7 @@ class Node:
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
+        self.routers = parts.routers
 
     # -- life -----------------------------------------------------------------------------------
     def recover(self, now: int) -> None:
@@ -291,6 +292,8 @@ class Node:
             return
         reload.reload(self.broker, now, config.broker, config.settings, config.security)
         self.bridges.reload(now, config.bridges)
+        if self.routers is not None:
+            self.routers.reload(now, config.routers)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

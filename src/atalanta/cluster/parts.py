@@ -72,10 +72,10 @@ class Parts:
             config.bridges, host.broker, notifications, host.management, host, links, discovery
         )
         self.by_name["bridges"] = self.bridges
+        self.routers: Routers | None = None
         if config.routers is not None:
-            self.by_name["routers"] = Routers(
-                config.routers, host, links, self.clusters, discovery
-            )
+            self.routers = Routers(config.routers, host, links, self.clusters, discovery)
+            self.by_name["routers"] = self.routers
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """The parts of a member of a cluster."""

@@ -61,6 +61,8 @@ class RemoteBindings:
             self._consumer(now, message, True)
         elif kind == "CONSUMER_CLOSED":
             self._consumer(now, message, False)
+        elif kind == "SESSION_CREATED":
+            self.cluster.notifications.session_elsewhere(now, message)
         elif kind in GROUPING_KINDS:
             grouping = self.cluster.broker.grouping
             if grouping is not None:

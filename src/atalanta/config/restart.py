@@ -22,7 +22,8 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
         ("discovery-groups", before.discovery_groups, after.discovery_groups),
         ("grouping-handler", before.grouping, after.grouping),
-        ("connection-routers", before.routers, after.routers),
+        # The first one needs an acceptor that names it.
+        ("connection-routers", _routed(before), _routed(after)),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
         ("scale-down", before.scale_down, after.scale_down),
     ):
@@ -52,3 +53,7 @@ def _doors(configuration: Configuration) -> list[tuple[object, ...]]:
         )
         for acceptor in configuration.acceptors
     ]
+
+
+def _routed(configuration: Configuration) -> bool:
+    return any(acceptor.router is not None for acceptor in configuration.acceptors)

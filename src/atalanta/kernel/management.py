@@ -47,6 +47,11 @@ from atalanta.kernel.management_json import encode_json, uuid_text
 from atalanta.kernel.management_metrics import metric_slices
 from atalanta.kernel.management_permission import ManagementPermission, getter_name
 from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+from atalanta.kernel.management_router import (
+    ROUTER_ATTRIBUTES,
+    ROUTER_OPERATIONS,
+    ListedRouter,
+)
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_counters import MessageCounters
 from atalanta.kernel.pauses import Pauses
@@ -82,6 +87,7 @@ class Management:
         self.cluster_connections: list[str] = []
         self.clusters: dict[str, ListedClusterConnection] = {}
         self.bridges: BridgeRegistry = BridgeRegistry()
+        self.routers: dict[str, ListedRouter] = {}
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.balance: Balance | None = None
         self.web_started: bool = False
@@ -183,6 +189,9 @@ class Management:
         elif name.startswith("bridge."):
             if self.bridges.find(name[7:]) is not None:
                 return BRIDGE_ATTRIBUTES, BRIDGE_OPERATIONS
+        elif name.startswith("connectionrouter."):
+            if name[17:] in self.routers:
+                return ROUTER_ATTRIBUTES, ROUTER_OPERATIONS
         elif name.startswith("address."):
             address = broker.addresses.get(name[8:])
             if address is not None:

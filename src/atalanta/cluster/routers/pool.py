@@ -66,6 +66,12 @@ class Pool(DiscoveryListener):
         if self.config.discovery_group is not None and self.discovery is not None:
             self.discovery.unlisten(self.config.discovery_group, self)
 
+    def end(self) -> None:
+        """Another one takes its place: nobody is asked any more."""
+        self.stop()
+        for target in list(self.targets):
+            self._drop(target)
+
     # -- who there is ---------------------------------------------------------------------------
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         known = self.of_node(node_id)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.part import Part
 from atalanta.cluster.routers.cache import Cache
-from atalanta.cluster.routers.config import CLIENT_ID, RoutersConfig
+from atalanta.cluster.routers.config import CLIENT_ID, RouterConfig, RoutersConfig
 from atalanta.cluster.routers.dialing import Dialing
 from atalanta.cluster.routers.keys import Newcomer
+from atalanta.cluster.routers.listed import Listed
 from atalanta.cluster.routers.policies import Policy
 from atalanta.cluster.routers.pool import Pool
 from atalanta.cluster.routers.router import GOES, NOT_READY, STAYS, Decision, Router
@@ -59,37 +60,72 @@ class Routers(Part, Routing):
         clusters: Clusters | None,
         discovery: Discovery | None,
     ) -> None:
-        settings = config.settings
+        self.clusters = clusters
+        self.discovery = discovery
+        self.links = links
+        self.made: int = 0
         self.host = host
         self.broker = host.broker
         self.routers: dict[str, Router] = {}
         self.pools: dict[str, Pool] = {}  # by the number in their keys
         self.waiting: list[WaitingClient] = []
-        dialing = Dialing(settings, clusters, links)
-        for number, each in enumerate(config.routers):
-            pool: Pool | None = None
-            policy: Policy | None = None
-            if each.policy is not None:
-                start = int.from_bytes(self.broker.ids.uuid()[:3], "big")
-                policy = Policy(each.policy, each.policy_number, start)
-            if each.pool is not None:
-                counts = policy is not None and policy.counts
-                pool = Pool(
-                    each.pool, f"routers.{number}.", counts, host, dialing, clusters, discovery
-                )
-                self.pools[str(number)] = pool
-            cache = None if each.cache is None else Cache(each.cache, each.name, self.broker)
-            self.routers[each.name] = Router(each, pool, policy, cache)
+        for each in config.routers:
+            self._make(each, config)
         host.routing = self
+
+    def _make(self, each: RouterConfig, config: RoutersConfig) -> Router:
+        pool: Pool | None = None
+        policy: Policy | None = None
+        if each.policy is not None:
+            start = int.from_bytes(self.broker.ids.uuid()[:3], "big")
+            policy = Policy(each.policy, each.policy_number, start)
+        if each.pool is not None:
+            counts = policy is not None and policy.counts
+            number = str(self.made)
+            self.made += 1
+            dialing = Dialing(config.settings, self.clusters, self.links)
+            pool = Pool(
+                each.pool, f"routers.{number}.", counts, self.host, dialing, self.clusters, self.discovery
+            )
+            self.pools[number] = pool
+        cache = None if each.cache is None else Cache(each.cache, each.name, self.broker)
+        router = Router(each, pool, policy, cache)
+        self.routers[each.name] = router
+        self.host.management.routers[each.name] = Listed(self, each.name)
+        return router
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         for router in self.routers.values():
-            if router.cache is not None:
-                router.cache.start(now)
-            if router.pool is not None:
-                router.pool.start(now)
+            self._start(now, router)
         self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
+
+    def reload(self, now: int, config: RoutersConfig | None) -> None:
+        """Changed routers are made anew, new ones join them (ConnectionRouterManager.update).
+
+        One that is gone from the file stays as long as the node runs: acceptors, which are not reloaded, may name it.
+        """
+        if config is None:
+            return
+        for each in config.routers:
+            known = self.routers.get(each.name)
+            if known is not None and known.config == each:
+                continue
+            if known is not None and known.pool is not None:
+                known.pool.end()
+                self.pools = {key: pool for key, pool in self.pools.items() if pool is not known.pool}
+            router = self._make(each, config)
+            self._start(now, router)
+            for waiting in self.waiting:
+                if waiting.router is known:
+                    waiting.router = router
+        self._try_again(now)
+
+    def _start(self, now: int, router: Router) -> None:
+        if router.cache is not None:
+            router.cache.start(now)
+        if router.pool is not None:
+            router.pool.start(now)
 
     def stop(self, now: int) -> None:
         for pool in self.pools.values():
