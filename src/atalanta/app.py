@@ -379,14 +379,19 @@ def acceptor_tls(
 
 
 def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
-    """Those with `sslEnabled`, by name. TlsError names connector and parameter."""
+    """Those with `sslEnabled`, by name. TlsError names connector and parameter.
+
+    Where nothing in the files dials, one that cannot be used is left out: it may only be announced. A bridge that
+    management makes over one of the others finds it here.
+    """
     made: dict[str, ClientTls] = {}
-    if not configuration.cluster_connections and not configuration.bridges:
-        return made  # announced at most, never dialled
+    dials = configuration.cluster_connections or configuration.bridges or configuration.routers
     for name, connector in configuration.connectors.items():
         if connector.tls is not None:
             try:
                 made[name] = client_tls(connector.tls, configuration.store_folders)
             except TlsError as error:
+                if not dials:
+                    continue
                 raise TlsError(f"{configuration.path}: connector '{name}': {error}") from error
     return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.cluster.grouping import UNPROPOSAL
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
@@ -55,6 +57,27 @@ def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decide
         rig.until(lambda: len(bridge.answers) == bridge.number)
     rig.run(1)
     assert sum(count(host, "orders") for host in hosts) == 1
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bool) -> None:
+    """Also of its other messages: they are prepared again with the one that has to wait."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = client_of(rig, hosts[1], Transacted)
+    if later:
+        send_group(sender, "red", "grouped")
+    sender.publish("orders", b"once", ANYCAST, _AMQ_BRIDGE_DUP=b"1" * 24)
+    if not later:
+        send_group(sender, "red", "grouped")
+    sender.send(Commit(correlation=99))
+    rig.until(lambda: 99 in sender.answers)
+    repeats = rig.client(hosts[1])
+    repeats.publish("orders", b"once", ANYCAST, _AMQ_BRIDGE_DUP=b"1" * 24)
+    rig.until(lambda: repeats.answers == [1])
+    rig.run(1)
+    held = sorted(body for host in hosts for body in bodies_at(host))
+    assert held == [b"grouped", b"once"]
 
 
 def test_a_transaction_without_a_decision_is_rolled_back() -> None:

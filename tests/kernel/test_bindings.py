@@ -98,6 +98,20 @@ def test_a_peers_message_for_an_anycast_queue_that_is_gone_finds_another_one_any
     assert elsewhere.forward.live()[0].route_to == (7).to_bytes(8, "big")
 
 
+def test_a_peers_message_for_one_queue_of_an_address_never_lands_in_another_one() -> None:
+    bench = Bench()
+    one = bench.queue("one", "work", 1)
+    two = bench.queue("two", "work", 1)
+    gone = two.id
+    catalogue.delete_queue(bench.broker, bench.now, "two", "deleted")
+    bench.settle()
+    from_peer(bench, "work::two", gone, 1)
+    assert one.message_count == 0, "the message went with its queue"
+    two = bench.queue("two", "work", 1)
+    from_peer(bench, "work::two", gone, 1)
+    assert (one.message_count, two.message_count) == (0, 1), "it was made again"
+
+
 def test_a_local_queue_wins_over_a_remote_one_unless_only_that_has_a_consumer() -> None:
     bench = Bench()
     here = bench.queue("work", "work", 1)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.absorbing import ACK_ROUTE_TO
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX, DuplicateCache
-from atalanta.kernel.message import Message
+from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.plan import Plan
+from atalanta.kernel.properties import PropertyValue
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+
+LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
 
 def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
@@ -43,6 +47,22 @@ def restore_bridge_id(plan: Plan) -> None:
     for name, duplicate_id in plan.duplicates:
         if name == cache_name:
             plan.message.put_property(BRIDGE_DUPLICATE, duplicate_id)
+
+
+def headers_of_links(messages: list[Message]) -> list[tuple[Message, str, PropertyValue]]:
+    """What preparing takes off messages that links and bridges sent, for who may have to prepare them once more."""
+    return [
+        (message, name, message.property_value(name))
+        for message in messages
+        if message.special
+        for name in LINK_HEADERS
+        if message.has_property(name)
+    ]
+
+
+def put_back(headers: list[tuple[Message, str, PropertyValue]]) -> None:
+    for message, name, value in headers:
+        message.put_property(name, value)
 
 
 def duplicate_cache(broker: Broker, name: str) -> DuplicateCache:

@@ -29,7 +29,7 @@ from atalanta.kernel.queue_consumers import add_consumer
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import DELIVERING, Reference
-from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.repeats import duplicate_cache, headers_of_links, put_back
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
@@ -405,6 +405,7 @@ class Session:
             raise error
         plans: list[Plan] = []
         undecided: list[str] = []
+        headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
         for message in transaction.messages:
             try:
                 plan = prepare(broker, now, message)
@@ -420,6 +421,7 @@ class Session:
                 return
             plans.append(plan)
         if undecided:
+            put_back(headers)
             raise Undecided(undecided)  # all is as before; the commit is tried again
         self.transaction = Transaction()
         batch = records.Batch()

@@ -24,6 +24,8 @@ LOST_WAYS_MAX: Final = 10_000
 def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) -> list[Route]:
     """By its address, or into a queue that is made for it where settings allow that; else nowhere.
 
+    A full name (`address::queue`) means that queue alone.
+
     Other subscriptions of a multicast address have got their copies already: one that is gone is owed nothing.
     """
     name, queue_name = split_fqqn(message.address)
@@ -31,22 +33,22 @@ def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) 
     anycast = message.routing_type == ANYCAST or (address is not None and not address.multicast)
     if not anycast:
         return []
-    routes = [] if address is None else route(address, message, ANYCAST, "")
+    routes = [] if address is None else route(address, message, ANYCAST, queue_name)
     if routes or not any(_way_was_lost(broker, binding_id) for binding_id in unknown):
         return routes
     settings = broker.settings_of(name)
-    queue_name = queue_name or name
+    made = queue_name or name
     missing = address is None or not address.supports(ANYCAST)
     if missing and not settings.auto_create_addresses:
         return []
-    if not settings.auto_create_queues or queue_name in broker.queues:
+    if not settings.auto_create_queues or made in broker.queues:
         return []
     address = catalogue.ensure_address(broker, name, ANYCAST, True, True)
-    spec = QueueSpec(queue_name, name, ANYCAST)
+    spec = QueueSpec(made, name, ANYCAST)
     spec.auto_created = True
     spec.take_defaults(settings)
     catalogue.create_queue(broker, now, spec)
-    return route(address, message, ANYCAST, "")
+    return route(address, message, ANYCAST, queue_name)
 
 
 def _way_was_lost(broker: Broker, binding_id: int) -> bool:

@@ -25,7 +25,7 @@ from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import Reference
-from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.repeats import duplicate_cache, headers_of_links, put_back
 from atalanta.kernel.transaction import Transaction
 from atalanta.kernel.xa_records import encode_ended, encode_prepared
 
@@ -125,6 +125,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
 def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
     plans: list[Plan] = []
     undecided: list[str] = []
+    headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
     for message in transaction.messages:
         try:
             plan = preparing.prepare(broker, now, message)
@@ -138,6 +139,7 @@ def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
             plans.extend(plan.diverted)
             plan.diverted = None
     if undecided:
+        put_back(headers)
         raise Undecided(undecided)
     return plans
 
