@@ -153,8 +153,9 @@ class Node:
             logview.end_leases(self.broker, now)
         if self.scale_down is not None:
             self.scale_down.parts = self.parts
-        for part in self.parts.values():
-            part.start(now)
+        if self.scale_down is None or not self.scale_down.resume(now):
+            for part in self.parts.values():
+                part.start(now)
         self.flush(now)
 
     def leave(self, now: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.cluster.forwarding import forward_id, link_bytes
 from atalanta.kernel.catalogue import create_queue, delete_queue
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
@@ -132,7 +132,7 @@ def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
         8, "big"
     )
     bridge_id = sent.properties.get("_AMQ_BRIDGE_DUP")
-    assert bridge_id == node_id_bytes("node-0") + int(sent.id).to_bytes(8, "big")
+    assert bridge_id == forward_id(link_bytes("node-0", "node-1"), int(sent.id))
     assert sent.durable and sent.properties.get("_AMQ_DUPL_ID") == "mine"
     received = consumer.messages[0].message
     assert received.properties.get("colour") == "red"

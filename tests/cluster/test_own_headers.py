@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.cluster.forwarding import forward_id, link_bytes
 from atalanta.kernel.config import QueueConfig
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.nodes import queue
@@ -51,6 +51,6 @@ def test_no_client_says_under_which_id_another_node_knows_a_message() -> None:
     """Such as one that sends on what it got, with all headers."""
     rig, client = away()
     first, second = rig.hosts
-    known = node_id_bytes(node_of(first).broker.node_id) + (7).to_bytes(8, "big")
+    known = forward_id(link_bytes("node-0", "node-1"), 7)
     sent(rig, client, 6, _AMQ_SCALEDOWN_DUP=known)
     assert count(first, "orders") + count(second, "orders") == 6

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.balance_count import KIND as CLIENT_COUNTS
 from atalanta.cluster.balance_count import read_count
 from atalanta.cluster.covered import Covered
-from atalanta.cluster.forwarding import forwarded, node_id_bytes, send_frames
+from atalanta.cluster.forwarding import forwarded, link_bytes, send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.outgoing_limits import WINDOW_BYTES, OutgoingLimits
@@ -113,11 +113,11 @@ class PeerOutgoing(Outgoing):
         )
         self.cluster = bridge.cluster
         self.record = record
-        self.node_bytes = node_id_bytes(bridge.cluster.node_id)
+        self.link_bytes = link_bytes(bridge.cluster.node_id, record.node_id)
         self.mark = bridge.cluster.parked.mark_of(record.node_id, record.forward)
 
     def prepared(self, reference: Reference) -> Message:
-        return forwarded(reference, self.node_bytes, self.cluster.config.use_duplicate_detection)
+        return forwarded(reference, self.link_bytes, self.cluster.config.use_duplicate_detection)
 
     def sent(self, reference: Reference) -> None:
         self.record.forwarded += 1

@@ -168,6 +168,13 @@ class Cluster:
         self.broker.addresses[name].internal = True
         return queue
 
+    def expect(self, now: int, node_id: str) -> Queue:
+        """Where what is for that node waits; a node that is no peer counts as away (parked.py)."""
+        queue = self._forward_queue(now, node_id)
+        if node_id not in self.peers:
+            self.parked.expect(now, node_id)
+        return queue
+
     def owner_of(self, cluster_name: str) -> str | None:
         """The peer whose bridge brought that binding."""
         for node_id, record in self.peers.items():

@@ -14,10 +14,12 @@ from atalanta.cluster.detours import TIMER as DETOURS_TIMER
 from atalanta.cluster.detours import Detours
 from atalanta.cluster.discovery import Discovery
 from atalanta.cluster.listed import ListedCluster
+from atalanta.cluster.members import FQQN
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.redistribution import Redistribution
+from atalanta.kernel.absorbing import Ways
 from atalanta.wire.base import Connection
 from atalanta.wire.core.host import ClusterHooks
 from atalanta.wire.core.transport import TransportConfiguration
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.management import Management
     from atalanta.kernel.notifications import Notifications
     from atalanta.kernel.ports import Links, Wire
+    from atalanta.kernel.queue import Queue
     from atalanta.wire.core.connection import CoreConnection
     from atalanta.wire.core.host import CoreHost
     from atalanta.wire.core.packets_cluster import NodeAnnounce, ScaleDownAnnouncement
@@ -71,6 +74,7 @@ class Clusters(Part):
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.broker.observers.append(self.redistribution)
+        self.broker.absorbed.ways = WaysToMembers(self)
         self.broker.absorbed.restore(self.broker)
         if self.settings.has_default_password:
             what = "change cluster-user and cluster-password"
@@ -141,6 +145,26 @@ class Clusters(Part):
         cluster = self.of_key(key)
         if cluster is not None:
             cluster.on_timer(now, key)
+
+
+class WaysToMembers(Ways):
+    """What a node that left hands on for others waits for them here, whether or not this node has met them yet."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+
+    def forward_queue(self, now: int, node_id: str, make: bool) -> Queue | None:
+        if not node_id or FQQN in node_id or node_id == self.clusters.broker.node_id:
+            return None
+        known = [
+            cluster
+            for cluster in self.clusters.connections
+            if cluster.forward_name(node_id) in self.clusters.broker.queues
+        ]
+        if not known and not make:
+            return None
+        cluster = (known or self.clusters.connections)[0]
+        return cluster.expect(now, node_id)
 
 
 class AcceptorHooks(ClusterHooks):

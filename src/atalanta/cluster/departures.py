@@ -3,19 +3,27 @@
 As BridgeImpl.scaleDown and QueueImpl.moveBetweenSnFQueues, with two differences: queues are told apart by their names,
 not by ids that several nodes may use; and what waits for a peer that leaves to *this* node goes to the queues of that
 name here (Artemis deletes it). The target gets some of its queues only while the peer leaves: what finds none waits
-for it. Everything that the peer took was answered before its good-bye, so nothing of this is there already.
+for it.
+
+Everything that the peer took over its last link was answered before its good-bye. What went over a link before, or was
+answered when this node could not write it down any more, may be at the peer all the same (cluster/sent_mark.py). That
+goes to the target under the id it had on the link: by then the target knows the ids of what the peer has had
+(scale_down_goodbye.py), and drops it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.forwarding import forward_id, link_bytes
 from atalanta.kernel import catalogue
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
+from atalanta.kernel.duplicates import BRIDGE_PREFIX
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.reference import READY, Reference
+from atalanta.kernel.reference import READY
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import Route, add_remote_route
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.record import PeerRecord
     from atalanta.kernel.bindings import RemoteBinding
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
 
 DEPARTURE: Final = "departure."
 LOOK_NS: Final = 200_000_000
@@ -30,6 +39,7 @@ LOOK_NS: Final = 200_000_000
 PATIENCE_NS: Final = 10_000_000_000
 GIVE_UP_NS: Final = 120_000_000_000
 MOVES_MAX: Final = 500
+WHY: Final = "its node has left"
 
 
 class Departed:
@@ -49,6 +59,7 @@ class Departures:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.left: dict[str, Departed] = {}
+        self.heirs: dict[str, str] = {}  # of each peer that left and has not come back
 
     def add(self, now: int, record: PeerRecord, target: str) -> None:
         """Before its bindings go."""
@@ -57,19 +68,34 @@ class Departures:
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             departed.meant[remote.remote_id] = remote
         self.left[record.node_id] = departed
+        self.heirs[record.node_id] = target
         self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
         self.arm(now, record.node_id, 0)
 
     def arm(self, now: int, node_id: str, pause_ns: int) -> None:
         self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
 
+    def back(self, node_id: str) -> None:
+        """It is there again, and gets what waits for it."""
+        self.left.pop(node_id, None)
+        self.heirs.pop(node_id, None)
+
+    def _heir_of(self, node_id: str) -> str:
+        """Who has its messages, if it has left as well."""
+        seen: dict[str, bool] = {}
+        while node_id in self.heirs and node_id not in seen and node_id not in self.cluster.peers:
+            seen[node_id] = True
+            node_id = self.heirs[node_id]
+        return node_id
+
     def on_timer(self, now: int, node_id: str) -> None:
         departed = self.left.get(node_id)
         if departed is None:
             return
         if node_id in self.cluster.peers:
-            del self.left[node_id]  # it is back
+            self.back(node_id)
             return
+        departed.target = self._heir_of(departed.target)
         moves = self._move(now, departed)
         queue = departed.forward
         age = now - departed.since
@@ -91,23 +117,54 @@ class Departures:
         if queue.paged is not None:
             queue.paged.wanted = True
             broker.paging.touch(queue)
+        through = self.cluster.parked.mark_of(departed.node_id, queue).through
         moves = 0
         for reference in queue.live():
             if reference.state != READY:
                 continue
-            routes = self._routes(now, departed, reference)
-            if not routes:
+            known = self._known_as(departed, reference, through)
+            if not self._move_one(now, departed, reference, known):
                 break  # in order: what is behind it waits with it
-            # In queues of our own it is a message like any other: each may go on from there.
-            ours = departed.target == self.cluster.node_id
-            without = FORWARD_DUPLICATE if ours else ""
-            reroute(broker, reference, routes, "its node has left", without)
             moves += 1
             if moves >= MOVES_MAX:
                 break
         if moves:
             broker.trace.count("messages_followed_departure", moves)
         return moves
+
+    def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
+        """The id under which the peer may have had it; empty if it certainly has not."""
+        message = reference.message
+        if message.special and message.has_property(FORWARD_DUPLICATE):
+            known = message.properties.get(FORWARD_DUPLICATE)
+            return known if isinstance(known, bytes) else b""
+        if 0 < reference.sequence <= through:
+            link = link_bytes(self.cluster.node_id, departed.node_id)
+            return forward_id(link, int(message.id))
+        return b""
+
+    def _move_one(
+        self, now: int, departed: Departed, reference: Reference, known: bytes
+    ) -> bool:
+        """False if it has to wait."""
+        broker = self.cluster.broker
+        if departed.target != self.cluster.node_id:
+            routes = self._routes(now, departed, reference)
+            if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
+                return False  # who is not the target cannot tell whether the peer had it
+            if routes:
+                reroute(broker, reference, routes, WHY, "", known)
+            return bool(routes)
+        name = BRIDGE_PREFIX + reference.message.address
+        if known and duplicate_cache(broker, name).lsn_of(known) >= 0:
+            # It comes, or has come, with the peer's own messages.
+            broker.acknowledge(now, [reference], None, 0)
+            return True
+        routes = self._routes(now, departed, reference)
+        if routes:
+            # In queues of our own it is a message like any other: each may go on from there.
+            reroute(broker, reference, routes, WHY, FORWARD_DUPLICATE)
+        return bool(routes)
 
     def _routes(self, now: int, departed: Departed, reference: Reference) -> list[Route]:
         """One for each queue that the message was for; none unless there is one for all of them."""

@@ -1,11 +1,14 @@
 """The frame of a forwarded message: the message as stored, plus where it must go and an id against repeats.
 
-`_AMQ_ROUTE_TO` holds the binding ids on the peer, `_AMQ_BRIDGE_DUP` 16 bytes of this node's id and the message's id
-(fact sheet, "Message forwarding headers").
+`_AMQ_ROUTE_TO` holds the binding ids on the peer, `_AMQ_BRIDGE_DUP` 16 bytes of the link and the message's id (fact
+sheet, "Message forwarding headers"). Artemis' 16 bytes are the sending node's id, the same to all its peers. Here they
+tell apart to whom a message went: a node that takes over the ids of another must not take for a repeat what is its own
+copy of a message for both.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
@@ -34,17 +37,25 @@ def node_id_bytes(node_id: str) -> bytes:
         return node_id.encode()[:16].ljust(16, b"\0")
 
 
-def forwarded(reference: Reference, node_bytes: bytes, duplicate_detection: bool) -> Message:
+def link_bytes(source: str, target: str) -> bytes:
+    """16 bytes that stand for the link between two nodes, by their ids."""
+    return hashlib.blake2b(f"{source}\0{target}".encode(), digest_size=16).digest()
+
+
+def forward_id(link: bytes, message_id: int) -> bytes:
+    """`_AMQ_BRIDGE_DUP` of the source's message over that link."""
+    return link + message_id.to_bytes(8, "big", signed=True)
+
+
+def forwarded(reference: Reference, link: bytes, duplicate_detection: bool) -> Message:
     """A copy with the headers of the link; the id stays the source's."""
     if not reference.message.special:
-        return _spliced(reference, node_bytes, duplicate_detection)
+        return _spliced(reference, link, duplicate_detection)
     message = reference.message.copy(reference.message.id)
     properties = message.properties
     properties.put(ROUTE_TO, reference.route_to)
     if duplicate_detection:
-        properties.put(
-            BRIDGE_DUPLICATE, node_bytes + int(reference.message.id).to_bytes(8, "big", signed=True)
-        )
+        properties.put(BRIDGE_DUPLICATE, forward_id(link, int(reference.message.id)))
     known = properties.get(FORWARD_DUPLICATE)
     if isinstance(known, bytes):
         # A node that left may have sent it there before it gave it to us.
@@ -53,14 +64,14 @@ def forwarded(reference: Reference, node_bytes: bytes, duplicate_detection: bool
     return message
 
 
-def _spliced(reference: Reference, node_bytes: bytes, duplicate_detection: bool) -> Message:
+def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Message:
     """The usual message, which has no such headers yet: its properties need not be decoded."""
     message = reference.message
     entries = BytesWriter()
     write_entry(entries, ROUTE_TO_PREFIX, reference.route_to)
     if not duplicate_detection:
         return message.copy_with(message.id, entries.getvalue(), 1)
-    duplicate_id = node_bytes + int(message.id).to_bytes(8, "big", signed=True)
+    duplicate_id = forward_id(link, int(message.id))
     write_entry(entries, BRIDGE_DUPLICATE_PREFIX, duplicate_id)
     return message.copy_with(message.id, entries.getvalue(), 2)
 

@@ -105,6 +105,12 @@ class OwnSettings:
         minimum=64 << 10,
         maximum=1 << 30,
     )
+    scale_down_resume: bool = option(
+        True,
+        "scale-down-resume",
+        "a node that crashed while it left goes on leaving when it is started; false: it serves clients again, and what"
+        " was under way may be at both nodes",
+    )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
 
     def dns_texts(self) -> list[str]:

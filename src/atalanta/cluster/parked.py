@@ -111,6 +111,10 @@ class ParkedMessages(Observer):
         if record.forward.message_count > 0:
             meanings.remember(self.cluster.broker, record.forward, away.meant)
 
+    def expect(self, now: int, node_id: str) -> None:
+        """Messages for a node that has no link, from one that left."""
+        self._gone(now, node_id)
+
     def back(self, node_id: str) -> None:
         """Messages flow to it again."""
         if self.away.pop(node_id, None) is not None:

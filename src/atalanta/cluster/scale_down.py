@@ -1,37 +1,52 @@
 """A node that leaves for good: it gives all it has to another member, says good-bye, and ends (fact sheet A1.f).
 
-Seeking: the connection to the target, while clients are still served. Reading: readers of the log get no more, and
-acknowledge what they were shown (scale_down_readers.py). Freezing: nothing more is read from clients and
-peers; when all that was read is durable and answered, they get DISCONNECT with the target (reason 2), and go there.
-Moving: messages, transactions in doubt, duplicate ids (scale_down_stages.py). What the target has confirmed is gone
-here, and nothing else: a crash of either at any point loses nothing, and the target knows what comes twice. A lost
-target is dialled again until the time is up; what is left then stays in the journal, and is said.
+Seeking: the connection to the target, while clients are still served; who leaves itself takes nobody in. Reading:
+readers of the log get no more, and acknowledge what they were shown (scale_down_readers.py). Freezing: nothing more is
+read from clients and peers; when all that was read is durable and answered, and the target knows the duplicate ids of
+this node, they get DISCONNECT with the target (reason 2), and go there. Moving: messages, transactions in doubt,
+duplicate ids again (scale_down_stages.py). A lost target is dialled again until the time is up; what is left then stays
+in the journal, and is said.
+
+What each side has durable, step by step:
+
+1. Seeking, reading: nothing of the departure. A crash here, and the node comes back as if it had never been asked.
+2. Frozen: the source has a mark with the target and with what stays (scale_down_mark.py), before step 3. A source that
+   starts with the mark reads nothing from clients and peers: it goes on at step 3, with the same target.
+3. Ids: the target has every duplicate id of the source on disk. Only now good-byes are said: a client or peer that
+   repeats at the target what the source has had is recognized there. Members that missed the good-bye keep theirs.
+4. Moving: the target has each message with its repeat id (scale_down_shipment.py) in one record, before it answers;
+   the source finishes it after the answer. In between it is at both, and the source holds it back from everybody: it is
+   sent again under the same id until there is an answer, on a new link and after a crash of either side alike.
+5. The end: everything sent has been answered, so what is left here is only here, and the mark goes. When the time was
+   up first the mark stays, and the next start goes on at step 3.
+
+If the target itself leaves meanwhile, it hands its duplicate ids on (step 3) and says to whom; the source writes that
+into the mark, and goes on there. Who is leaving is not taken as a target, so nobody's target comes back to him.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.bridge import Bridge
-from atalanta.cluster.core_bridge_link import CoreBridgeLink
 from atalanta.cluster.core_bridges import CoreBridges
-from atalanta.cluster.discovery import DiscoveryListener
 from atalanta.cluster.part import Part
+from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_goodbye import Goodbyes
 from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_mark import DepartureMark
 from atalanta.cluster.scale_down_readers import Readers, unsettled
 from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel.departure import Departure
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, DisconnectV3
 
 if TYPE_CHECKING:
     from atalanta.cluster.clusters import Clusters
     from atalanta.kernel.queue import Queue
     from atalanta.wire.base import Connection
-    from atalanta.wire.core.transport import TransportConfiguration
 
 TARGET: Final = "scaledown.target"
 DEADLINE: Final = "scaledown.deadline"
@@ -48,27 +63,7 @@ FREEZING: Final = "freezing"
 MOVING: Final = "moving"
 DONE: Final = "done"
 FAILED: Final = "failed"
-
-
-class Candidate:
-    """`node_id` is empty where only a connector is known."""
-
-    def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
-        self.node_id = node_id
-        self.transport = transport
-
-
-class Heard(DiscoveryListener):
-    """Nodes in the discovery group of `<scale-down>`."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, TransportConfiguration] = {}
-
-    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
-        self.nodes[node_id] = connector
-
-    def undiscovered(self, now: int, node_id: str) -> None:
-        self.nodes.pop(node_id, None)
+UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
 
 
 class Asked(Departure):
@@ -114,7 +109,9 @@ class ScaleDown(Part):
         self.heard: Heard | None = None  # while it looks for one
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
-        self.saying_goodbye: dict[int, bool] = {}
+        self.taken: bool = False  # the link is to the target, and may be used
+        self.goodbyes: Goodbyes | None = None  # from the freeze to the last good-bye
+        self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.seek_until = 0
@@ -138,7 +135,7 @@ class ScaleDown(Part):
         return self.phase in (DONE, FAILED)
 
     def under_way(self) -> bool:
-        return self.phase in (SEEKING, READING, FREEZING, MOVING)
+        return self.phase in UNDER_WAY
 
     def asked(self, now: int, connector: str | None, asker: int) -> None:
         """By management. BrokerError, and the node goes on, if there is nobody to go to."""
@@ -169,6 +166,28 @@ class ScaleDown(Part):
         self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)
+
+    def resume(self, now: int) -> bool:
+        """Before anything starts: a departure that a crash interrupted goes on, and nobody is served. False: none."""
+        known = self.mark.read()
+        if known is None:
+            return False
+        if not self.clusters.own.scale_down_resume:
+            self.mark.clear()
+            self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
+            return False
+        self.target, self.pinned = known
+        self.cluster.told(
+            "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
+        )
+        self.phase = MOVING
+        self.frozen = True
+        self.broker.stopping = True
+        if self.on_frozen is not None:
+            self.on_frozen()
+        self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
+        self._dial_again()
+        return True
 
     def stop(self, now: int) -> None:
         if self.link is not None:
@@ -277,26 +296,48 @@ class ScaleDown(Part):
             self.target is not None and node_id != self.target.node_id
         ):
             link.close(f"that is node {node_id}")
+        elif self.target is not None:
+            self.taken = True
+        elif link.ours:
+            link.call(now, "broker", "scaleDownProgress", [], self._looked_at)
+        else:
+            self._take(now, link)
+
+    def _looked_at(self, now: int, succeeded: bool, value: object) -> None:
+        """Who leaves, too, cannot take anything: each would wait for the other."""
+        link = self.link
+        if link is None or self.phase != SEEKING:
             return
-        if self.target is None:
-            self.target = Candidate(node_id, self.candidate.transport)
-            self.cluster.told("scale_down_target", node_id, place(self.target))
-            self.phase = READING
-            self.readers.settle(now, self.movable())
-            self._read_step(now)
-        elif self.phase == MOVING:
-            self.mover = Mover(self, link)
+        if succeeded and phase_in(value) in UNDER_WAY:
+            link.close("that node leaves itself")
+        else:
+            self._take(now, link)
+
+    def _take(self, now: int, link: TargetLink) -> None:
+        assert self.candidate is not None
+        self.target = Candidate(link.node_id, self.candidate.transport)
+        self.taken = True
+        self.cluster.told("scale_down_target", link.node_id, place(self.target))
+        self.phase = READING
+        self.readers.settle(now, self.movable())
+        self._read_step(now)
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
-        """What was under way goes back to its place; the same target is dialled again."""
+        """What was under way goes back to its place; the target is dialled again, or who took over there."""
         if self.link is link:
             self.link = None
+            self.taken = False
         if self.mover is not None:
             self.mover.abort(now)
             self.mover = None
         if self.under_way():
             self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
             self._not_this_one(now, why)
+            follows = link.left_to
+            if self.frozen and follows is not None and follows.node_id != self.cluster.node_id:
+                self.target = follows
+                self.mark.write(follows, self.pinned)
+                self.cluster.told("scale_down_target", follows.node_id, place(follows))
 
     # -- reading --------------------------------------------------------------------------------
     def _read_step(self, now: int) -> None:
@@ -312,10 +353,12 @@ class ScaleDown(Part):
 
         Bridges to the cluster go on: what waits for a member that is there goes straight to it.
         """
+        assert self.target is not None
         self.phase = FREEZING
         self.frozen = True
         self.broker.stopping = True
         self._pin()
+        self.mark.write(self.target, self.pinned)
         if self.on_frozen is not None:
             self.on_frozen()
         for part in self.parts.values():
@@ -324,19 +367,8 @@ class ScaleDown(Part):
             if isinstance(part, CoreBridges):
                 for bridge in part.by_number.values():
                     bridge.stop(now)
-        for conn, connection in list(self.connections.items()):
-            if isinstance(connection, CoreConnection):
-                if conn not in self.askers:
-                    connection.hold_input()
-                    self.saying_goodbye[conn] = True
-            elif isinstance(connection, CoreBridgeLink):
-                self.saying_goodbye[conn] = False  # when what it sent is answered
-            elif not isinstance(connection, Bridge | TargetLink):
-                connection.stop(now)
-        assert self.target is not None
-        self.host.goodbye = DisconnectV3(
-            self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
-        )
+        self.goodbyes = Goodbyes(self.broker, self.host, self.connections, now)
+        self.goodbyes.hold(now, self.askers)
 
     def _pin(self) -> None:
         """What a log-view reader was shown and has not acknowledged may be stored where it writes: it must stay.
@@ -348,35 +380,38 @@ class ScaleDown(Part):
                 self.pinned[queue.name] = queue.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
-    def _frozen_step(self, now: int) -> None:
-        """When all that was taken up is answered: good-bye, and when everybody is gone: move."""
-        if self.broker.parked or self.broker.acknowledging:
-            return
-        if self.host.resumable is not None:
-            self.host.resumable.end_all(now)
-        for conn in list(self.saying_goodbye):
-            connection = self.connections.get(conn)
-            if connection is None:
-                del self.saying_goodbye[conn]
-            elif self.saying_goodbye[conn]:
-                self.saying_goodbye[conn] = False
-                connection.stop(now)
-                self.host.closing.append((conn, "the node leaves"))
-        if not self.saying_goodbye:
-            self.phase = MOVING
-            if self.link is not None:
-                self.mover = Mover(self, self.link)
-            elif self.candidate is None:
-                self._dial_again()
-        else:
-            self.look_again(now)
+    def say_goodbye(self, now: int, to_members: bool) -> bool:
+        """When the target knows what was had here; whether everybody is gone."""
+        if self.goodbyes is not None:
+            assert self.target is not None
+            self.host.goodbye = DisconnectV3(
+                self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
+            )
+            if not self.goodbyes.say(now, to_members):
+                self.look_again(now)
+                return False
+            self.goodbyes = None
+        self.phase = MOVING
+        return True
 
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:
-        if self.phase == FREEZING:
-            self._frozen_step(now)
-        if self.mover is not None and self.phase == MOVING:
+        if self.phase != FREEZING and self.phase != MOVING:
+            return
+        goodbyes = self.goodbyes
+        if goodbyes is not None and not goodbyes.answered():
+            return
+        if not self.mark.durable():
+            return
+        if self.mover is None and self.taken and self.link is not None:
+            self.mover = Mover(self, self.link)
+        if self.mover is not None:
             self.mover.turn(now)
+        if self.goodbyes is not None:
+            if now >= self.goodbyes.until:
+                self.say_goodbye(now, False)
+            else:
+                self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.goodbyes.until))
 
     def look_again(self, now: int) -> None:
         """Another turn, a little later."""
@@ -386,6 +421,8 @@ class ScaleDown(Part):
         if key == DEADLINE:
             if self.under_way():
                 why = f"not done within {self.timeout_ms // 1000} s"
+                if self.frozen:
+                    why += ", goes on when the node is started again"
                 self._end(now, FAILED, f"{why}; {self.why}" if self.why else why)
         elif key == TARGET:
             if self.under_way():
@@ -402,7 +439,8 @@ class ScaleDown(Part):
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
-        """Everything was tried, and the target was told."""
+        """Everything was tried, and the target was told: it has answered for all that was sent."""
+        self.mark.clear()
         left = self.left()
         if left:
             self._end(now, FAILED, self.why or f"{left} messages could not be moved")
@@ -466,9 +504,15 @@ class ScaleDown(Part):
         }
 
 
+def phase_in(value: object) -> str:
+    """Of what another node's `scaleDownProgress` answers."""
+    try:
+        told = json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        return ""
+    phase = told.get("phase") if isinstance(told, dict) else None
+    return phase if isinstance(phase, str) else ""
+
+
 def _by_count(entry: tuple[str, int]) -> tuple[int, str]:
     return -entry[1], entry[0]
-
-
-def place(candidate: Candidate) -> str:
-    return f"{candidate.transport.host}:{candidate.transport.port}"

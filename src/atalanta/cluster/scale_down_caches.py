@@ -3,6 +3,9 @@
 One of ours takes them by the thousand (updateDuplicateIdCache). A real Artemis 2.44 has that operation, and fails at it
 (an array of texts does not fit its own conversion, JsonUtil.convertJsonValue; ScaleDownHandler does not wait for the
 answer): it gets each id with a message that goes nowhere, and remembers it.
+
+What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
+a message, and of this node's it must not hear.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.forwarding import node_id_bytes
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.scale_down_stages import Mover
 
 IDS_MAX: Final = 1_000  # in one question
+NODE_ID_BYTES: Final = 16
+FORWARD_ID_BYTES: Final = 24  # of a node, and of a message
 
 
 class CacheStage(Stage):
@@ -34,10 +40,12 @@ class CacheStage(Stage):
         if self.ids is None:
             if not link.sender.idle():
                 return False
+            members = self._members()
             self.ids = deque(
                 (name, each)
                 for name, cache in self.mover.broker.caches.by_name.items()
                 for each in cache.ids
+                if len(each) != FORWARD_ID_BYTES or each[:NODE_ID_BYTES] not in members
             )
         if self.asking:
             return False
@@ -50,6 +58,18 @@ class CacheStage(Stage):
             name, duplicate_id = self.ids.popleft()
             link.sender.ship(Shipment([], [carrier(name, duplicate_id, now)]))
         return not self.ids
+
+    def _members(self) -> dict[bytes, bool]:
+        """Beginnings of the ids of what a member has forwarded here, if it is a real Artemis."""
+        prefix = f"{self.mover.broker.config.internal_naming_prefix}sf."
+        known = [
+            name.rsplit(".", 1)[1]
+            for name, queue in self.mover.broker.queues.items()
+            if queue.internal and name.startswith(prefix)
+        ]
+        for cluster in self.mover.part.clusters.connections:
+            known.extend(cluster.topology.members)
+        return {node_id_bytes(node_id): True for node_id in known}
 
     def _ask(self, now: int, ids: deque[tuple[str, bytes]]) -> None:
         """What is no UTF-8 travels as lone surrogates."""

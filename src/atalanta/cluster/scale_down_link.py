@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.link import ClusterLink
+from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_sender import Sender
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import text_body
@@ -19,7 +20,15 @@ from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_cluster import ScaleDownAnnouncement
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_connection import (
+    REASON_SCALE_DOWN,
+    REASON_SCALE_DOWN_CRITICAL,
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+    NullResponse,
+)
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_producer import ProducerCredits
@@ -41,6 +50,7 @@ QUESTION_CHANNEL: Final = 10
 SEND_CHANNEL: Final = 11
 XA_CHANNEL: Final = 12
 REPLY_CREDITS: Final = -1  # any number
+SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
 QUESTION: Final = 1  # correlation of questions; what creates queues has none
 
 Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
@@ -56,6 +66,8 @@ class TargetLink(ClusterLink):
         self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
         self.sessions_open: int = 0
         self.identified: bool = False
+        self.node_id: str = ""
+        self.left_to: Candidate | None = None  # who takes over there, if it leaves itself
         self.ours: bool = False
         self.reply_queue: str = ""
         self.answers: deque[Answer] = deque()
@@ -94,6 +106,7 @@ class TargetLink(ClusterLink):
         if not succeeded or not isinstance(value, str):
             raise ProtocolError(f"the target does not say who it is: {value}")
         self.identified = True
+        self.node_id = value
         self.part.identified(now, self, value)
 
     # -- questions ------------------------------------------------------------------------------
@@ -201,5 +214,11 @@ class TargetLink(ClusterLink):
             self.xa_sender.unblocked()
 
     # -- the end --------------------------------------------------------------------------------
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        if not isinstance(packet, DisconnectV3) or packet.reason not in SCALE_DOWN:
+            return
+        if packet.target_node_id and packet.target is not None:
+            self.left_to = Candidate(packet.target_node_id, packet.target)
+
     def on_lost(self, now: int, why: str) -> None:
         self.part.link_lost(now, self, why)

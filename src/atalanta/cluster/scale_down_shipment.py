@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from atalanta.cluster.forwarding import forward_id
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
     ACK_ROUTE_TO,
@@ -36,11 +37,11 @@ def encode_ids(ids: list[int]) -> bytes:
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
-    """`_AMQ_BRIDGE_DUP`: as a cluster bridge gives it, and for which queues.
+    """`_AMQ_BRIDGE_DUP`: the message of this node, and what this copy of it is for.
 
-    A message may travel as several copies, and what went over the bridge before is another one.
+    A message may travel as several copies, and what went over a bridge before is another one (forwarding.py).
     """
-    digest = hashlib.blake2b(place, digest_size=8).digest() if place else b""
+    digest = hashlib.blake2b(place, digest_size=8).digest()
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
 
@@ -54,7 +55,7 @@ def for_queues(references: list[Reference], ids: list[int], node_bytes: bytes) -
     return Shipment(references, [copy])
 
 
-def for_target(reference: Reference, node_bytes: bytes) -> Shipment:
+def for_target(reference: Reference, link: bytes) -> Shipment:
     """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
     message = reference.message
     copy = message.copy(message.id)
@@ -62,15 +63,15 @@ def for_target(reference: Reference, node_bytes: bytes) -> Shipment:
     copy.properties.remove(FORWARD_DUPLICATE)
     copy.properties.put(ROUTE_TO, reference.route_to)
     if not isinstance(known, bytes):
-        known = repeat_id(node_bytes, int(message.id), b"")
+        known = forward_id(link, int(message.id))
     copy.properties.put(BRIDGE_DUPLICATE, known)
     return Shipment([reference], [copy])
 
 
 def for_third(
-    reference: Reference, node_id: str, node_bytes: bytes, named: bool, sent: bool
+    reference: Reference, node_id: str, node_bytes: bytes, named: bool, known: bytes
 ) -> Shipment:
-    """What waited for a third node; `sent`: it may be there already.
+    """What waited for a third node; `known`: the id under which it may be there already, empty if it cannot be.
 
     A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
     are of (`named`).
@@ -84,8 +85,7 @@ def for_third(
         copy.properties.put(SCALEDOWN_TO, piece)
         if named:
             copy.properties.put(SCALEDOWN_NODE, node_id)
-            if sent and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
-                known = repeat_id(node_bytes, int(message.id), b"")
+            if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
                 copy.properties.put(FORWARD_DUPLICATE, known)
         place = node_id.encode() + piece
         copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))

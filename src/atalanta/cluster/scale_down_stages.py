@@ -1,5 +1,8 @@
 """What a leaving node moves, one stage after the other: its queues by address, what waits for others, transactions in
 doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown).
+
+Before all that an Atalanta gets the duplicate ids, and clients and members are told good-bye (scale_down_goodbye.py);
+the ids go once more at the end, since those of many messages push them out of the target's memory.
 """
 
 from __future__ import annotations
@@ -7,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.forwarding import node_id_bytes
+from atalanta.cluster.forwarding import forward_id, link_bytes, node_id_bytes
 from atalanta.cluster.scale_down_caches import CacheStage
 from atalanta.cluster.scale_down_shipment import Shipment, finish, for_queues, for_target, for_third
 from atalanta.cluster.scale_down_stage import Stage
@@ -44,9 +47,11 @@ class Mover:
         self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
         self.rounds = 0
-        self._plan()
+        if link.ours:
+            self.stages.append(CacheStage(self))
+        self.stages.append(GoodbyeStage(self))
 
-    def _plan(self) -> None:
+    def plan(self) -> None:
         prefix = f"{self.broker.config.internal_naming_prefix}sf."
         for address in list(self.broker.addresses.values()):
             queues = [
@@ -151,6 +156,19 @@ def should_exist(queue: Queue) -> bool:
     return spec.durable and spec.routing_type == MULTICAST and not spec.configuration_managed
 
 
+class GoodbyeStage(Stage):
+    """When everybody is gone, what is here is moved."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+
+    def step(self, now: int) -> bool:
+        if not self.mover.part.say_goodbye(now, True):
+            return False
+        self.mover.plan()
+        return True
+
+
 class AddressStage(Stage):
     """The queues of one address, their messages in the order in which they came."""
 
@@ -216,6 +234,7 @@ class ForwardStage(Stage):
     def __init__(self, mover: Mover, queue: Queue) -> None:
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
+        self.link_bytes = link_bytes(mover.part.cluster.node_id, self.node_id)
         self.walk = QueueWalk(mover.broker, queue)
         self.mark: SentMark | None = None  # made when no bridge sends from it any more
 
@@ -230,11 +249,13 @@ class ForwardStage(Stage):
                 return not self.walk.waiting
             self.walk.take(reference)
             if self.node_id == mover.target_id:
-                sender.ship(for_target(reference, mover.node_bytes))
+                sender.ship(for_target(reference, self.link_bytes))
             else:
                 ours = mover.link.ours
-                sent = 0 < reference.sequence <= self.mark.through
-                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, sent))
+                known = b""
+                if 0 < reference.sequence <= self.mark.through:
+                    known = forward_id(self.link_bytes, int(reference.message.id))
+                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
         return False
 
 
@@ -255,7 +276,7 @@ class EndStage(Stage):
             return False
         if part.left() > 0 and mover.rounds < ROUNDS_MAX:
             mover.rounds += 1
-            mover._plan()
+            mover.plan()
             return True
         self.told = True
         mover.link.announce_end(mover.target_id)

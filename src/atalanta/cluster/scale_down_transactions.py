@@ -147,7 +147,7 @@ class TransactionStage(Stage):
                     reference = Reference(plan.message, queue, 0, planned.route_to)
                     node_id = queue.name.rsplit(".", 1)[1]
                     third = for_third(
-                        reference, node_id, mover.node_bytes, mover.link.ours, False
+                        reference, node_id, mover.node_bytes, mover.link.ours, b""
                     )
                     for piece, copy in enumerate(third.copies):
                         name = b"".join((place, node_id.encode(), piece.to_bytes(4, "big")))

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.kernel import records
 from atalanta.kernel.bindings import OFF, RemoteBinding
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
+from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING
 
 if TYPE_CHECKING:
@@ -37,10 +40,20 @@ KEY_PREFIX: Final = "absorbed."
 IDS_MAX: Final = 100_000
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Ways:
+    """Where what is for another node waits; this base class knows no other node."""
+
+    def forward_queue(self, now: int, node_id: str, make: bool) -> Queue | None:
+        """The store-and-forward queue of that node; None if there is none, and none may or can be made."""
+        return None
+
+
 class Absorbed:
     """`nodes`: whose messages have all come here. `bindings`: ids of ours for queues of a node that is not there."""
 
     def __init__(self) -> None:
+        self.ways: Ways = Ways()
         self.nodes: dict[str, bool] = {}
         self.bindings: dict[tuple[int, int], RemoteBinding] = {}
 
@@ -77,7 +90,9 @@ def disclaim(message: Message) -> None:
 def redirect(broker: Broker, message: Message) -> None:
     """Ids on a third node become `_AMQ_ROUTE_TO` with ids of our own bindings to it.
 
-    Where nothing here leads to that node, the message is routed by its address, as a client's would be.
+    Of a node that this one has never met: a multicast message waits for it, since the other subscriptions have got
+    their copies, and so does what the node may have already; an anycast message is routed by its address. As is any
+    message of which a real Artemis does not say whose ids it has, where they are nobody's.
     """
     properties = message.properties
     raw_ids = properties.get(SCALEDOWN_TO)
@@ -86,11 +101,16 @@ def redirect(broker: Broker, message: Message) -> None:
     properties.remove(SCALEDOWN_NODE)
     if not isinstance(raw_ids, bytes):
         return
-    forward = forward_queue(broker, node_id) if isinstance(node_id, str) else None
+    forward: Queue | None = None
+    if isinstance(node_id, str):
+        owed = FORWARD_DUPLICATE in properties or not _anycast(broker, message)
+        forward = broker.absorbed.ways.forward_queue(broker.now, node_id, owed)
     ids = b""
     for start in range(0, len(raw_ids) - 7, 8):
         remote_id = int.from_bytes(raw_ids[start : start + 8], "big", signed=True)
-        remote = _binding_to(broker, message.address, remote_id, forward)
+        remote: RemoteBinding | None = None
+        if forward is not None or not isinstance(node_id, str):
+            remote = _binding_to(broker, message.address, remote_id, forward)
         if remote is not None:
             ids += remote.id.to_bytes(8, "big", signed=True)
     if ids:
@@ -101,13 +121,11 @@ def redirect(broker: Broker, message: Message) -> None:
             properties.remove(BRIDGE_DUPLICATE)  # ours says of each message once where it goes: a repeat is one
 
 
-def forward_queue(broker: Broker, node_id: str) -> Queue | None:
-    """The store-and-forward queue of a node, whether or not it is there."""
-    prefix = f"{broker.config.internal_naming_prefix}sf."
-    for queue in broker.queues.values():
-        if queue.internal and queue.name.startswith(prefix) and queue.name.endswith("." + node_id):
-            return queue
-    return None
+def _anycast(broker: Broker, message: Message) -> bool:
+    if message.routing_type >= 0:
+        return message.routing_type == ANYCAST
+    address = broker.addresses.get(message.address)
+    return address is not None and not address.multicast
 
 
 def _binding_to(

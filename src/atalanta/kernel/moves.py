@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records, resources
+from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.divert_routing import route_plan
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import Message
@@ -157,17 +158,26 @@ def transfer(broker: Broker, reference: Reference, target: Queue, route_to: byte
 
 
 def reroute(
-    broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
+    broker: Broker,
+    reference: Reference,
+    routes: list[Route],
+    why: str,
+    without: str = "",
+    known: bytes = b"",
 ) -> None:
     """The message goes from its queue to others under a new id, and without the header of that name.
 
-    As in Redistributor: no header marks it; the original's acknowledgement is in the same record.
+    `known`: the id under which another node may have it already (absorbing.py). As in Redistributor no header marks it;
+    the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
     note_lost(broker, reference, why, batch)
     plan = Plan(reference.message.copy(0))
     if without and plan.message.special:
         plan.message.remove_property(without)
+    if known:
+        plan.message.properties.put(FORWARD_DUPLICATE, known)
+        plan.message.properties_changed()
     plan.routes = routes
     references = add_to_batch(broker, plan, batch)
     if reference.durable:

@@ -120,8 +120,10 @@ class Shell:
         if self._monitor is not None:
             self._monitor.start()
         if not self._stop.is_set():
-            for acceptor in self.acceptors:
-                await acceptor.accept()
+            # A node that goes on leaving after a crash serves nobody.
+            if self.departing is None or not self.departing.frozen:
+                for acceptor in self.acceptors:
+                    await acceptor.accept()
             places = [f"{a.listen.name}={place}" for a in self.acceptors for place in a.addresses]
             self.trace.event("node_ready", {"acceptors": " ".join(places)})
             ready(places)

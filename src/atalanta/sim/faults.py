@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from atalanta.sim.clients import SimClient
+from atalanta.sim.departed import Departed
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Violation
@@ -50,12 +51,13 @@ class Faults:
         self.crashes: int = 0
         self.stops: int = 0
         self.departures: int = 0
-        self.leaving: dict[str, bool] = {}
+        self.leaving: dict[str, int] = {}  # in which life
         self.may_leave = False
-        self.on_departure: Callable[[], None] = nothing
+        self.departed = Departed(hosts, producers)
         self.failed_disks: int = 0
         for host in hosts:
             host.on_gave_up = self._gave_up
+            host.on_started = self._started
 
     def shape(self) -> None:
         """Latency, chunking and disks of this world."""
@@ -110,7 +112,7 @@ class Faults:
         return self.random.choice(self.hosts).name
 
     def crash(self, host: Host) -> None:
-        if host.up and host.name not in self.leaving:
+        if host.up:
             self.crashes += 1
             host.crash()
             host.disk.slow = 1
@@ -152,37 +154,48 @@ class Faults:
                 self.network.cut_connection(connection)
 
     def _stop(self, host: Host) -> None:
-        if host.up and host.name not in self.leaving:
+        if host.up and not self._leaves(host):
             self.stops += 1
             host.stop()
             host.disk.slow = 1
             self._start_later(host)
 
     def _fail_disk(self, host: Host) -> None:
-        if host.name not in self.leaving:
-            host.disk.fail_next_sync()
+        host.disk.fail_next_sync()
 
     def _leave(self, host: Host) -> None:
-        """It gives all it has to another, if one is there, and comes back later with what it could not give.
-
-        Until then it does not crash: what was under way would be at both nodes (docs/scale-down.md).
-        """
+        """It gives all it has to another, if one is there, and comes back later with what it could not give."""
         if host.node is None or host.node.scale_down is None or host.disk.failed:
             return
-        if host.name not in self.leaving:
-            self.leaving[host.name] = True
-            self.on_departure()
+        if not self._leaves(host):
             host.node.leave(self.world.now)
             host.flush_later()
-            self._look_at(host, host.life)
+            self._watch(host)
+
+    def _started(self, host: Host) -> None:
+        """After a crash it goes on leaving."""
+        if host.node is not None and host.node.scale_down is not None:
+            if host.node.scale_down.frozen:
+                self._watch(host)
+
+    def _leaves(self, host: Host) -> bool:
+        return self.leaving.get(host.name, -1) == host.life
+
+    def _watch(self, host: Host) -> None:
+        self.leaving[host.name] = host.life
+        self._look_at(host, host.life)
 
     def _look_at(self, host: Host, life: int) -> None:
-        part = None if host.node is None or host.life != life else host.node.scale_down
-        if part is not None and not part.over():
+        if host.node is None or host.life != life:
+            return
+        self.departed.look()
+        part = host.node.scale_down
+        assert part is not None
+        if not part.over():
             self.world.at(SECOND // 10, lambda: self._look_at(host, life))
             return
         del self.leaving[host.name]
-        if part is not None and part.frozen:
+        if part.frozen:
             self.departures += 1
             self._stop(host)
 
@@ -227,10 +240,6 @@ class Faults:
         """Not for ever: where nothing is redistributed, what it leaves behind waits for it."""
         consumer.move(self._somewhere())
         self.world.at(self.random.randint(1, AWAY_NS_MAX), consumer.go_home)
-
-
-def nothing() -> None:
-    """Nobody wants to hear of departures."""
 
 
 def start(host: Host) -> None:

@@ -212,6 +212,8 @@ class Host(Machine):
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Told why, just before a node that cannot go on ends itself.
         self.on_gave_up: Callable[[Host, str], None] | None = None
+        # Told when the node runs again.
+        self.on_started: Callable[[Host], None] | None = None
         self._flush_due = False
 
     # -- life -----------------------------------------------------------------------------------
@@ -238,6 +240,8 @@ class Host(Machine):
             self.network.listen(self, self.address, port)
         self.world.note(f"{self.name} starts, life {self.life}")
         self.node.start(self.world.now)
+        if self.on_started is not None:
+            self.on_started(self)
 
     def crash(self) -> None:
         """Power is gone: connections end, the unsynced part of the disk is lost."""

@@ -153,7 +153,7 @@ class Consumer(SimClient):
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, ReceiveMessage):
             key = str(packet.message.properties.get("key"))
-            self.ledger.deliver(self.queue, key, self.name)
+            self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
             life, conn = self.life, self.conn
             message_id, cost = packet.message.id, packet.message.size
             self.world.at(

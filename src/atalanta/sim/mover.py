@@ -75,7 +75,7 @@ class Mover(SimClient):
         if self.rolling:
             return
         key = str(packet.message.properties.get("key"))
-        self.ledger.deliver(ORDERS, key, self.name)
+        self.ledger.deliver(ORDERS, key, self.name, self.network.left_at(self.conn))
         self.send(IndividualAcknowledge(0, packet.message.id, False))
         copy = Message.create(BOOK, packet.message.body, 4, True, self.world.now // 1_000_000, 4)
         copy.properties.put("key", key)

@@ -48,6 +48,7 @@ class Stream:
         self.target = target
         self.target_conn = target_conn
         self.free_at: int = 0
+        self.ends_at: int = 0  # when its source closed the connection, 0 if it has not
         self.held: list[bytes] = []
 
 
@@ -144,6 +145,7 @@ class Network:
         if stream is None:
             return
         far = self.peer_of[conn]
+        stream.ends_at = stream.ends_at or self.world.now
         when = max(self.world.now + self._latency(stream.source), stream.free_at + 1)
 
         def arrive() -> None:
@@ -154,6 +156,11 @@ class Network:
                     stream.target.on_closed(far, why)
 
         self.world.at_time(when, arrive)
+
+    def left_at(self, conn: int) -> int:
+        """When the other side closed this connection, whose last bytes may still be on their way; 0: it has not."""
+        stream = self.streams.get(self.peer_of.get(conn, 0))
+        return 0 if stream is None else stream.ends_at
 
     def _forget(self, conn: int) -> None:
         self.streams.pop(conn, None)

@@ -106,7 +106,7 @@ class Scenario:
         )
         self.faults.shape()
         self.faults.may_leave = self.shape.may_leave()
-        self.faults.on_departure = self.ledger.departed
+        self.ledger.excuses = self.faults.departed.excuses
 
     # -- who is there ---------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:

@@ -1,0 +1,68 @@
+"""How a leaving node parts from those who are connected to it.
+
+From the freeze on nothing more of them is read. They are told where to go only when the target knows all duplicate ids
+of this node: whoever then repeats there what was never answered here is recognized. If the target is not there so long,
+clients are told all the same, since they would wait for nothing; other members are not: they keep what this node may
+have got until they hear of it again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.bridge import Bridge
+from atalanta.cluster.core_bridge_link import CoreBridgeLink
+from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.wire.core.connection import CoreConnection
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.wire.base import Connection
+    from atalanta.wire.core.host import CoreHost
+
+# So long clients and members are held back for a target that is lost just now.
+HOLD_NS: Final = 10_000_000_000
+
+
+class Goodbyes:
+    """`waiting`: connections that end before anything is moved -> whether they have to be told."""
+
+    def __init__(
+        self, broker: Broker, host: CoreHost, connections: dict[int, Connection], now: int
+    ) -> None:
+        self.broker = broker
+        self.host = host
+        self.connections = connections
+        self.waiting: dict[int, bool] = {}
+        self.until = now + HOLD_NS
+
+    def hold(self, now: int, askers: dict[int, bool]) -> None:
+        """Nothing more is taken up from anybody but who asked for the departure and wants to see it."""
+        for conn, connection in list(self.connections.items()):
+            if isinstance(connection, CoreConnection):
+                if conn not in askers:
+                    connection.hold_input()
+                    self.waiting[conn] = True
+            elif isinstance(connection, CoreBridgeLink):
+                self.waiting[conn] = False  # when what it sent is answered
+            elif not isinstance(connection, Bridge | TargetLink):
+                connection.stop(now)
+
+    def say(self, now: int, to_members: bool) -> bool:
+        """Whether all of them are gone."""
+        self.host.resumable.end_all(now)
+        for conn in list(self.waiting):
+            connection = self.connections.get(conn)
+            if connection is None:
+                del self.waiting[conn]
+            elif self.waiting[conn]:
+                self.waiting[conn] = False
+                member = isinstance(connection, CoreConnection) and connection.cluster_peer
+                if to_members or not member:
+                    connection.stop(now)
+                self.host.closing.append((conn, "the node leaves"))
+        return not self.waiting
+
+    def answered(self) -> bool:
+        """All that was taken up is on disk, and its answers are out."""
+        return not (self.broker.parked or self.broker.acknowledging)
