@@ -30,6 +30,14 @@ class Departed:
                 self.sources[host.name] = True
                 self.targets[part.target.node_id.replace("node-", "n")] = True
 
+    def under_way(self) -> bool:
+        """Is a node that is up giving away what it has? Until the target has answered a message is at both."""
+        for host in self.hosts:
+            part = None if host.node is None else host.node.scale_down
+            if part is not None and part.frozen:
+                return True
+        return False
+
     def excuses(self, node: str, producer: str) -> bool:
         """May the log of that node show messages of that producer out of order?"""
         self.look()

@@ -200,7 +200,7 @@ class Scenario:
 
     def _look(self) -> None:
         """What a node gives away while it leaves is at both for a moment."""
-        if not self.ledger.departures:
+        if not self.faults.departed.under_way():
             check_one_queue(self.hosts)
         self.world.at(LOOK_NS, self._look)
 
