@@ -30,6 +30,9 @@ CLUSTER = """
     </cluster-connection></cluster-connections>
 """
 SCALE_DOWN = "<ha-policy><primary-only><scale-down/></primary-only></ha-policy>"
+ONE_BY_ONE = SCALE_DOWN.replace(
+    "<scale-down/>", "<scale-down><commit-interval>1</commit-interval></scale-down>"
+)
 
 
 class Pair:
@@ -42,7 +45,8 @@ class Pair:
         for index, own in enumerate(ports):
             more = CLUSTER.format(own=own, other=ports[1 - index], policy="" if index else policy)
             path = write_broker_xml(folder / f"n{index}", own, f"n{index}", more)
-            path.with_name("atalanta.toml").write_text("scale-down-timeout = 5000\n")
+            timeout_ms = 60_000 if policy == ONE_BY_ONE else 5_000
+            path.with_name("atalanta.toml").write_text(f"scale-down-timeout = {timeout_ms}\n")
             self.nodes.append(BrokerProcess(path))
 
     def formed(self) -> None:
@@ -110,6 +114,24 @@ def test_a_stop_with_scale_down_moves_everything_and_without_a_target_says_what_
     first.start()
     first.wait_ready()
     assert pair.waiting(0) == 5
+
+
+@pytest.mark.parametrize("pair", [ONE_BY_ONE], indirect=True)
+def test_a_node_that_is_killed_while_it_leaves_goes_on_when_it_is_started(pair: Pair) -> None:
+    pair.fill(100)
+    first, second = pair.nodes
+    asked((pair.urls[0], None, None), lambda management: management.call("broker", "scaleDown", None))
+    end = time.monotonic() + DEADLINE_S
+    while "member_left" not in second.log():
+        assert time.monotonic() < end, first.log()
+    # Nothing more is answered: the other is in the middle of it.
+    second.process.send_signal(signal.SIGSTOP)
+    first.end(signal.SIGKILL)
+    second.process.send_signal(signal.SIGCONT)
+    first.start()
+    assert first.wait() == 0, first.log()
+    assert "scale_down_resumed" in first.log()
+    assert pair.waiting(1) == 100
 
 
 def test_of_a_broker_that_cannot_do_it_the_reason_is_said(tmp_path: Path) -> None:
