@@ -13,6 +13,7 @@ from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
 from atalanta.config.wildfly.jgroups import Stacks
 from atalanta.config.wildfly.sockets import Place, Sockets, below, checked
+from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
 from atalanta.config.xml_tree import Node
 
@@ -70,18 +71,21 @@ def broker_tree(root: Node, report: Report) -> BrokerTree | None:
             checked(node, report)
     sockets = Sockets(root, report)
     stacks = Stacks(root, sockets, report)
-    configuration = SubsystemReader(sockets, stacks, report).read(servers[0])
+    contexts = SslContexts(root, report)
+    configuration = SubsystemReader(sockets, stacks, contexts, report).read(servers[0])
     return BrokerTree(configuration, stacks.texts)
 
 
 class SubsystemReader:
     """Makes the sections of `<core>` out of the children of one `<server>`."""
 
-    def __init__(self, sockets: Sockets, stacks: Stacks, report: Report) -> None:
+    def __init__(
+        self, sockets: Sockets, stacks: Stacks, contexts: SslContexts, report: Report
+    ) -> None:
         self.sockets = sockets
         self.stacks = stacks
         self.report = report
-        self.transports = Transports(sockets, report)
+        self.transports = Transports(sockets, contexts, report)
         self.sections: dict[str, Node] = {}
         self.core = Node("core", "", "", 0)
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import quote
 
 from atalanta.config.problems import Report
 from atalanta.config.wildfly.sockets import Place, Sockets
+from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
 from atalanta.config.xml_tree import Node
 from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 
 IN_VM: Final = "vm://0"
+SAFE: Final = "/:,@!*()[]|^$~{}?'"  # besides letters and digits, in a parameter's value
 
 
 class Transports:
     """Each method gives the element of broker.xml, or None after it told what is wrong."""
 
-    def __init__(self, sockets: Sockets, report: Report) -> None:
+    def __init__(self, sockets: Sockets, contexts: SslContexts, report: Report) -> None:
         self.sockets = sockets
+        self.contexts = contexts
         self.report = report
         self.listeners: dict[str, str] = {}  # http-listener -> the acceptor that serves it
 
@@ -65,7 +69,22 @@ class Transports:
         if place is None:
             return None
         self.listeners[listener] = name
-        return self._entry(node, "acceptor", url(place, {**options, ENABLED: "true"}))
+        options = {**self._of_listener(node, listener), **options, ENABLED: "true"}
+        return self._entry(node, "acceptor", url(place, options))
+
+    def _of_listener(self, node: Node, name: str) -> dict[str, str]:
+        """An https-listener has TLS, by its own ssl-context."""
+        listener = self.sockets.listeners[name]
+        if listener.name != "https-listener":
+            return {}
+        if "ssl-context" not in listener.attributes:
+            self.report.problem(
+                listener.file,
+                listener.line,
+                f"https-listener '{name}' has no ssl-context: how it is secured cannot be told",
+            )
+            return {}
+        return self.contexts.options(listener, SERVER, listener.attributes["ssl-context"]) or {}
 
     def _bound(self, node: Node) -> Place | None:
         place = self.sockets.place(node, node.attributes.get("socket-binding", ""))
@@ -79,17 +98,14 @@ class Transports:
         return place
 
     def _options(self, node: Node) -> dict[str, str]:
-        if "ssl-context" in node.attributes:
-            self.report.problem(
-                node.file,
-                node.line,
-                "WildFly's ssl-context cannot be read",
-                "use <param name='sslEnabled' value='true'/>, keyStorePath and so on",
-            )
-        return {
-            parameter(param.attributes.get("name", "")): param.attributes.get("value", "")
-            for param in node.all("param")
-        }
+        context = node.attributes.get("ssl-context")
+        found: dict[str, str] = {}
+        if context is not None:
+            kind = SERVER if node.name.endswith("acceptor") else CLIENT
+            found = self.contexts.options(node, kind, context) or {}
+        for param in node.all("param"):
+            found[parameter(param.attributes.get("name", ""))] = param.attributes.get("value", "")
+        return found
 
     def _entry(self, node: Node, kind: str, text: str) -> Node:
         name = {"name": node.attributes.get("name", "")}
@@ -116,5 +132,5 @@ def parameter(name: str) -> str:
 def url(place: Place, options: dict[str, str]) -> str:
     """`tcp://host:port?key=value;key=value`."""
     host = f"[{place.host}]" if ":" in place.host else place.host
-    query = ";".join(f"{key}={value}" for key, value in options.items())
+    query = ";".join(f"{key}={quote(value, SAFE)}" for key, value in options.items())
     return f"tcp://{host}:{place.port}" + (f"?{query}" if query else "")
