@@ -65,3 +65,20 @@ def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:
     found = read_broker_xml(folder_with(tmp_path, 'dns-discovery = { inner = "tcp://x" }'))
     assert found.own.dns_by_cluster == {"inner": "tcp://x"}
     assert any("there is no cluster-connection 'inner'" in each for each in found.warnings)
+
+
+def test_clients_of_a_second_cluster_connection_are_said_not_to_be_balanced(tmp_path: Path) -> None:
+    one = "<cluster-connection name='{0}'><connector-ref>c</connector-ref><static-connectors/></cluster-connection>"
+    text = (
+        "<configuration><core><connectors><connector name='c'>tcp://here:1</connector></connectors><acceptors>"
+        "<acceptor name='a'>tcp://here:1</acceptor>"
+        "<acceptor name='b'>tcp://here:2?clusterConnection=second</acceptor></acceptors><cluster-connections>"
+        + one.format("first") + one.format("second")
+        + "</cluster-connections></core></configuration>"
+    )  # fmt: skip
+    says = "clients of cluster-connection 'second' are not balanced"
+    path = folder_with(tmp_path, None)
+    path.write_text(text)
+    assert [each for each in read_broker_xml(path).warnings if says in each]
+    (tmp_path / "atalanta.toml").write_text("rebalance = false")
+    assert not [each for each in read_broker_xml(path).warnings if says in each]
