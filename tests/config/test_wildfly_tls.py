@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from atalanta.app import acceptor_tls, secure_connectors
+from atalanta.client import Message
+from atalanta.client.blocking import connect
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
+from tests.broker_process import BrokerProcess, free_port
 from tests.certificates import PASSWORD, Authority
 
 NAMESPACE = "urn:jboss:domain:messaging-activemq:13.0"
@@ -29,6 +32,8 @@ SERVER = """<remote-connector name="there" socket-binding="other" ssl-context="o
 <remote-acceptor name="here" socket-binding="messaging" ssl-context="in"/>
 <http-acceptor name="web" http-listener="https"/>
 <bridge name="b" queue-name="q" static-connectors="there"/>"""
+DOOR = """<security enabled="false"/><http-acceptor name="web" http-listener="https"/>
+<jms-queue name="orders" entries="x"/>"""
 XML = """<server xmlns="urn:jboss:domain:20.0"><profile>
 <subsystem xmlns="urn:wildfly:elytron:18.0"><tls>{tls}</tls></subsystem>
 <subsystem xmlns="urn:jboss:domain:undertow:14.0"><server name="d">
@@ -69,6 +74,26 @@ def test_passwords_of_any_signs(tmp_path: Path) -> None:
     strange = "a;b=c&amp;d%41+e #ü?"
     tls = read(tmp_path, password=strange).connectors["there"].tls
     assert tls is not None and tls.key_store_password == "a;b=c&d%41+e #ü?"
+
+
+@pytest.mark.process
+def test_a_client_comes_in_by_https(tmp_path: Path) -> None:
+    """TLS, then the HTTP request that asks to go on as CORE, as behind WildFly's https-listener."""
+    authority = Authority()
+    authority.trust_store(tmp_path).rename(tmp_path / "authority.p12")
+    authority.holder("node", "localhost").key_store(tmp_path)
+    text = XML.format(tls=TLS.format(password=PASSWORD), server=DOOR, namespace=NAMESPACE)
+    port = free_port()
+    path = tmp_path / "standalone.xml"
+    path.write_text(text.replace("8443", str(port)))
+    believed = f"trustStorePath={tmp_path}/authority.p12&trustStorePassword={PASSWORD}"
+    shown = f"keyStorePath={tmp_path}/node.p12&keyStorePassword={PASSWORD}"
+    options = f"sslEnabled=true&{believed}&{shown}&httpUpgradeEnabled=true&httpUpgradeEndpoint=web"
+    with BrokerProcess(path), connect(f"tcp://localhost:{port}?{options}") as connection:
+        connection.producer("jms.queue.orders").send(Message(text="safe"))
+        with connection.consumer("jms.queue.orders", ack="auto") as consumer:
+            message = consumer.receive(10)
+            assert message is not None and message.text == "safe"
 
 
 @pytest.mark.parametrize(
