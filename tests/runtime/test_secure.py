@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +82,66 @@ def test_the_node_hears_whose_certificate_it_was(plain: bool, tmp_path: Path) ->
 
     _, node = run(with_echo(use, tls=server_context(acceptor, ())), plain)
     assert node.certificates == ["CN=client", ""]
+
+
+@both_loops
+def test_handshakes_are_done_beside_the_loop(plain: bool, tmp_path: Path) -> None:
+    own = Sides(tmp_path)
+    threads: list[str] = []
+    check = own.server.sni_callback
+    assert check is not None
+
+    def noted(connection: Any, name: str | None, context: ssl.SSLContext) -> int | None:
+        threads.append(threading.current_thread().name)
+        return check(connection, name, context)
+
+    own.server.sni_callback = noted
+
+    async def use(running: Running) -> None:
+        async def talk(number: int) -> None:
+            reader, writer = await running.connect(own.client)
+            writer.write(b"%03d" % number)
+            assert await reader.readexactly(3) == b"%03d" % number
+            writer.close()
+
+        await asyncio.gather(*(talk(number) for number in range(20)))
+
+    _, node = run(with_echo(use, tls=own.server), plain)
+    assert len(threads) == 20 and {name.split("_")[0] for name in threads} == {"atalanta-tls"}
+    assert node.bytes_taken == 60
+
+
+@both_loops
+def test_a_peer_that_sends_on_without_end_before_its_handshake_is_over(
+    plain: bool, sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that takes long: what comes meanwhile is bounded."""
+    may_go_on = threading.Event()
+    do_handshake = ssl.SSLObject.do_handshake
+
+    def slow(tls: ssl.SSLObject) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            may_go_on.wait(10)
+        do_handshake(tls)
+
+    monkeypatch.setattr(ssl.SSLObject, "do_handshake", slow)
+
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect(None)
+        writer.write(b"\x16\x03\x01\x40\x00")
+        await running.until(lambda: running.shell.connections.handshaking == 1)
+        try:
+            for _ in range(64):
+                writer.write(bytes(1 << 16))
+                await asyncio.wait_for(writer.drain(), 10)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+        except ConnectionError:
+            pass  # cut off while it went on
+        await running.until(lambda: running.shell.connections.handshaking == 0)
+        may_go_on.set()
+
+    _, node = run(with_echo(use, tls=sides.server), plain)
+    assert not node.words("accept")
 
 
 @both_loops

@@ -11,9 +11,11 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from atalanta.runtime.handshakes import Outcome
 from atalanta.runtime.tcp import Connection, Connections, address_text
 
 RECORD_BYTES = 1 << 14  # what one read of TLS gives at most
+EARLY_BYTES_MAX = 1 << 20  # that a peer may send while a step of the handshake is under way
 
 
 class SecureConnection(Connection):
@@ -38,17 +40,25 @@ class SecureConnection(Connection):
         )
         self._timer: asyncio.TimerHandle | None = None
         self._why = ""
+        self._stepping = False  # the handshake goes on beside the loop: TLS and its buffers are not ours
+        self._early: list[bytes] = []  # what came meanwhile
+        self._early_bytes = 0
         self.subject = ""  # of the client's certificate, if it showed one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake begins; its time is limited."""
+        """The handshake begins; its time is limited. The first step is small: all there is to do is to say hello."""
         self._transport = cast(asyncio.Transport, transport)
         limits = self._connections.limits
         self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
         self.peer = address_text(transport.get_extra_info("peername"))
         if self._timeout_s > 0:
             self._timer = self._connections.loop.call_later(self._timeout_s, self._too_slow)
-        self._handshake()
+        outcome: Outcome = None
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLError as error:
+            outcome = error
+        self._stepped(outcome)
 
     def _too_slow(self) -> None:
         self._fail(f"the handshake took longer than {self._timeout_s:g} s")
@@ -59,16 +69,29 @@ class SecureConnection(Connection):
         self._carry_out()
         self._transport.close()
 
-    def _handshake(self) -> None:
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self._carry_out()
-            return
-        except ssl.SSLError as error:
-            self._fail(str(error))
+    def _step(self) -> None:
+        self._stepping = True
+        self._connections.handshakes.step(self._tls, self._stepped)
+
+    def _stepped(self, outcome: Outcome) -> None:
+        """Goes on with what came meanwhile, which after the last step is the node's."""
+        self._stepping = False
+        if self._transport.is_closing():
             return
         self._carry_out()
+        for data in self._early:
+            self._incoming.write(data)
+        came = bool(self._early)
+        self._early.clear()
+        self._early_bytes = 0
+        if outcome is None:
+            self._shaken()
+        elif not isinstance(outcome, ssl.SSLWantReadError):
+            self._fail(str(outcome))
+        elif came:
+            self._step()
+
+    def _shaken(self) -> None:
         try:
             self.subject = self._subject()
         except ValueError as error:
@@ -78,6 +101,7 @@ class SecureConnection(Connection):
             self._timer.cancel()
         self.number = self._connections.add(self)
         self._opened(self.number)
+        self._receive()
 
     def _subject(self) -> str:
         """ValueError for a certificate that OpenSSL took and cannot be read nevertheless."""
@@ -99,12 +123,17 @@ class SecureConnection(Connection):
         """Records in; what they hold is one input of the node."""
         if self._transport.is_closing():
             return
+        if self._stepping:
+            self._early.append(data)
+            self._early_bytes += len(data)
+            if self._early_bytes > EARLY_BYTES_MAX:
+                self._fail("too much before the handshake was over")
+            return
         self._incoming.write(data)
-        if not self.number:
-            self._handshake()
-            if not self.number:
-                return
-        self._receive()
+        if self.number:
+            self._receive()
+        else:
+            self._step()
 
     def _receive(self) -> None:
         parts: list[bytes] = []
@@ -133,6 +162,8 @@ class SecureConnection(Connection):
             self._transport.close()
 
     def _carry_out(self) -> None:
+        if self._stepping:
+            return  # a step puts its own words there; they go out when it is done
         if self._outgoing.pending and not self._transport.is_closing():
             self._transport.write(self._outgoing.read())
 

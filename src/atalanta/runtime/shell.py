@@ -229,5 +229,6 @@ class Shell:
         self.timers.clear()
         self.connections.abort_all()
         self.passwords.close()
+        self.connections.handshakes.close()
         if self._disk is not None:
             self._disk.close()

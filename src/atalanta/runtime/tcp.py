@@ -8,6 +8,7 @@ from typing import cast
 
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
+from atalanta.runtime.handshakes import Handshakes
 from atalanta.runtime.limits import Limits
 
 
@@ -20,6 +21,7 @@ class Connections(Wire):
         self.limits = limits
         # Accepted, with a TLS handshake that is not over: they have no number yet.
         self.handshaking = 0
+        self.handshakes = Handshakes(loop)
         # Being dialled: strangers may announce any number of places that do not answer.
         self.dialing = 0
         self._open: dict[int, Connection] = {}
