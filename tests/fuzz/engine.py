@@ -17,6 +17,9 @@ from tests.fuzz.coverage import Edges
 from tests.fuzz.target import Target
 
 WATCHED_SHARE = 0.06  # of the inputs: their way through the code is looked at
+# Watching an input costs ten of them: once so many in a row went no new way, fewer are watched until one does.
+WATCHED_IN_VAIN = 2000
+WATCHED_LATER_SHARE = 0.01
 MEASURED_EVERY = 97  # inputs: the memory one takes is measured
 TICK_SECONDS = 10.0  # of CPU; an input that sees two ticks is stalled
 CORPUS_MAX = 4000
@@ -87,6 +90,7 @@ class Fuzzer:
         self._history: list[bytes] = []
         self._whys: set[str] = set()
         self._watchdog = Watchdog()
+        self._in_vain = 0
 
     def run(self, count: int) -> Outcome:
         """The corpus as it is, then `count` changed inputs, or fewer once FINDINGS_MAX were made."""
@@ -107,7 +111,8 @@ class Fuzzer:
                 break
             data = self._mutator.change(self.source, self._chosen(), self.corpus)
             measured = number % MEASURED_EVERY == 0
-            watched = self.guided and not measured and self.source.random() < WATCHED_SHARE
+            share = WATCHED_SHARE if self._in_vain < WATCHED_IN_VAIN else WATCHED_LATER_SHARE
+            watched = self.guided and not measured and self.source.random() < share
             self._one(data, watched, measured)
 
     def _chosen(self) -> bytes:
@@ -132,7 +137,9 @@ class Fuzzer:
                 nonlocal why
                 why = self.judged(data, False)
 
-            if self.edges.watch(call) and len(self.corpus) < CORPUS_MAX:
+            fresh = self.edges.watch(call)
+            self._in_vain = 0 if fresh else self._in_vain + 1
+            if fresh and len(self.corpus) < CORPUS_MAX:
                 self.corpus.append(data)
                 self.kept.append(data)
             if why.startswith(SLOW):
