@@ -91,7 +91,7 @@ def test_handshakes_are_done_beside_the_loop(plain: bool, tmp_path: Path) -> Non
     check = own.server.sni_callback
     assert check is not None
 
-    def noted(connection: Any, name: str | None, context: ssl.SSLContext) -> int | None:
+    def noted(connection: Any, name: Any, context: ssl.SSLContext) -> int | None:
         threads.append(threading.current_thread().name)
         return check(connection, name, context)
 
