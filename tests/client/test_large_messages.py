@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +63,47 @@ def test_200_mib_go_through_a_node_in_less_than_60(tmp_path: Path) -> None:
                 consumer.close()
             until(lambda: not large_files(tmp_path))
             assert resident_bytes(broker) - before < 60 * MIB
+        assert broker.end(signal.SIGTERM) == 0
+
+
+RECEIVER = """
+import sys
+from pathlib import Path
+from atalanta.client import MessageTooLarge
+from atalanta.client.blocking import connect
+with connect(sys.argv[1]) as connection:
+    message = connection.consumer("files").receive(60)
+    try:
+        message.body
+    except MessageTooLarge as error:
+        assert "save_to" in str(error)
+    else:
+        raise AssertionError("it should not be in memory")
+    written = message.save_to(Path(sys.argv[2]))
+    status = Path("/proc/self/status").read_text().splitlines()
+    print(written, *(line.split()[1] for line in status if line.startswith("VmHWM")))
+    message.acknowledge()
+"""
+
+
+def test_a_client_receives_more_than_its_memory(tmp_path: Path) -> None:
+    port = free_port()
+    url = URL.format(port=port, limit=MIB)
+    body = bytes(range(256)) * (100 * MIB // 256)
+    target, folder = tmp_path / "received", tmp_path / "folder"
+    folder.mkdir()
+    with BrokerProcess(write_broker_xml(tmp_path, port)) as broker:
+        with connect(url) as connection:
+            connection.create_queue("files", address="files")
+            connection.producer("files").send(Message(body=body))
+        command = [sys.executable, "-c", RECEIVER, f"{url}&largeMessagesFolder={folder}", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        written, most_kib = map(int, done.stdout.split())
+        assert written == len(body) and target.read_bytes() == body
+        assert most_kib << 10 < 80 * MIB
+        assert not list(folder.iterdir())
+        until(lambda: not large_files(tmp_path))
         assert broker.end(signal.SIGTERM) == 0
 
 

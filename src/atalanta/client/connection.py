@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
+from atalanta.client.large_file import LargeFile
 from atalanta.client.logview import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
@@ -181,6 +183,9 @@ class Connection:
         bytes_ahead = self.options.consumer_window_size if window is None else window
         session.start()
         consumer, created = session.consumer(queue, selector, browse, priority, bytes_ahead)
+        folder = self.options.large_messages_folder
+        if folder:
+            consumer.sinks = partial(LargeFile, folder, self.options.large_message_max_bytes)
         await self.shell.answer(created)
         return Consumer(self.shell, consumer, ack)
 

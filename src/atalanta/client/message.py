@@ -10,9 +10,11 @@ import time
 import uuid
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.encoding import RESERVED, decode_map, encode_map, encode_text, python_values
+from atalanta.client.large_file import LargeFile
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message import BYTES, DEFAULT, MAP, TEXT
 from atalanta.kernel.message import Message as BrokerMessage
@@ -29,6 +31,7 @@ Property = PropertyValue
 ANYCAST: Final = "anycast"
 MULTICAST: Final = "multicast"
 ROUTING_NAMES: Final = (MULTICAST, ANYCAST)
+COMPRESSED: Final = "_AMQ_LARGE_COMPRESSED"
 # An inflated body may be this many times as large as largeMessageMaxBytes allows the packed one.
 INFLATED_BYTES_MAX: Final = 256 << 20
 
@@ -142,10 +145,25 @@ class ReceivedMessage:
             if delivery is not None and delivery.error is not None:
                 raise MessageTooLarge(delivery.error)
             body = self._message.body
-            if self._message.has_property("_AMQ_LARGE_COMPRESSED"):
+            file = self._file()
+            if file is not None:
+                body = file.read()
+            if self._message.has_property(COMPRESSED):
                 body = inflate(body)
             self._body = body
         return body
+
+    def save_to(self, path: Path) -> int:
+        """Write the body to a file, and tell its size. With `largeMessagesFolder` it is never in memory as a whole."""
+        file = self._file()
+        if file is None:
+            return path.write_bytes(self.body)
+        return file.save_to(path, self._message.has_property(COMPRESSED))
+
+    def _file(self) -> LargeFile | None:
+        delivery = self._delivery
+        sink = None if delivery is None else delivery.sink
+        return sink if isinstance(sink, LargeFile) else None
 
     @property
     def text(self) -> str | None:

@@ -3,7 +3,7 @@ and `jgroups://channel?file=stack.xml`, where the servers announce themselves.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
 milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
-(wire/tls.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`,
+(wire/tls.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`,
 `user`, `password` and `clientID` may be in the URL or be given as arguments.
 """
 
@@ -92,6 +92,7 @@ class ClientOptions:
     ack_batch_size: int = 0  # bytes of cumulative acknowledgements kept back
     min_large_message_size: int = 100 * 1024
     large_message_max_bytes: int = 256 << 20
+    large_messages_folder: str = ""  # where bodies of large messages lie; "": in memory
     send_window: int = 1_000  # unconfirmed messages of a producer
     block_on_durable_send: bool = True  # ask for a confirmation of each durable message
     block_on_non_durable_send: bool = True
@@ -165,6 +166,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "ackBatchSize": ("ack_batch_size", _whole(0)),
     "minLargeMessageSize": ("min_large_message_size", _whole(1)),
     "largeMessageMaxBytes": ("large_message_max_bytes", _whole(0)),
+    "largeMessagesFolder": ("large_messages_folder", _text),
     "sendWindow": ("send_window", _whole(1)),
     "blockOnDurableSend": ("block_on_durable_send", _boolean),
     "blockOnNonDurableSend": ("block_on_non_durable_send", _boolean),

@@ -18,6 +18,7 @@ from atalanta.kernel.message_codec import decode_header
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.client_errors import ClientError, Closed
 from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_sink import BodySink
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_query import QueueQueryResponseV3
 from atalanta.wire.core.packets_queue import CreateQueueV2
@@ -36,9 +37,9 @@ _credits_frame = struct.Struct(">ibqqi").pack
 
 
 class Delivery:
-    """A message in the client's hands. `error`: why it has no body."""
+    """A message in the client's hands. `error`: why it has no body; `sink`: what has it."""
 
-    __slots__ = ("consumer", "cost", "delivery_count", "epoch", "error", "message")
+    __slots__ = ("consumer", "cost", "delivery_count", "epoch", "error", "message", "sink")
 
     def __init__(
         self, consumer: ClientConsumer, message: Message, delivery_count: int, cost: int
@@ -49,6 +50,7 @@ class Delivery:
         self.cost = cost
         self.epoch: int = consumer.epoch
         self.error: str | None = None
+        self.sink: BodySink | None = None
 
     @property
     def lost(self) -> bool:
@@ -66,6 +68,7 @@ class LargeIncoming:
         self.cost = cost
         self.received: int = 0
         self.chunks: list[bytes] = []
+        self.sink: BodySink | None = None
 
 
 class ClientConsumer:
@@ -96,6 +99,7 @@ class ClientConsumer:
         self.epoch: int = 0
         self.buffer: deque[Delivery] = deque()
         self.on_message: Callable[[Delivery], None] | None = None
+        self.sinks: Callable[[], BodySink] | None = None  # where large bodies go; None: into memory
         self.waiter: Reply | None = None
         self.failed: ClientError | None = None
         self.closed: bool = False
@@ -171,7 +175,10 @@ class ClientConsumer:
         size = reader.int64("body_size")
         if size < 0:
             raise ProtocolError(f"SESS_RECEIVE_LARGE_MSG: body_size {size}")
-        self._large = LargeIncoming(decode_header(reader), delivery_count, size, cost)
+        large = LargeIncoming(decode_header(reader), delivery_count, size, cost)
+        if self.sinks is not None:
+            large.sink = self.sinks()
+        self._large = large
 
     def deliver_continuation(self, reader: Reader, cost: int) -> None:
         """SESS_RECEIVE_CONTINUATION; its last field, the consumer id, is read already."""
@@ -182,7 +189,9 @@ class ClientConsumer:
         large.received += len(chunk)
         large.cost += cost
         limit = self.session.settings.large_message_max
-        if large.received <= limit:
+        if large.sink is not None:
+            large.sink.write(chunk)
+        elif large.received <= limit:
             large.chunks.append(chunk)
         else:
             large.chunks.clear()
@@ -194,7 +203,9 @@ class ClientConsumer:
             return
         self._large = None
         delivery = Delivery(self, large.message, large.delivery_count, large.cost)
-        if large.received > limit:
+        if large.sink is not None:
+            delivery.sink = large.sink
+        elif large.received > limit:
             delivery.error = (
                 f"message {large.message.id} of queue {self.queue} has {large.received} bytes, "
                 f"more than largeMessageMaxBytes={limit}"

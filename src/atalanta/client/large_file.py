@@ -1,0 +1,82 @@
+"""Large bodies in files of the client's own, so that a message may be larger than the program's memory."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from atalanta.wire.core.client_errors import ClientError, MessageTooLarge
+from atalanta.wire.core.client_sink import BodySink
+
+PIECE_BYTES: Final = 1 << 20
+
+
+class LargeFile(BodySink):
+    """A file without a name: it goes with the last who knows it, whatever happens to the process.
+
+    A disk that is full spoils this message alone: who asks for its body is told.
+    """
+
+    def __init__(self, folder: str, memory_bytes_max: int) -> None:
+        self.size = 0
+        self.memory_bytes_max = memory_bytes_max
+        self._error: OSError | None = None
+        self._file: BinaryIO | None = None
+        try:
+            self._file = tempfile.TemporaryFile(prefix="atalanta-", dir=folder)
+        except OSError as error:
+            self._error = error
+
+    def write(self, piece: bytes) -> None:
+        file = self._file
+        if file is None:
+            return
+        try:
+            file.write(piece)
+        except OSError as error:
+            self._error = error
+            self._file = None
+            file.close()
+        else:
+            self.size += len(piece)
+
+    def read(self) -> bytes:
+        """All of it. ClientError if it could not be written, MessageTooLarge if it should not be in memory."""
+        if self.size > self.memory_bytes_max:
+            raise MessageTooLarge(
+                f"the body has {self.size} bytes, more than largeMessageMaxBytes={self.memory_bytes_max}: "
+                "save_to writes it to a file"
+            )
+        file = self._whole()
+        return file.read()
+
+    def save_to(self, path: Path, compressed: bool) -> int:
+        """Copies it, unpacked, piece by piece; the bytes written. ClientError; OSError of the new file."""
+        file = self._whole()
+        inflater = zlib.decompressobj() if compressed else None
+        written = 0
+        with path.open("wb") as out:
+            while piece := file.read(PIECE_BYTES):
+                if inflater is None:
+                    written += out.write(piece)
+                    continue
+                try:
+                    while piece:
+                        written += out.write(inflater.decompress(piece, PIECE_BYTES))
+                        piece = inflater.unconsumed_tail
+                except zlib.error as error:
+                    raise ClientError(f"the compressed body cannot be read: {error}") from None
+        return written
+
+    def _whole(self) -> BinaryIO:
+        file = self._file
+        if file is None:
+            raise ClientError(f"the large message could not be kept: {self._error}")
+        try:
+            file.flush()
+            file.seek(0)
+        except OSError as error:
+            raise ClientError(f"the large message could not be kept: {error}") from error
+        return file
