@@ -18,6 +18,9 @@ class Clients:
         self.connected: dict[int, Client] = {}
         self.connections_total: int = 0
         self.sessions_total: int = 0
+        self.logins_total: int = 0
+        self.logins_refused: int = 0
+        self.permissions_refused: int = 0
         self.leaving: dict[int, bool] = {}  # those on their way to another node
         self.close: Callable[[int, str], None] = cannot_close
 

@@ -130,6 +130,9 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
         call.broker.config.transaction_timeout_scan_period_ms
     ),
     "WildcardRoutingEnabled": lambda call: call.broker.config.wildcard.routing_enabled,
+    "AuthenticationSuccessCount": lambda call: call.broker.clients.logins_total,
+    "AuthenticationFailureCount": lambda call: call.broker.clients.logins_refused,
+    "AuthorizationFailureCount": lambda call: call.broker.clients.permissions_refused,
     **COUNTER_ATTRIBUTES,
     "DivertNames": lambda call: list(call.broker.diverts),
     "BridgeNames": lambda call: call.management.bridges.names(),

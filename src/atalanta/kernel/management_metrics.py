@@ -113,9 +113,22 @@ def broker_figures(management: Management) -> str:
         figures.append(
             ("disk_store_usage", "used part of the data folder's disk", management.disk_used)
         )
-    return "".join(
+    plain = "".join(
         f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
     )
+    return plain + security_figures(management)
+
+
+def security_figures(management: Management) -> str:
+    """Permissions that were granted are not counted: each is asked for with every message."""
+    clients = management.broker.clients
+    name = escape(management.broker.config.name)
+    lines = head("authentication_count", "logins since the start")
+    for result, count in (("success", clients.logins_total), ("failure", clients.logins_refused)):
+        lines += f'artemis_authentication_count{{broker="{name}",result="{result}"}} {count}\n'
+    lines += head("authorization_count", "permissions refused since the start")
+    refused = clients.permissions_refused
+    return lines + f'artemis_authorization_count{{broker="{name}",result="failure"}} {refused}\n'
 
 
 def own_figures(management: Management) -> Iterator[str]:

@@ -91,6 +91,7 @@ class Session:
     def check(self, permission: str, address: str) -> None:
         """BrokerError SECURITY unless the user may."""
         if not self.broker.security.allowed(self.identity, permission, address):
+            self.broker.clients.permissions_refused += 1
             for observer in self.broker.observers:
                 observer.on_permission_refused(self.broker.now, self.identity, permission, address)
             raise BrokerError(

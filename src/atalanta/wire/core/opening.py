@@ -27,6 +27,7 @@ SESSIONS_MAX: Final = 10_000  # of one connection
 
 def refused(connection: CoreConnection, packet: CreateSession) -> BrokerError:
     broker = connection.host.broker
+    broker.clients.logins_refused += 1
     user = (packet.user or "(none)")[:USER_NAME_SHOWN_MAX]
     broker.trace.event("login_refused", {"user": user, "remote": connection.client.remote})
     for observer in broker.observers:
@@ -49,6 +50,7 @@ def open_session(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
         )
     first = not connection.authenticated
+    broker.clients.logins_total += 1
     connection.login_succeeded()
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
     kernel = Session(
