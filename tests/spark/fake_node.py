@@ -11,11 +11,11 @@ import json
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from atalanta.client.raw import BYTES, TEXT, LogEntry, PropertyValue
+from atalanta.client.raw import BYTES, TEXT, PropertyValue
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, encode_message, text_body
@@ -39,6 +39,7 @@ from atalanta.spark.gateway import (
     Position,
 )
 from atalanta.spark.source import AtalantaDataSource
+from atalanta.wire.core.packets_chunk import ChunkWriter
 
 ERRORS = {
     kind.__name__: kind
@@ -61,9 +62,12 @@ def message(
     return encode_message(made, 77)
 
 
-def entry(sequence: int, encoded: bytes, delivery_count: int = 0) -> LogEntry:
-    """A message of a range."""
-    return LogEntry(sequence, delivery_count, decode_message(Reader(encoded)))
+def chunk_of(entries: Iterable[tuple[int, bytes, int]]) -> tuple[int, bytes]:
+    """(how many, as they travel) of messages with their sequences and delivery counts."""
+    writer = ChunkWriter()
+    for sequence, encoded, delivery_count in entries:
+        writer.add(sequence, delivery_count, decode_message(Reader(encoded)))
+    return writer.count, writer.getvalue()
 
 
 @dataclass
@@ -339,9 +343,9 @@ class FakeGateway:
                 "read", queue=queue, incarnation=incarnation, start=start, end=end,
                 size=max_bytes, selector=selector,
             )  # fmt: skip
-            records = [entry(at, base64.b64decode(text)) for at, _, text in reply["records"]]
+            records = [(at, base64.b64decode(text), 0) for at, _, text in reply["records"]]
             start, last = reply["next"], reply["last"]
-            yield Chunk(start, last, records)
+            yield Chunk(start, last, *chunk_of(records))
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         count: int = self.ask(

@@ -25,17 +25,18 @@ from pyspark.sql.types import (
 from atalanta.client.raw import Byte, Float, Int, PropertyValue
 from atalanta.kernel.message import MAP, Message
 from atalanta.kernel.message_codec import encode_message
-from atalanta.spark.columns import BatchBuilder, canonical, shortest_float
+from atalanta.spark.columns import BatchBuilder
 from atalanta.spark.errors import OptionError
+from atalanta.spark.property_columns import canonical, shortest_float
 from atalanta.spark.schema import COLUMNS, check_schema, default_schema
-from tests.spark.fake_node import entry, message
+from tests.spark.fake_node import chunk_of, message
 
 NOON_MS = 1_700_000_000_123
 
 
 def build(schema: StructType, *encoded: bytes, deliveries: int = 0) -> list[dict[str, object]]:
-    records = [entry(10 + at, one, deliveries) for at, one in enumerate(encoded)]
-    batch = BatchBuilder(schema, "flights::archive", "node-1").build(records)
+    count, entries = chunk_of((10 + at, one, deliveries) for at, one in enumerate(encoded))
+    batch = BatchBuilder(schema, "flights::archive", "node-1").build(count, entries)
     assert batch.schema.equals(to_arrow_schema(schema, timezone="UTC"))
     rows: list[dict[str, object]] = batch.to_pylist(maps_as_pydicts="strict")
     return rows
@@ -166,7 +167,7 @@ def test_schemas_are_checked() -> None:
 
 
 def test_batches_are_valid_arrow() -> None:
-    records = [entry(at, message(f"m{at}", {"n": at})) for at in range(50)]
-    batch = BatchBuilder(COLUMNS, "q", "n").build(records)
+    count, entries = chunk_of((at, message(f"m{at}", {"n": at}), 0) for at in range(50))
+    batch = BatchBuilder(COLUMNS, "q", "n").build(count, entries)
     batch.validate(full=True)
     assert pa.Table.from_batches([batch]).num_rows == 50

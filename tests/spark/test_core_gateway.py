@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from atalanta.client.raw import Message, entries_of
 from atalanta.spark.core_gateway import connect, url_of
 from atalanta.spark.errors import (
     Fenced,
@@ -16,7 +17,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway import Credentials, Gateway, OutMessage
+from atalanta.spark.gateway import Chunk, Credentials, Gateway, OutMessage
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster, free_ports
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -45,6 +46,10 @@ def text(what: str, duplicate_id: str | None = None) -> OutMessage:
     )  # fmt: skip
 
 
+def messages_of(chunks: Sequence[Chunk]) -> list[Message]:
+    return [entry.message for chunk in chunks for entry in entries_of(chunk.count, chunk.entries)]
+
+
 def test_a_range_is_read_again_until_it_is_acknowledged(
     brokers: BrokerCluster, gateway: Gateway
 ) -> None:
@@ -55,10 +60,10 @@ def test_a_range_is_read_again_until_it_is_acknowledged(
     for _ in range(2):
         chunks = list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None))
         assert len(chunks) > 1 and chunks[-1].last
-        read = [record.message.text() for chunk in chunks for record in chunk.records]
+        read = [message.text() for message in messages_of(chunks)]
         assert read == [f"m{number}" for number in range(50)]
     chosen = list(gateway.read(QUEUE, incarnation, start, position.last, 1 << 20, "initial = 'x'"))
-    assert [len(chunk.records) for chunk in chosen] == [0]
+    assert [chunk.count for chunk in chosen] == [0]
     plan = gateway.plan(QUEUE, incarnation, start, 20, -1)
     assert (plan.messages, plan.end) == (20, start + 20)
     assert gateway.seek(QUEUE, 0) == start
@@ -85,7 +90,7 @@ def test_a_transaction_happens_once_for_an_id(gateway: Gateway) -> None:
     assert gateway.send_transaction([text("d")], "query", 1, 1) is True
     after = gateway.position("out")
     chunks = gateway.read("out", after.incarnation, before.last, after.last, 1 << 20, None)
-    messages = [record.message for chunk in chunks for record in chunk.records]
+    messages = messages_of(list(chunks))
     assert [message.text() for message in messages] == ["a", "b", "c", "d"]
     first = messages[0]
     assert (first.timestamp, first.group_id, first.routing_type) == (5000, "g", 1)

@@ -5,7 +5,6 @@ ReceivedMessage is the comfortable class; these are what lies below it.
 
 from __future__ import annotations
 
-from atalanta.client.logview import Chunk
 from atalanta.kernel.message import (
     BYTES,
     DEFAULT,
@@ -16,6 +15,7 @@ from atalanta.kernel.message import (
     Message,
 )
 from atalanta.kernel.properties import FLOAT, Byte, Float, Int, PropertyValue, Short
+from atalanta.wire.core.log_columns import LogColumns
 from atalanta.wire.core.packets_chunk import LogEntry, LogReadResponse, decode_entries
 
 __all__ = [
@@ -29,14 +29,21 @@ __all__ = [
     "Byte",
     "Float",
     "Int",
+    "LogColumns",
     "LogEntry",
     "Message",
     "PropertyValue",
     "Short",
+    "columns_of",
     "entries_of",
 ]
 
 
-def entries_of(chunk: Chunk) -> list[LogEntry]:
+def entries_of(count: int, entries: bytes) -> list[LogEntry]:
     """The messages of a chunk, in order, with sequence and delivery count. DecodeError."""
-    return decode_entries(LogReadResponse(0, chunk.next, chunk.last, chunk.count, chunk.entries))
+    return decode_entries(LogReadResponse(0, 0, True, count, entries))
+
+
+def columns_of(count: int, entries: bytes) -> LogColumns:
+    """The same as columns, for who needs few of a message's fields. DecodeError."""
+    return LogColumns(entries, count)

@@ -1,34 +1,38 @@
 """CORE messages into Arrow record batches, column by column.
 
-Properties in the map `properties` have one canonical text each: whole numbers and floats in
-decimal (the shortest that reads back as the same value; NaN, Infinity), booleans true and false,
-bytes in base64, null as null. Names of Artemis' own (_AMQ…, __AMQ…) are left out, but for those that
-tell where a dead or expired message came from; so are those shown in a column of their own.
+What every message has comes from LogColumns, whole columns at once. Texts and properties (property_columns.py)
+need an object for each message, and so only where a message of the chunk has some.
 """
 
 from __future__ import annotations
 
-import base64
-import math
-import struct
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from atalanta.client.raw import FLOAT, TEXT, LogEntry, Message, PropertyValue
+from atalanta.client.raw import TEXT, Message
+from atalanta.spark.fetched import Fetched, texts
+from atalanta.spark.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.schema import KINDS, PROPERTIES
 
-OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
-# _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
-ORIGIN_PREFIXES: Final = ("_AMQ_ORIG_", "_AMQ_ACTUAL_")
-# Shown in a column of their own.
-OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
+# Its functions are made when it is imported: no type checker knows them.
+compute: Any = pa.compute
 
-_FLOAT: Final = struct.Struct(">f")
+ColumnMaker = Callable[[pa.DataType, Fetched], pa.Array]
+
+# Of a byte as it travels.
+KIND_TEXTS: Final = pa.array(
+    [
+        KINDS.get(kind, str(kind))
+        for kind in (byte - 256 if byte > 127 else byte for byte in range(256))
+    ]
+)
+UUID_DIGITS: Final = 32
+UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # of the digits
 
 
 class BatchBuilder:
@@ -38,55 +42,101 @@ class BatchBuilder:
         self.queue = queue
         self.node_id = node_id
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
-        self.makers: list[tuple[pa.Field, Callable[[pa.DataType, Rows], pa.Array]]] = [
+        self.makers: list[tuple[pa.Field, ColumnMaker]] = [
             (field, COLUMN_MAKERS.get(field.name) or PropertyColumn(field.name))
             for field in self.schema
         ]
 
-    def build(self, records: Sequence[LogEntry]) -> pa.RecordBatch:
-        """DecodeError if the properties of a message cannot be read."""
-        rows = Rows(records, self.queue, self.node_id)
+    def build(self, count: int, entries: bytes) -> pa.RecordBatch:
+        """Of a chunk with messages. DecodeError if it, or the properties of a message, cannot be read."""
+        rows = Fetched(count, entries, self.queue, self.node_id)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         if not arrays:
             raise ValueError("a batch without columns has no rows")
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-class Rows:
-    """The messages of one batch."""
+def numbers(kind: pa.DataType, rows: Fetched, values: bytes) -> pa.Array:
+    """A column out of its bytes, which are not copied."""
+    return pa.Array.from_buffers(kind, rows.count, [None, pa.py_buffer(values)])
 
-    def __init__(self, records: Sequence[LogEntry], queue: str, node_id: str) -> None:
-        self.records = records
-        self.messages: list[Message] = [record.message for record in records]
-        self.queue = queue
-        self.node_id = node_id
+
+def constant(kind: pa.DataType, value: str, rows: Fetched) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), rows.count)
 
 
 # -- columns of the message ---------------------------------------------------------------------
-def texts(kind: pa.DataType, values: list[str | None]) -> pa.Array:
-    """Strings; what is no Unicode (a lone surrogate, which Java allows) becomes a question mark."""
-    try:
-        return pa.array(values, kind)
-    except UnicodeEncodeError:
-        return pa.array([None if text is None else clean(text) for text in values], kind)
-
-
-def clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def times(kind: pa.DataType, milliseconds: list[int | None]) -> pa.Array:
-    return pa.array(
-        [None if value is None else value * 1000 for value in milliseconds], pa.int64()
-    ).cast(kind)
+def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """Text in UTF-8, anything else as it travelled."""
+    if rows.columns.any_text:
+        return pa.array([body_of(message) for message in rows.messages], kind)
+    # The whole chunk as an array: bodies, and between them what lies between them.
+    pieces = 2 * rows.count - 1
+    buffers = [None, pa.py_buffer(rows.columns.edges), pa.py_buffer(rows.entries)]
+    chunk = pa.Array.from_buffers(pa.binary(), pieces, buffers)
+    return chunk.take(pa.array(range(0, pieces, 2), pa.int32()))
 
 
 def body_of(message: Message) -> bytes:
-    """Text in UTF-8, anything else as it travelled."""
     if message.kind != TEXT:
         return message.body
     text = message.text()
     return b"" if text is None else text.encode("utf-8", "replace")
+
+
+def text_column(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    if not rows.columns.any_text:
+        return pa.nulls(rows.count, kind)
+    found = [message.text() if message.kind == TEXT else None for message in rows.messages]
+    return texts(kind, found)
+
+
+def addresses(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    columns = rows.columns
+    return texts(kind, list(columns.addresses)).take(
+        numbers(pa.int32(), rows, columns.address_numbers)
+    )
+
+
+def expirations(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """Null: never."""
+    times = numbers(pa.int64(), rows, rows.columns.expirations)
+    never = compute.equal(times, 0)
+    return compute.if_else(never, None, times).cast(kind)
+
+
+def types(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    return KIND_TEXTS.take(numbers(pa.uint8(), rows, rows.columns.kinds)).cast(kind)
+
+
+def group_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    if rows.columns.bare:
+        return pa.nulls(rows.count, kind)
+    return texts(kind, [message.group_id for message in rows.messages])
+
+
+def user_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """As UUIDs are written."""
+    columns = rows.columns
+    ends = pa.array(range(0, (rows.count + 1) * UUID_DIGITS, UUID_DIGITS), pa.int32())
+    digits = pa.py_buffer(columns.user_ids.hex().encode())
+    whole = pa.Array.from_buffers(pa.string(), rows.count, [None, ends.buffers()[1], digits])
+    parts = [compute.utf8_slice_codeunits(whole, start, stop) for start, stop in UUID_PARTS]
+    found = compute.binary_join_element_wise(*parts, "-")
+    given = numbers(pa.uint8(), rows, columns.has_user_id).cast(pa.bool_())
+    return compute.if_else(given, found, None).cast(kind)
+
+
+class TextProperty:
+    """A property that is a text, or shown as one; null where there is none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, kind: pa.DataType, rows: Fetched) -> pa.Array:
+        if rows.columns.bare:
+            return pa.nulls(rows.count, kind)
+        return texts(kind, [string_property(message, self.name) for message in rows.messages])
 
 
 def string_property(message: Message, name: str) -> str | None:
@@ -96,172 +146,25 @@ def string_property(message: Message, name: str) -> str | None:
     return canonical(0, value)
 
 
-def user_id(message: Message) -> str | None:
-    raw = message.user_id
-    return None if raw is None else str(uuid.UUID(bytes=raw))
-
-
-def constant(kind: pa.DataType, value: str, count: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value, kind), count)
-
-
-def origin(name: str) -> bool:
-    return name.startswith(ORIGIN_PREFIXES)
-
-
-def property_map(kind: pa.DataType, rows: Rows) -> pa.Array:
-    offsets = [0]
-    names: list[str | None] = []
-    values: list[str | None] = []
-    for message in rows.messages:
-        for name, (code, value) in message.properties.entries.items():
-            if name in OWN_COLUMNS or (name.startswith(OWN_PREFIXES) and not origin(name)):
-                continue
-            names.append(name)
-            values.append(value if value.__class__ is str else canonical(code, value))
-        offsets.append(len(names))
-    return pa.MapArray.from_arrays(
-        pa.array(offsets, pa.int32()), texts(pa.string(), names), texts(pa.string(), values)
-    ).cast(kind)
-
-
-COLUMN_MAKERS: Final[dict[str, Callable[[pa.DataType, Rows], pa.Array]]] = {
-    "body": lambda kind, rows: pa.array([body_of(message) for message in rows.messages], kind),
-    "text": lambda kind, rows: texts(
-        kind, [message.text() if message.kind == TEXT else None for message in rows.messages]
-    ),
-    "address": lambda kind, rows: texts(kind, [message.address for message in rows.messages]),
-    "queue": lambda kind, rows: constant(kind, rows.queue, len(rows.records)),
-    "node": lambda kind, rows: constant(kind, rows.node_id, len(rows.records)),
-    "sequence": lambda kind, rows: pa.array([record.sequence for record in rows.records], kind),
-    "message_id": lambda kind, rows: pa.array([message.id for message in rows.messages], kind),
-    "timestamp": lambda kind, rows: times(kind, [message.timestamp for message in rows.messages]),
-    "expiration": lambda kind, rows: times(
-        kind, [message.expiration or None for message in rows.messages]
-    ),
-    "priority": lambda kind, rows: pa.array([message.priority for message in rows.messages], kind),
-    "durable": lambda kind, rows: pa.array([message.durable for message in rows.messages], kind),
-    "type": lambda kind, rows: texts(
-        kind, [KINDS.get(message.kind, str(message.kind)) for message in rows.messages]
-    ),
-    "group_id": lambda kind, rows: texts(kind, [message.group_id for message in rows.messages]),
-    "correlation_id": lambda kind, rows: texts(
-        kind, [string_property(message, "JMSCorrelationID") for message in rows.messages]
-    ),
-    "reply_to": lambda kind, rows: texts(
-        kind, [string_property(message, "JMSReplyTo") for message in rows.messages]
-    ),
-    "user_id": lambda kind, rows: texts(kind, [user_id(message) for message in rows.messages]),
+COLUMN_MAKERS: Final[dict[str, ColumnMaker]] = {
+    "body": bodies,
+    "text": text_column,
+    "address": addresses,
+    "queue": lambda kind, rows: constant(kind, rows.queue, rows),
+    "node": lambda kind, rows: constant(kind, rows.node_id, rows),
+    "sequence": lambda kind, rows: numbers(kind, rows, rows.columns.sequences),
+    "message_id": lambda kind, rows: numbers(kind, rows, rows.columns.ids),
+    "timestamp": lambda kind, rows: numbers(kind, rows, rows.columns.timestamps),
+    "expiration": expirations,
+    "priority": lambda kind, rows: numbers(pa.int8(), rows, rows.columns.priorities).cast(kind),
+    "durable": lambda kind, rows: numbers(pa.uint8(), rows, rows.columns.durable).cast(kind),
+    "type": types,
+    "group_id": group_ids,
+    "correlation_id": TextProperty("JMSCorrelationID"),
+    "reply_to": TextProperty("JMSReplyTo"),
+    "user_id": user_ids,
     PROPERTIES: property_map,
-    "redelivered": lambda kind, rows: pa.array(
-        [record.delivery_count > 0 for record in rows.records], kind
+    "redelivered": lambda kind, rows: numbers(pa.uint8(), rows, rows.columns.redelivered).cast(
+        kind
     ),
 }
-
-
-# -- property columns ---------------------------------------------------------------------------
-class PropertyColumn:
-    """The typed property `name`; null where there is none, or where it does not convert."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, kind: pa.DataType, rows: Rows) -> pa.Array:
-        name = self.name
-        values: list[Any] = []
-        convert = converter(kind)
-        for message in rows.messages:
-            entry = message.properties.entries.get(name)
-            values.append(None if entry is None else convert(entry[0], entry[1]))
-        if pa.types.is_timestamp(kind):
-            return times(kind, values)
-        return texts(kind, values) if pa.types.is_string(kind) else pa.array(values, kind)
-
-
-def converter(kind: pa.DataType) -> Callable[[int, PropertyValue], Any]:
-    """(type code, value) -> the value as Arrow's `kind` wants it, None if it cannot be."""
-    if pa.types.is_string(kind):
-        return canonical
-    if pa.types.is_binary(kind):
-        return _binary
-    if pa.types.is_boolean(kind):
-        return _boolean
-    if pa.types.is_floating(kind):
-        return _floating
-    bits = 64 if pa.types.is_timestamp(kind) else kind.bit_width
-    return _Whole(bits)
-
-
-class _Whole:
-    """Whole numbers that fit the column; floats without a fraction, and texts in decimal."""
-
-    def __init__(self, bits: int) -> None:
-        self.least = -(1 << (bits - 1))
-        self.most = (1 << (bits - 1)) - 1
-
-    def __call__(self, code: int, value: PropertyValue) -> int | None:
-        if isinstance(value, float):
-            if not math.isfinite(value) or value != int(value):
-                return None
-            number = int(value)
-        elif isinstance(value, str):
-            try:
-                number = int(value)
-            except ValueError:
-                return None
-        elif isinstance(value, int) and not isinstance(value, bool):
-            number = value
-        else:
-            return None
-        return number if self.least <= number <= self.most else None
-
-
-def _floating(code: int, value: PropertyValue) -> float | None:
-    if isinstance(value, float):
-        return value
-    if isinstance(value, (int, str)) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except (ValueError, OverflowError):
-            return None
-    return None
-
-
-def _boolean(code: int, value: PropertyValue) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in {"true", "false"}:
-        return value.lower() == "true"
-    return None
-
-
-def _binary(code: int, value: PropertyValue) -> bytes | None:
-    if isinstance(value, bytes):
-        return value
-    return value.encode("utf-8", "replace") if isinstance(value, str) else None
-
-
-def canonical(code: int, value: PropertyValue) -> str | None:
-    """The one text of a property value, see above."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        if math.isinf(value):
-            return "Infinity" if value > 0 else "-Infinity"
-        return shortest_float(value) if code == FLOAT else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    return base64.b64encode(value).decode("ascii")
-
-
-def shortest_float(value: float) -> str:
-    """The shortest decimal that reads back as the same 32-bit float."""
-    for digits in range(6, 9):
-        text = f"{value:.{digits}g}"
-        if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == value:
-            return repr(float(text))
-    return repr(float(f"{value:.9g}"))

@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from atalanta import client
 from atalanta.client import blocking
-from atalanta.client.raw import entries_of
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,
@@ -104,7 +103,7 @@ class CoreGateway:
         view = self.connection.logview(queue, incarnation)
         with translated(self.server):
             for chunk in view.read_raw(start, end, selector, max_bytes):
-                yield Chunk(chunk.next, chunk.last, entries_of(chunk))
+                yield Chunk(chunk.next, chunk.last, chunk.count, chunk.entries)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         with translated(self.server):

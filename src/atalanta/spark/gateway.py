@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from atalanta.client.raw import LogEntry, PropertyValue
+from atalanta.client.raw import PropertyValue
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a range in order; go on at `next` unless `last`."""
+    """A part of a range in order, `count` messages as they travelled; go on at `next` unless `last`."""
 
     next: int
     last: bool
-    records: Sequence[LogEntry]
+    count: int
+    entries: bytes
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ class RangeReader:
         while self.position < self.part.end:
             try:
                 for chunk in self._chunks():
-                    if chunk.records:
-                        yield self.builder.build(chunk.records)
+                    if chunk.count:
+                        yield self.builder.build(chunk.count, chunk.entries)
                     self.position = self.part.end if chunk.last else chunk.next
                     deadline = time.monotonic() + self.options.login.node_timeout_s
             except NodeUnavailable as error:
