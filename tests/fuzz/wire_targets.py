@@ -8,6 +8,7 @@ from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import codec
 from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
+from atalanta.wire.core.log_columns import LogColumns
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_chunk import LogReadResponse, decode_entries
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
@@ -78,6 +79,7 @@ def look_at(packet: Packet) -> None:
     repr(packet)
     if isinstance(packet, LogReadResponse):
         decode_entries(packet)
+        LogColumns(packet.entries, packet.count)
     if isinstance(packet, SendMessage | ReceiveMessage):
         message = packet.message
         message.properties.items()

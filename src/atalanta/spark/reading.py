@@ -17,7 +17,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from atalanta.spark.columns import BatchBuilder
 from atalanta.spark.errors import (
     DataLost,
     GatewayError,
@@ -32,7 +31,7 @@ from atalanta.spark.members import CONNECT_TIMEOUT_S
 from atalanta.spark.offsets import Range
 from atalanta.spark.options import ReadOptions
 
-CHUNK_BYTES: Final = 1 << 20
+CHUNK_BYTES: Final = 2 << 20
 RETRY_S: Final = 0.2
 
 log = logging.getLogger("atalanta.spark")
@@ -64,6 +63,9 @@ class RangeReader:
         self.server = part.server
         self.position = part.start
         self.gateway: Gateway | None = None
+        # Here, and not above: the process that plans a query needs none of it, and waits for 0.2 s of imports.
+        from atalanta.spark.columns import BatchBuilder
+
         self.builder = BatchBuilder(schema, options.queue, part.node_id)
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -4,6 +4,8 @@ Acknowledging: Spark gives `latestOffset` as `start` only offsets whose batch st
 log (or the initial one), while `commit` never hears of the last batch. So everything up to `start`
 is acknowledged there: not at the first call after a start of the query, but from the second on. A
 run with Trigger.AvailableNow that finds nothing to read makes no second call; then the first does.
+Where there is more to read the nodes do it while Spark writes its plan down; the batch waits for them: a query
+that was fenced must not begin another.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from atalanta.spark.acknowledging import Background
 from atalanta.spark.errors import DataLost, Fenced, SparkSourceError
 from atalanta.spark.gateway import Connector, Gateway
 from atalanta.spark.leases import Leases
@@ -51,6 +54,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest_calls = 0
         self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
+        self._background: Background | None = None
 
     # -- what Spark calls in the driver -----------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
@@ -92,15 +96,17 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         before = Offset.from_json(start, self.options.queue)
         self.leases.check()
+        self._acknowledging.settle()
         found = self._present(before)
         self.leases.take(found)
         first = self._latest_calls == 0
         self._latest_calls += 1
-        if not first:
-            self._acknowledge(before)
         end = self._end(before, found, limit).to_json()
-        if first and end == start and self._target is not None:
-            self._acknowledge(before)
+        if end != start:
+            if not first:
+                self._acknowledging.start(partial(self._acknowledge, before))
+        elif not first or self._target is not None:
+            self._acknowledge(before)  # a run that ends leaves nothing unacknowledged behind
         return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -116,6 +122,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """After a restart Spark begins here with the unfinished batch: the leases come first."""
+        self._acknowledging.settle()
         queue = self.options.queue
         wholes = ranges(Offset.from_json(start, queue), Offset.from_json(end, queue))
         self.leases.check()
@@ -159,6 +166,12 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._leases is None:
             self._leases = Leases(self.options, self.members)
         return self._leases
+
+    @property
+    def _acknowledging(self) -> Background:
+        if self._background is None:
+            self._background = Background()
+        return self._background
 
     def _present(self, before: Offset) -> dict[str, Located]:
         """Positions, once every node of the offsets answers."""
