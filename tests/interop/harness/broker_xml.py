@@ -186,6 +186,7 @@ def _full() -> str:
          </address-setting>"""
         for match, policy, size in (
             ("blocking", "BLOCK", "100K"),
+            ("roomy", "BLOCK", "10M"),
             ("failing", "FAIL", "100K"),
             ("dropping", "DROP", "100K"),
             ("paging", "PAGE", "200K"),

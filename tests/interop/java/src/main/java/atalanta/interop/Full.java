@@ -52,6 +52,41 @@ final class Full {
     World.nothing(consumer);
   }
 
+  /** With its usual window a client may send far ahead, but not far beyond the limit. */
+  @Scenario
+  static void theUsualWindowEndsAtTheLimit(World world) throws Exception {
+    int size = 10_000;
+    int count = 2_000; // twice what the address takes
+    Session session = world.connect("blockOnDurableSend=false").createSession(false, Session.AUTO_ACKNOWLEDGE);
+    Queue queue = session.createQueue(world.name("roomy", "q"));
+    AtomicInteger sent = new AtomicInteger();
+    Thread sender = new Thread(() -> {
+      try {
+        MessageProducer producer = session.createProducer(queue);
+        for (int i = 0; i < 2 * count; i++) {
+          producer.send(numbered(session, i % count, size));
+          sent.incrementAndGet();
+        }
+      } catch (JMSException closed) {
+        sent.set(-1);
+      }
+    });
+    sender.setDaemon(true);
+    sender.start();
+    World.until("the address is full", () -> {
+      int before = sent.get();
+      Thread.sleep(300);
+      return before > 10 && before == sent.get();
+    });
+    check(sent.get() * size > 8_000_000 && sent.get() * size < 11_500_000, "sent before it was full: " + sent.get());
+    MessageConsumer consumer = world.session().createConsumer(queue);
+    inOrder(consumer, 0, count);
+    inOrder(consumer, 0, count);
+    sender.join(World.ARRIVES_MS);
+    equal(2 * count, sent.get(), "sent in the end");
+    World.nothing(consumer);
+  }
+
   @Scenario
   static void failedSendersAreTold(World world) throws Exception {
     Session session = world.connect("producerWindowSize=10000").createSession(false, Session.AUTO_ACKNOWLEDGE);
