@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from atalanta.config.properties import PropertiesError, parse_properties, substitute
@@ -64,3 +66,14 @@ def test_substitution_without_value_or_end() -> None:
         substitute("${none}", {})
     with pytest.raises(ValueError, match="without end"):
         substitute("${a}", {"a": "x${a}"})
+
+
+def test_a_small_text_that_stands_for_a_large_one_costs_nothing() -> None:
+    """Found by fuzzing: many places, each of which would become many more."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="without end"):
+            substitute("${b}" * 5_000, {"b": "${b}" * 700})
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()

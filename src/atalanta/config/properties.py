@@ -78,10 +78,11 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
             if not colon:
                 raise KeyError(name.strip())
             value = default.strip()
-        text = text.replace(whole, value)
-        if len(text) > TEXT_MAX:
+        # Told before it is made: many small placeholders may stand for something large.
+        if len(text) + text.count(whole) * (len(value) - len(whole)) > TEXT_MAX:
             break
-    raise ValueError("the placeholders of this text replace each other without end")
+        text = text.replace(whole, value)
+    raise ValueError("placeholders replace each other without end, or stand for more than 1 MiB")
 
 
 def _continues(line: str) -> bool:
