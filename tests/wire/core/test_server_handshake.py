@@ -14,7 +14,6 @@ from atalanta.kernel.errors import (
     SECURITY,
     SESSION_CREATION_REJECTED,
 )
-from atalanta.kernel.management_metrics import security_figures
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.connection import UNAUTHENTICATED_FRAME_BYTES_MAX
@@ -248,19 +247,6 @@ def test_passwords_and_endless_names_are_not_repeated() -> None:
     answer = client.packets(ExceptionResponse)[0]
     assert len(answer.message or "") < 200
     assert all(len(str(fields)) < 300 for _, fields in server.trace.events)
-
-
-def test_logins_and_refusals_are_counted() -> None:
-    """As Artemis' meters; permissions that are granted are asked for with every message and not counted."""
-    server = Server()
-    for password in ("wrong", "admin", "also wrong"):
-        greeted(server).open_session(10, "admin", password)
-    server.login("guest", "guest").send(queue_request("forbidden"))
-    server.settle()
-    text = security_figures(server.host.management)
-    assert 'artemis_authentication_count{broker="localhost",result="success"} 2\n' in text
-    assert 'artemis_authentication_count{broker="localhost",result="failure"} 2\n' in text
-    assert 'artemis_authorization_count{broker="localhost",result="failure"} 1\n' in text
 
 
 def test_guessing_passwords_ends_the_connection() -> None:
