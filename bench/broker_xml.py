@@ -17,6 +17,7 @@ class Plan:
     queues: int = 8
     topics: tuple[int, ...] = ()  # for each an address with so many durable subscriptions
     peer_port: int | None = None  # of the other node of a cluster of two
+    memory: str = ""  # for messages; empty: the broker's default
 
 
 def topic_address(subscribers: int) -> str:
@@ -31,6 +32,8 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
     if core is None:
         raise ValueError("the broker.xml that Artemis created has no <core>")
     _only(core, "name").text = name
+    if plan.memory:
+        _only(core, "global-max-size").text = plan.memory
     acceptors = _emptied(core, "acceptors")
     _add(acceptors, "acceptor", f"tcp://127.0.0.1:{port}?protocols=CORE", name="artemis")
     addresses = _emptied(core, "addresses")

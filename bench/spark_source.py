@@ -14,11 +14,12 @@ from bench.figures import Figure, Goal
 from bench.kafka_node import KAFKA_VERSION, KafkaNode
 from bench.spark_process import BODY_BYTES, Reading, SparkProcess
 
-ROWS = 400_000
+ROWS = 500_000
 ROWS_A_BATCH = 100_000  # of a stream
 TASKS = 2  # as many as cores: partitions of the topic, minPartitions of ours
 TOPIC = "bench"
 QUEUE = f"{QUEUE_PREFIX}0"
+MEMORY = "1G"  # of ours, as Kafka's heap: the rows are in no page files
 SETTLE_SECONDS = 1.5
 FILL: dict[str, object] = {
     "consumers": 0, "bytes": BODY_BYTES, "burst": 500, "window": 5_000, "durable": True,
@@ -26,6 +27,13 @@ FILL: dict[str, object] = {
 }  # fmt: skip
 # The producer's batches: large ones, which are read at less cost.
 LOAD = {"kafka.batch.size": "131072", "kafka.linger.ms": "20"}
+
+# What is measured, in words; "batches" is a stream with a limit for each of its batches.
+WAYS = {
+    "stream": "stream beside Kafka's",
+    "batches": f"stream in batches of {ROWS_A_BATCH:,}",
+    "batch": "batch read beside Kafka's",
+}
 
 Reader = Callable[[str], Reading]
 
@@ -38,7 +46,7 @@ def spark_source(context: Context, name: str) -> list[Figure]:
     context.brokers.close_shared()
     with two_cores():
         kafka = KafkaNode(TASKS)
-        broker = context.brokers.new("atalanta", Plan(queues=1))
+        broker = context.brokers.new("atalanta", Plan(queues=1, memory=MEMORY))
         spark = SparkProcess()
         try:
             kafka.begin()
@@ -56,7 +64,7 @@ def spark_source(context: Context, name: str) -> list[Figure]:
 def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[Figure]:
     """In turns, each after queries of its kind that do not count."""
     figures = []
-    for how in ("stream", "batch"):
+    for how in WAYS:
         for reader in (kafka, ours):
             begin = time.monotonic()
             reader(how)
@@ -70,13 +78,13 @@ def _measured(context: Context, name: str, kafka: Reader, ours: Reader) -> list[
         figures += _figures(name, how, found["ours"], found["kafka"])
     figures[0].note = (
         f"the column Artemis has Spark's own source, reading Kafka {KAFKA_VERSION}; {ROWS:,} rows of 1 KiB from the "
-        f"start of a query to its end, streams in batches of {ROWS_A_BATCH:,}"
+        "start of a query to its end"
     )
     return figures
 
 
 def _figures(name: str, how: str, ours: list[Reading], kafka: list[Reading]) -> list[Figure]:
-    words = {"stream": "stream beside Kafka's", "batch": "batch read beside Kafka's"}[how]
+    words = WAYS[how]
     rate = Figure(name, f"{words}, rows a second", "", Goal.RATIO, 1)
     cost = Figure(name, f"{words}, CPU of all a row", "µs", lower_is_better=True)
     broker = Figure(name, f"{words}, CPU of the broker a row", "µs", lower_is_better=True)
@@ -94,9 +102,9 @@ def _kafka_reader(spark: SparkProcess, kafka: KafkaNode) -> Reader:
     spark.ask({"do": "load", "options": options, "rows": ROWS, "partitions": TASKS})
 
     def read(how: str) -> Reading:
-        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "stream" else {}
+        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "batches" else {}
         request: dict[str, object] = {
-            "do": how,
+            "do": "batch" if how == "batch" else "stream",
             "format": "kafka",
             "options": {**servers, "subscribe": TOPIC, "startingOffsets": "earliest", **more},
             "schema": "",
@@ -117,10 +125,10 @@ def _our_reader(context: Context, spark: SparkProcess, broker: Broker) -> Reader
         if not full:
             context.load(broker.port, FILL)
             time.sleep(SETTLE_SECONDS)
-        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "stream" else {}
+        more = {"maxOffsetsPerTrigger": str(ROWS_A_BATCH)} if how == "batches" else {}
         servers = {"servers": f"127.0.0.1:{broker.port}", "user": "admin", "password": "admin"}
         request: dict[str, object] = {
-            "do": how,
+            "do": "batch" if how == "batch" else "stream",
             "format": "atalanta",
             "options": {**servers, "queue": QUEUE, "minPartitions": str(TASKS), **more},
             "schema": "body binary, queue string, node string, sequence bigint, timestamp timestamp",
