@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.core_bridge_link import CoreOutgoing
 from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.members import Members
@@ -19,12 +20,13 @@ from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.cluster.remote_bindings import RemoteBindings
 from atalanta.cluster.topology import Topology
-from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router
+from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router, xa
 from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.groups import Groups
 from atalanta.kernel.keeper import Keeper
+from atalanta.kernel.large import LargeBodies
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.message import Message
 from atalanta.kernel.paging_page import Page, encode_page
@@ -34,6 +36,7 @@ from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import Route
+from atalanta.kernel.xa import Branches
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.subject import Subject
@@ -289,6 +292,39 @@ def consumer_counts_drift(patch: Patch) -> None:
     patch.setattr(RemoteBindings, "_consumer", deaf)
 
 
+def prepared_branches_not_told(patch: Patch) -> None:
+    patch.setattr(Branches, "in_doubt", lambda self: [])
+
+
+def prepared_branch_loses_a_message(patch: Patch) -> None:
+    prepare = xa.prepare
+
+    def careless(
+        broker: Broker, now: int, branch: xa.Branch, endpoint: Endpoint, token: int
+    ) -> None:
+        if len(branch.transaction.messages) > 1:
+            branch.transaction.messages.pop()
+        prepare(broker, now, branch, endpoint, token)
+
+    patch.setattr(xa, "prepare", careless)
+
+
+def core_bridge_trusts_the_link(patch: Patch) -> None:
+    """What was sent over a lost link is taken to have arrived."""
+    detach = CoreOutgoing.detach
+
+    def trusting(self: CoreOutgoing, now: int) -> None:
+        for correlation in list(self.unanswered):
+            self.on_answer(correlation)
+        detach(self, now)
+
+    patch.setattr(CoreOutgoing, "detach", trusting)
+
+
+def files_of_large_messages_stay(patch: Patch) -> None:
+    patch.setattr(LargeBodies, "_delete", lambda self, body: None)
+
+
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have it."""
     seed = first
@@ -322,6 +358,10 @@ MUTANTS: list[Mutant] = [
     member_that_left_is_remembered,
     message_to_every_queue_of_a_name,
     consumer_counts_drift,
+    prepared_branches_not_told,
+    prepared_branch_loses_a_message,
+    core_bridge_trusts_the_link,
+    files_of_large_messages_stay,
 ]
 
 

@@ -12,9 +12,12 @@ import pytest
 
 from atalanta.build import compiled_modules
 from atalanta.kernel.buffer import DecodeError
+from atalanta.sim.core_bridge_load import CoreBridges
 from atalanta.sim.groups import Groups
+from atalanta.sim.large_load import LargeMessages
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.subject import Subject
+from atalanta.sim.xa_load import Transactions
 from tests.sim import mutants
 from tests.sim.crash_points import violations
 from tests.sim.mutants import Mutant
@@ -45,6 +48,10 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (mutants.group_freed_by_a_crash, Groups, 1, 12),
     (mutants.groups_forgotten_by_a_restart, Groups, 1, 8),
     (mutants.group_read_by_two_consumers, Groups, 14, 12),
+    (mutants.prepared_branches_not_told, Transactions, 7, 8),
+    (mutants.prepared_branch_loses_a_message, Transactions, 7, 8),
+    (mutants.core_bridge_trusts_the_link, CoreBridges, 70, 12),
+    (mutants.files_of_large_messages_stay, LargeMessages, 9, 4),
 ]
 BY_CRASH_POINTS = [
     mutants.bridge_forgets_before_the_answer,

@@ -30,6 +30,7 @@ class SimClient(Machine):
     """Connects to `target` (a node's name), logs in, and hands packets to its job. It can be killed and started."""
 
     transacted: bool = False
+    xa: bool = False
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:
         self.world = world
@@ -92,7 +93,7 @@ class SimClient(Machine):
         auto = not self.transacted
         self.send(
             CreateSession(
-                f"{self.name}/{conn}", CHANNEL, 136, USER, PASSWORD, 102400, False, auto, auto
+                f"{self.name}/{conn}", CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto
             ),
             1,
         )

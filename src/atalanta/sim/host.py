@@ -298,6 +298,14 @@ class Host(Machine):
             self.node.on_closed(self.world.now, conn, why)
             self.flush_later()
 
+    def on_choked(self, conn: int, choked: bool) -> None:
+        if self.node is not None:
+            if choked:
+                self.node.on_blocked(self.world.now, conn)
+            else:
+                self.node.on_unblocked(self.world.now, conn)
+            self.flush_later()
+
     def on_datagram(self, group: str, data: bytes) -> None:
         for name in list(self.groups.get(group, {})):
             if self.node is not None:

@@ -33,6 +33,9 @@ class Machine:
     def on_datagram(self, group: str, data: bytes) -> None:
         raise NotImplementedError
 
+    def on_choked(self, conn: int, choked: bool) -> None:
+        """Much of what was written is not taken by the peer; or it is again."""
+
     def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
         raise NotImplementedError
 
@@ -50,13 +53,15 @@ class Stream:
         self.free_at: int = 0
         self.ends_at: int = 0  # when its source closed the connection, 0 if it has not
         self.held: list[bytes] = []
+        self.choked = False
 
 
 class Network:
     """`latency_ns` and `chunk_bytes_max` shape streams; `block` cuts a direction between two machines.
 
     `names` is the DNS: (host, port) by name, port 0 where the asker says it; `names_fail` is why it does not answer.
-    `folders` are shared by all machines: content by name.
+    `folders` are shared by all machines: content by name. Who is `stalled` reads nothing; a sender is told when more
+    than `choke_bytes` wait for it.
     """
 
     def __init__(self, world: World) -> None:
@@ -69,6 +74,8 @@ class Network:
         self.peer_of: dict[int, int] = {}
         self.blocked: dict[tuple[str, str], bool] = {}
         self.slow: dict[str, int] = {}
+        self.stalled: dict[str, bool] = {}
+        self.choke_bytes: int = 65_536
         self.groups: dict[str, list[Machine]] = {}
         self.names: dict[str, list[tuple[str, int]]] = {}
         self.names_fail: str = ""
@@ -122,6 +129,12 @@ class Network:
             return
         if self._cut(stream.source, stream.target) or stream.held:
             stream.held.append(data)
+            if stream.target.name in self.stalled:
+                self._choke(conn, stream)
+            return
+        if stream.target.name in self.stalled:
+            stream.held.append(data)
+            self._choke(conn, stream)
             return
         start = 0
         while start < len(data):
@@ -207,10 +220,41 @@ class Network:
         self.blocked.clear()
         self.slow.clear()
         for conn, stream in list(self.streams.items()):
-            held = stream.held
-            stream.held = []
-            for data in held:
-                self.send(conn, data)
+            self._go_on(conn, stream)
+
+    def stall(self, name: str) -> None:
+        """That machine reads nothing more, until `read_again`; what is on its way still arrives."""
+        self.stalled[name] = True
+
+    def read_again(self, name: str) -> None:
+        """It takes all that has piled up."""
+        if self.stalled.pop(name, None):
+            for conn, stream in list(self.streams.items()):
+                if stream.target.name == name:
+                    self._go_on(conn, stream)
+
+    def _go_on(self, conn: int, stream: Stream) -> None:
+        held = stream.held
+        stream.held = []
+        for data in held:
+            self.send(conn, data)
+        if stream.choked and not stream.held:
+            stream.choked = False
+            self._tell_choked(conn, stream, False)
+
+    def _choke(self, conn: int, stream: Stream) -> None:
+        if not stream.choked and sum(map(len, stream.held)) > self.choke_bytes:
+            stream.choked = True
+            self._tell_choked(conn, stream, True)
+
+    def _tell_choked(self, conn: int, stream: Stream, choked: bool) -> None:
+        """Never from within a write."""
+
+        def arrive() -> None:
+            if self.streams.get(conn) is stream and stream.source.up and stream.choked == choked:
+                stream.source.on_choked(conn, choked)
+
+        self.world.at(0, arrive)
 
     def _cut(self, source: Machine, target: Machine) -> bool:
         return (source.name, target.name) in self.blocked

@@ -77,8 +77,9 @@ class Scenario:
         if nodes > 2 and joining.random() < 0.3:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
-        if nodes > 1:
-            self.shape.subjects = draw_subjects(self.world, self.network, self.ledger, self.shape)
+        self.shape.subjects = draw_subjects(
+            self.world, self.network, self.ledger, self.shape, nodes, faults
+        )
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.producers = self._make_producers()
         self.consumers = self._make_consumers(nodes)

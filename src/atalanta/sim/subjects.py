@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.sim.groups import SHARE as GROUPS_SHARE
-from atalanta.sim.groups import Groups
+from atalanta.sim import core_bridge_load, groups, large_load, slow_readers, xa_load
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape
@@ -11,11 +10,28 @@ from atalanta.sim.subject import Subject
 from atalanta.sim.world import World
 
 
-def draw_subjects(world: World, network: Network, ledger: Ledger, shape: Shape) -> list[Subject]:
-    """Not where nodes leave by scale-down: what becomes of groups then has tests of its own."""
+def draw_subjects(
+    world: World, network: Network, ledger: Ledger, shape: Shape, nodes: int, faults: bool
+) -> list[Subject]:
+    """Not where nodes leave by scale-down: what becomes of all this then has tests of its own."""
+
+    def drawn(name: str, share: float) -> bool:
+        return world.random(name).random() < share
+
     subjects: list[Subject] = []
+    everywhere = not shape.redistributes()
+    if nodes < 2:
+        return subjects
+    if faults and drawn("slow readers", slow_readers.SHARE):
+        subjects.append(slow_readers.SlowReaders(world, network, ledger))
     if shape.may_leave():
         return subjects
-    if world.random("groups").random() < GROUPS_SHARE:
-        subjects.append(Groups(world, network, ledger))
+    if drawn("groups", groups.SHARE):
+        subjects.append(groups.Groups(world, network, ledger))
+    if drawn("transactions", xa_load.SHARE):
+        subjects.append(xa_load.Transactions(world, network, ledger, everywhere))
+    if drawn("core bridges", core_bridge_load.SHARE):
+        subjects.append(core_bridge_load.CoreBridges(world, network, ledger, nodes))
+    if drawn("large messages", large_load.SHARE):
+        subjects.append(large_load.LargeMessages(world, network, ledger, everywhere))
     return subjects

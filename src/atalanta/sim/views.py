@@ -57,9 +57,12 @@ def _wrong_bindings(name: str, cluster: Cluster, owner: Node) -> list[str]:
     if record is None or not record.linked() or not record.bindings.complete:
         return [f"{name} has no link to {owner.config.broker.name}"]
     there: dict[str, int] = {}
+    bridged = [each.queue_name for each in owner.config.bridges.bridges]
     for queue in owner.broker.queues.values():
         if queue.durable and not queue.name.startswith("$"):
-            there[queue.name + owner.broker.node_id] = queue.consumer_count()
+            # A core bridge takes messages, but is no consumer that others are told of (as in Artemis).
+            count = 0 if queue.name in bridged else queue.consumer_count()
+            there[queue.name + owner.broker.node_id] = count
     known = {
         cluster_name: binding.consumer_count if binding.connected else -1
         for cluster_name, binding in record.bindings.bindings.items()

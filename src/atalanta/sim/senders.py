@@ -1,0 +1,92 @@
+"""A sender of the subjects: numbered messages to one address, some unconfirmed, repeated in order after a loss."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.sim.clients import SimClient
+from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.network import Network
+from atalanta.sim.world import SECOND, World
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets_message import SendMessage
+
+WINDOW: Final = 4
+
+
+class Sender(SimClient):
+    """Durable messages with a duplicate id each, about `per_second` of them until there were `total`."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        ledger: Ledger,
+        address: str,
+        total: int,
+        per_second: float,
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.ledger = ledger
+        self.address = address
+        self.total = total
+        self.next = 0
+        self.open: dict[int, bool] = {}
+        self.random = world.random(f"sender/{name}")
+        self.pause_ns_max = int(2 * SECOND / per_second)
+
+    def finish(self) -> None:
+        """No more of them."""
+        self.total = self.next
+
+    def on_ready(self) -> None:
+        for number in self.open:
+            self._transmit(number)
+        self._fill(self.life, self.conn)
+
+    def _fill(self, life: int, conn: int) -> None:
+        if not self.ready or self.life != life or self.conn != conn:
+            return
+        if self.next < self.total and len(self.open) < WINDOW:
+            number = self.next
+            self.next += 1
+            self.open[number] = True
+            self.ledger.sent[f"{self.name}/{number}"] = True
+            self._transmit(number)
+        self.world.at(
+            self.random.randint(1, self.pause_ns_max), lambda: self._fill(life, conn)
+        )
+
+    def _transmit(self, number: int) -> None:
+        key = f"{self.name}/{number}"
+        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
+        message = Message.create(
+            self.address, self.body(number), 4, True, self.world.now // 1_000_000, 4
+        )
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        message.properties_changed()
+        self.write(message, number)
+
+    def body(self, number: int) -> bytes:
+        return f"{self.name}/{number}".encode() + bytes(number * 37 % 150)
+
+    def write(self, message: Message, number: int) -> None:
+        self.send(SendMessage(message, True, number, 1))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, NullResponse):
+            if self.open.pop(packet.correlation, None):
+                self.ledger.confirm(f"{self.name}/{packet.correlation}", False)
+        elif isinstance(packet, ExceptionResponse):
+            raise Violation(f"{self.name}: {packet.message}")
+
+    def on_lost(self) -> None:
+        return None

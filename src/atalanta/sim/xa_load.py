@@ -1,0 +1,337 @@
+"""XA: workers take from `stock` and send to `sold` in branches that are prepared, decided, and found after crashes.
+
+Whatever fails between, a branch takes effect wholly or not at all, and as its manager decided.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.config import AddressConfig
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.node import NodeConfig
+from atalanta.sim.clients import SimClient
+from atalanta.sim.host import Host
+from atalanta.sim.jobs import Consumer
+from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.network import Network
+from atalanta.sim.nodes import queue
+from atalanta.sim.senders import Sender
+from atalanta.sim.subject import Subject
+from atalanta.sim.world import SECOND, World
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import ExceptionResponse
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_query import QueueQueryResponseV3
+from atalanta.wire.core.packets_session import SessionStart, SessionStop
+from atalanta.wire.core.packets_transaction import (
+    XaCommit,
+    XaEnd,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaPrepare,
+    XaResponse,
+    XaRollback,
+    XaStart,
+)
+from atalanta.wire.core.packets_xid import Xid
+
+STOCK: Final = "stock"
+SOLD: Final = "sold"
+SHARE: Final = 0.25
+BRANCH_MAX: Final = 3
+# What a manager knows of a branch.
+OPEN: Final = "open"  # nothing was decided: it must not take effect
+WHOLE: Final = "one phase"  # the node decides
+COMMIT: Final = "commit"
+ROLLBACK: Final = "rollback"
+COMMITTED: Final = "committed"
+ROLLED_BACK: Final = "rolled back"
+
+
+class Transactions(Subject):
+    """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
+
+    def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
+        super().__init__(world, network, ledger)
+        self.random = world.random("transactions")
+        self.everywhere = everywhere
+        self.branches: dict[str, Branch] = {}
+        self.sold: dict[str, str] = {}  # branch by key
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        for name in (STOCK, SOLD):
+            address = AddressConfig(name)
+            address.add(queue(name, name, ANYCAST))
+            config.broker.addresses.append(address)
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        per_second = self.random.choice((1.0, 3.0))
+        total = max(4, int(seconds * per_second))
+        chosen = hosts if self.everywhere else [self.random.choice(hosts)]
+        for host in chosen:
+            self.takers.append(XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self))
+            self.takers.append(Buyer(self.world, self.network, f"xb-{host.name}", host.name, self))
+        host = self.random.choice(hosts)
+        self.senders.append(
+            Sender(
+                self.world, self.network, "xp", host.name, self.ledger, STOCK, total, per_second
+            )
+        )
+
+    def mend(self) -> None:
+        super().mend()
+        for sender in self.senders:
+            if isinstance(sender, Sender):
+                sender.finish()
+
+    def left(self) -> list[str]:
+        found = [
+            f"branch {name} is to be {branch.state}"
+            for name, branch in self.branches.items()
+            if branch.state in (COMMIT, ROLLBACK)
+        ]
+        for sender in self.senders:
+            if isinstance(sender, Sender) and sender.open:
+                found.append(f"{sender.name} waits for {list(sender.open)}")
+        for host in self.hosts:
+            if host.node is not None and host.node.broker.branches.prepared:
+                found.append(f"{host.name} has {host.node.broker.branches.prepared} in doubt")
+        return found
+
+    def buy(self, key: str, name: str) -> None:
+        if self.sold.setdefault(key, name) != name:
+            raise Violation(f"{key} was sold by the branches {self.sold[key]} and {name}", key)
+
+    def check(self) -> None:
+        for key in self.ledger.confirmed:
+            if key.startswith("xp/") and key not in self.sold:
+                raise Violation(f"confirmed message lost: {key} was never sold", key)
+        for key, name in self.sold.items():
+            if key not in self.branches[name].keys:
+                raise Violation(f"{key} was sold by the branch {name}, which had not got it", key)
+        for name, branch in self.branches.items():
+            sold = [key for key in branch.keys if self.sold.get(key) == name]
+            if sold and branch.state in (OPEN, ROLLED_BACK):
+                raise Violation(f"branch {name} is {branch.state}, but it sold {sold}", sold[0])
+            if len(sold) < len(branch.keys) and (sold or branch.state == COMMITTED):
+                raise Violation(
+                    f"branch {name} ({branch.state}) had {branch.keys} and sold {sold}", branch.keys[0]
+                )
+
+
+class Branch:
+    def __init__(self, xid: Xid, keys: list[str]) -> None:
+        self.xid = xid
+        self.keys = keys
+        self.state = OPEN
+        self.told = False  # the decision was sent at least once
+
+
+class XaWorker(SimClient):
+    """A client and the manager of its branches, whose log (`subject.branches`) survives; it dies now and then.
+
+    Branches that were given up undecided are rolled back wherever they turn up (presumed abort).
+    """
+
+    transacted = True
+    xa = True
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, subject: Transactions
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.subject = subject
+        self.ledger = subject.ledger
+        self.random = world.random(f"xa/{name}")
+        self.number = 0
+        self.created = False
+        self.waiting: list[tuple[str, int, int]] = []  # key, message id, cost
+        self.steps: list[tuple[str, str]] = []  # what is to be answered, of which branch
+        self.current = ""
+        # Deliveries stop for a rollback, as with a JMS client: what still arrives before its answer was given back.
+        self.rolling = 0
+
+    def on_ready(self) -> None:
+        self.created = False
+        self.send(SessionStart())
+        self.send(CreateConsumer(0, STOCK, None, False, True, 0))
+        self.send(FlowToken(0, 2_000))
+        self._look_for_doubts(self.life, self.conn)
+
+    def _look_for_doubts(self, life: int, conn: int) -> None:
+        if self.life == life and self.conn == conn and self.ready:
+            if not self.steps:  # one call at a time, as a client's calls wait for their answers
+                self.steps.append(("in doubt", ""))
+                self.send(XaInDoubt())
+            self.world.at(2 * SECOND, lambda: self._look_for_doubts(life, conn))
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage):
+            key = str(packet.message.properties.get("key"))
+            cost = packet.message.size + 40
+            if self.rolling:
+                self.send(FlowToken(0, cost))
+                return
+            self.ledger.deliver(STOCK, key, self.name)
+            self.waiting.append((key, packet.message.id, cost))
+            life, conn = self.life, self.conn
+            self.world.at(self.random.randint(1, 30) * 1_000_000, lambda: self._begin(life, conn))
+        elif isinstance(packet, XaInDoubtResponse):
+            self.steps.pop(0)
+            self._in_doubt([name_of(xid) for xid in packet.xids])
+            self._begin(self.life, self.conn)
+        elif isinstance(packet, XaResponse):
+            self._answered(packet)
+        elif isinstance(packet, QueueQueryResponseV3):
+            self.created = True
+        elif isinstance(packet, ExceptionResponse):
+            if self.created or self.steps[1:]:
+                raise Violation(f"{self.name}: {packet.message}")
+            life, conn = self.life, self.conn
+            self.world.at(SECOND, lambda: self._create_again(life, conn))
+
+    def _create_again(self, life: int, conn: int) -> None:
+        if self.life == life and self.conn == conn and self.ready:
+            self.send(CreateConsumer(0, STOCK, None, False, True, 0))
+
+    # -- a branch -------------------------------------------------------------------------------
+    def _begin(self, life: int, conn: int) -> None:
+        if self.life != life or self.conn != conn or self.steps or not self.waiting:
+            return
+        self.number += 1
+        xid = Xid(1, str(self.number).encode(), self.name.encode())
+        taken, self.waiting = self.waiting[:BRANCH_MAX], self.waiting[BRANCH_MAX:]
+        name = name_of(xid)
+        branch = Branch(xid, [key for key, _, _ in taken])
+        self.subject.branches[name] = branch
+        self.current = name
+        self.steps.extend([("start", name), ("end", name)])
+        self.send(XaStart(xid))
+        for key, message_id, cost in taken:
+            self.ledger.tell(key, f"{self.name} sells {key} in the branch {name}")
+            self.ledger.acknowledge(STOCK, key)
+            self.send(IndividualAcknowledge(0, message_id, False))
+            self.send(FlowToken(0, cost))
+            self.send(SendMessage(self._copy(key, name), False, -1, 1))
+        self.send(XaEnd(xid, False))
+        if self.random.random() < 0.15:
+            branch.state = WHOLE
+            self._tell(name, "one phase", XaCommit(xid, True))
+        else:
+            self._tell(name, "prepare", XaPrepare(xid))
+
+    def _copy(self, key: str, name: str) -> Message:
+        copy = Message.create(SOLD, key.encode(), 4, True, self.world.now // 1_000_000, 4)
+        copy.properties.put("key", key)
+        copy.properties.put("branch", name)
+        copy.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        copy.properties_changed()
+        return copy
+
+    def _tell(self, name: str, step: str, packet: Packet) -> None:
+        self.steps.append((step, name))
+        self.send(packet)
+
+    def _answered(self, packet: XaResponse) -> None:
+        step, name = self.steps.pop(0)
+        branch = self.subject.branches[name]
+        if packet.error:
+            raise Violation(
+                f"{self.name}: {step} of the branch {name} is refused: {packet.message}", branch.keys[0]
+            )
+        if step == "prepare":
+            branch.state = COMMIT if self.random.random() < 0.75 else ROLLBACK
+            if self.random.random() < 0.3:
+                self._die()
+            else:
+                self._carry_out(name)
+        elif step in (COMMIT, ROLLBACK, "one phase"):
+            self._ended(name, step != ROLLBACK)
+            if step == ROLLBACK:
+                self.rolling -= 1
+                if not self.rolling:
+                    self.send(SessionStart())
+            if name == self.current:
+                self.current = ""
+            self._begin(self.life, self.conn)
+
+    def _carry_out(self, name: str) -> None:
+        branch = self.subject.branches[name]
+        branch.told = True
+        if branch.state == COMMIT:
+            self._tell(name, COMMIT, XaCommit(branch.xid, False))
+        else:
+            self.rolling += 1
+            for _, _, cost in self.waiting:
+                self.send(FlowToken(0, cost))
+            self.waiting = []
+            self.send(SessionStop())
+            self._tell(name, ROLLBACK, XaRollback(branch.xid))
+
+    def _ended(self, name: str, committed: bool) -> None:
+        branch = self.subject.branches[name]
+        branch.state = COMMITTED if committed else ROLLED_BACK
+        if committed:
+            for key in branch.keys:
+                self.ledger.settle(STOCK, key)
+
+    def _die(self) -> None:
+        life = self.life
+        self.world.at(0, lambda: self._restart(life))
+
+    def _restart(self, life: int) -> None:
+        if self.life == life and self.up:
+            self.kill()
+            self.start()
+
+    # -- recovery -------------------------------------------------------------------------------
+    def _in_doubt(self, names: list[str]) -> None:
+        """Those that the node has prepared."""
+        for name, branch in self.subject.branches.items():
+            if not name.startswith(self.name + "/"):
+                continue
+            if name in names:
+                if branch.state in (COMMITTED, ROLLED_BACK):
+                    raise Violation(f"branch {name} is in doubt, but was {branch.state}", branch.keys[0])
+                if branch.state == WHOLE:
+                    raise Violation(f"branch {name} was never prepared, but is in doubt", branch.keys[0])
+                if branch.state != COMMIT:
+                    branch.state = ROLLBACK
+                self._carry_out(name)
+            elif branch.state == ROLLBACK:
+                self._ended(name, False)
+            elif branch.state == COMMIT:
+                if not branch.told:
+                    raise Violation(f"branch {name} was prepared, and is forgotten", branch.keys[0])
+                self._ended(name, True)
+
+    def on_lost(self) -> None:
+        self.waiting = []
+        self.steps = []
+        self.current = ""
+        self.rolling = 0
+
+
+class Buyer(Consumer):
+    """Takes what was sold."""
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, subject: Transactions
+    ) -> None:
+        super().__init__(world, network, name, target, subject.ledger, SOLD)
+        self.subject = subject
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage):
+            properties = packet.message.properties
+            self.subject.buy(str(properties.get("key")), str(properties.get("branch")))
+        super().on_packet(packet)
+
+
+def name_of(xid: Xid) -> str:
+    return f"{xid.global_transaction_id.decode()}/{xid.branch_qualifier.decode()}"
