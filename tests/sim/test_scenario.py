@@ -1,4 +1,4 @@
-"""Whole clusters in the virtual world: 200 seeds keep every promise, and one seed tells one story.
+"""Whole clusters in the virtual world: 160 seeds keep every promise, and one seed tells one story.
 
 A failing seed prints the command that replays it and the story of the message concerned.
 """
@@ -18,7 +18,7 @@ from atalanta.sim.scenario import Outcome, Scenario
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST
 from tests.source_tree import ROOT
 
-SEEDS = 200
+SEEDS = 160
 CHUNKS = 10
 SECONDS = 12.0
 LISTED = Path(__file__).with_name("seeds.txt")
