@@ -155,7 +155,7 @@ class LargeConsumer(Consumer):
         key = str(message.properties.get("key"))
         if body != body_of(key) or told not in (-1, len(body)):
             raise Violation(f"{key} arrived with {len(body)} bytes, {told} were announced", key)
-        self.ledger.deliver(self.queue, key, self.name)
+        self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
         life, conn = self.life, self.conn
         self.world.at(
             self.random.randint(0, self.slowness_ns),

@@ -177,7 +177,7 @@ class XaWorker(SimClient):
             if self.rolling:
                 self.send(FlowToken(0, cost))
                 return
-            self.ledger.deliver(STOCK, key, self.name)
+            self.ledger.deliver(STOCK, key, self.name, self.network.left_at(self.conn))
             self.waiting.append((key, packet.message.id, cost))
             life, conn = self.life, self.conn
             self.world.at(self.random.randint(1, 30) * 1_000_000, lambda: self._begin(life, conn))
