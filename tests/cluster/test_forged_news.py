@@ -50,6 +50,24 @@ def test_a_consumer_at_an_impossible_distance_harms_nobody(kind: str) -> None:
     assert linked(second) == 1
 
 
+@pytest.mark.parametrize("distance", [FAR, -1, True])
+def test_a_session_at_an_impossible_distance_is_not_told_on(distance: int) -> None:
+    rig = Rig()
+    first, second = rig.cluster(2)
+    listener = rig.client(second)
+    listener.create("news", NEWS, 0)
+    listener.consume("news")
+    liar = rig.client(first)
+    rig.run(1)
+    listener.messages.clear()
+    liar.publish(
+        NEWS, b"", _AMQ_NotifType="SESSION_CREATED", _AMQ_Address=NEWS, _AMQ_Distance=distance
+    )
+    rig.run(1)
+    assert linked(second) == 1
+    assert not listener.messages
+
+
 @pytest.mark.parametrize("kind", ["PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL"])
 def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(kind: str) -> None:
     rig = Rig()

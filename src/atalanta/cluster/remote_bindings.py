@@ -62,7 +62,9 @@ class RemoteBindings:
         elif kind == "CONSUMER_CLOSED":
             self._consumer(now, message, False)
         elif kind == "SESSION_CREATED":
-            self.cluster.notifications.session_elsewhere(now, message)
+            distance = distance_of(message.properties)
+            if distance is not None:
+                self.cluster.notifications.session_elsewhere(now, message, distance)
         elif kind in GROUPING_KINDS:
             grouping = self.cluster.broker.grouping
             if grouping is not None:

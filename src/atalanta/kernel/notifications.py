@@ -30,7 +30,6 @@ LOCAL_QUEUE: Final = 0
 REMOTE_QUEUE: Final = 1
 # Ours: by which nodes a queue of another node is reached. A real Artemis takes no notice, and does not tell it on.
 VIA: Final = "_ATALANTA_Via"
-DISTANCE_MAX: Final = 1 << 30
 NO_CERTIFICATE: Final = "unavailable"  # what Artemis says where it knows of no client certificate
 
 Properties = dict[str, PropertyValue]
@@ -126,19 +125,18 @@ class Notifications(Observer):
         }
         self.publish(now, kind, properties)
 
-    def session_elsewhere(self, now: int, news: Message) -> None:
+    def session_elsewhere(self, now: int, news: Message, distance: int) -> None:
         """A peer tells of a session: told on, one node further away (ClusterConnectionImpl.doSessionCreated).
 
         It is news for whoever listens, and nothing else: as with Artemis a client id is unique on its node only.
         """
-        distance = news.properties.get("_AMQ_Distance")
-        if self.broker.config.suppress_session_notifications or not isinstance(distance, int):
+        if self.broker.config.suppress_session_notifications:
             return
         properties: Properties = {}
         for name in ("_AMQ_ConnectionName", "_AMQ_RemoteAddress", "_AMQ_Client_ID", "_AMQ_Protocol_Name"):
             value = news.properties.get(name)
             properties[name] = value if isinstance(value, str) else None
-        properties["_AMQ_Distance"] = Int(min(int(distance), DISTANCE_MAX) + 1)
+        properties["_AMQ_Distance"] = Int(distance + 1)
         self.publish(now, "SESSION_CREATED", properties)
 
     def on_connection_created(self, now: int, client: Client) -> None:
