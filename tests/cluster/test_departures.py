@@ -39,6 +39,11 @@ def waiting_for(rig: Rig, sender: Host, leaving: Host, count_of: int) -> Client:
     return client
 
 
+def about(host: Host, node_id: str) -> list[str]:
+    """Keys of what its journal keeps about the way to that node."""
+    return [key for key in node_of(host).broker.values if key.endswith(f".sf.test.{node_id}")]
+
+
 @pytest.mark.parametrize("third", [True, False])
 def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     rig = Rig()
@@ -56,6 +61,30 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     # Each node's own subscription has each message once, and nothing is left for the one that went.
     assert count(sender, "archive") == 20
     rig.until(lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues)
+    assert not about(sender, node)
+
+
+def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
+    """Nodes of a cluster that grows and shrinks have new ids each time."""
+    rig = Rig()
+    (target,) = rig.cluster(1)
+    for number in range(1, 4):
+        node_id = f"passing-{number}"
+        other = rig.node(node_id=node_id)
+        other.start()
+        rig.formed()
+        subscribed(rig, other, f"mine-{number}")
+        rig.client(target).publish("prices", b"1")
+        rig.until(lambda: count(other, f"mine-{number}") == 1)  # noqa: B023
+        leave(rig, other)
+        way = f"$.artemis.internal.sf.test.{node_id}"
+        rig.until(lambda: way not in node_of(target).broker.queues)  # noqa: B023
+        rig.run(1)
+    assert not [key for key in node_of(target).broker.values if key.startswith(("sent.", "meant."))]
+    cluster = node_of(target).cluster
+    assert cluster is not None
+    assert not cluster.parked.marks
+    assert not cluster.parked.away
 
 
 def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None:

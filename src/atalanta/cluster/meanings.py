@@ -53,7 +53,7 @@ def recall(broker: Broker, name: str) -> Meanings:
 
 
 def forget(broker: Broker, name: str) -> None:
-    """The member is back, and says it anew."""
+    """The member is back, and says it anew; or its queue is gone."""
     if PREFIX + name in broker.values:
         _store(broker, PREFIX + name, None)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster import meanings
+from atalanta.cluster import meanings, sent_mark
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.bindings import RemoteBinding
@@ -86,6 +86,10 @@ class ParkedMessages(Observer):
         """After a restart all members are away whose queues are not empty."""
         self.cluster.broker.observers.append(self)
         prefix = self.cluster.forward_name("")
+        for key in list(self.cluster.broker.values):
+            name = key.removeprefix(sent_mark.PREFIX).removeprefix(meanings.PREFIX)
+            if name != key and name.startswith(prefix) and name not in self.cluster.broker.queues:
+                self._forget(name)  # a crash came between the end of the queue and this
         for name, queue in self.cluster.broker.queues.items():
             node_id = name[len(prefix) :]
             if not name.startswith(prefix) or "." in node_id:
@@ -110,6 +114,22 @@ class ParkedMessages(Observer):
             away.meant[remote.remote_id] = (remote.address, remote.routing_name)
         if record.forward.message_count > 0:
             meanings.remember(self.cluster.broker, record.forward, away.meant)
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        """Of a node that has left, or whose queue an operator has deleted: nothing is kept."""
+        prefix = self.cluster.forward_name("")
+        node_id = queue.name[len(prefix) :]
+        if not queue.internal or not queue.name.startswith(prefix) or "." in node_id:
+            return
+        self.marks.pop(node_id, None)
+        self.away.pop(node_id, None)
+        for timer in (MARK, PARKED):
+            self.cluster.broker.timers.cancel(self.cluster.key(timer + node_id))
+        self._forget(queue.name)
+
+    def _forget(self, name: str) -> None:
+        sent_mark.drop(self.cluster.broker, name)
+        meanings.forget(self.cluster.broker, name)
 
     def expect(self, now: int, node_id: str) -> None:
         """Messages for a node that has no link, from one that left."""

@@ -112,5 +112,13 @@ class SentMark:
         return lsn
 
 
+def drop(broker: Broker, name: str) -> None:
+    """The queue of that name is gone, for good."""
+    key = PREFIX + name
+    if key in broker.values:
+        del broker.values[key]
+        broker.journal.append_idle(records.VALUE, records.encode_value(key, None))
+
+
 def _encoded(number: int) -> bytes:
     return number.to_bytes(8, "big")
