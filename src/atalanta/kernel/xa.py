@@ -87,6 +87,15 @@ class Branches:
         found.extend(self.heuristics)
         return found
 
+    def newest_lsn(self) -> int:
+        """Everything that `in_doubt` says is on disk when this is."""
+        newest = 0
+        for branch in self.by_xid.values():
+            newest = max(newest, branch.lsn)
+        for heuristic in self.heuristics.values():
+            newest = max(newest, heuristic.lsn)
+        return newest
+
 
 # -- the two phases -------------------------------------------------------------------------------
 def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token: int) -> None:

@@ -138,6 +138,20 @@ def test_the_answer_to_prepare_waits_for_the_disk() -> None:
     assert len(client.packets(XaResponse)) == 1
 
 
+def test_a_branch_is_in_doubt_once_it_survives_a_crash() -> None:
+    """A node that leaves to this one ends its own branch when it is told of this one."""
+    server = Server()
+    client = moved(server)
+    other = xa_client(server)
+    other.receive()
+    client.send(XaPrepare(ONE))
+    other.send(XaInDoubt())
+    assert other.packets(XaInDoubtResponse) == []
+    server.settle()
+    (answer,) = other.packets(XaInDoubtResponse)
+    assert answer.xids == [ONE]
+
+
 @pytest.mark.parametrize("prepared", [False, True])
 def test_rollback_redelivers_and_sends_nothing(prepared: bool) -> None:
     server = Server()

@@ -55,6 +55,17 @@ class XaReply(Endpoint):
         self.session.failed(token, error)
 
 
+class InDoubtReply(Endpoint):
+    """Answers a recovery scan when all of it would survive a crash."""
+
+    def __init__(self, session: CoreSession, xids: list[Xid]) -> None:
+        self.session = session
+        self.xids = xids
+
+    def done(self, token: int) -> None:
+        self.session.reply(XaInDoubtResponse(self.xids))
+
+
 def _key(xid: Xid) -> bytes:
     writer = Writer()
     encode_xid(writer, xid)
@@ -91,7 +102,9 @@ def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
         xa_session.failed(kernel, now, _key(packet.xid))
     elif isinstance(packet, XaInDoubt):
         xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
-        session.reply(XaInDoubtResponse(xids))
+        # What it says may be relied on: a node that leaves ends its own branch then.
+        lsn = kernel.broker.branches.newest_lsn()
+        kernel.broker.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
     elif isinstance(packet, XaSetTimeout):
         xa_session.set_timeout(kernel, packet.timeout_s)
         session.reply(XaSetTimeoutResponse(True))
