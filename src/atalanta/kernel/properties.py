@@ -10,7 +10,7 @@ from typing import Final
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64, mypyc_attr
 
-from atalanta.kernel.buffer import DecodeError, Reader, Writer, encode_utf16, utf16_units
+from atalanta.kernel.buffer import DecodeError, Reader, Writer, utf16_units
 
 PropertyValue = bool | int | float | str | bytes | None
 
@@ -345,11 +345,6 @@ def scan_properties(data: bytes, position: i64, end: i64) -> i64:
             raise DecodeError("property value", int(position), f"needs {size} bytes")
         position += size
     return position | marks
-
-
-def contains_name(raw: bytes, name: str) -> bool:
-    """Whether encoded properties may hold `name`: cheap; a value with that text counts as well."""
-    return encode_utf16(name) in raw
 
 
 def find_value(data: bytes, position: i64, key: bytes) -> i64:

@@ -13,6 +13,29 @@ if TYPE_CHECKING:
 
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 62) - 1
+# The fields that an update may change, named alike here and in QueueSpec.
+UPDATED: Final = (
+    "routing_type",
+    "filter_text",
+    "max_consumers",
+    "purge_on_no_consumers",
+    "exclusive",
+    "non_destructive",
+    "consumers_before_dispatch",
+    "delay_before_dispatch_ms",
+    "group_rebalance",
+    "group_rebalance_pause_dispatch",
+    "group_buckets",
+    "group_first_key",
+    "ring_size",
+    "enabled",
+    "auto_delete",
+    "auto_delete_delay_ms",
+    "auto_delete_message_count",
+    "user",
+)
+# Those of them that "" takes away.
+TAKEN_AWAY: Final = ("filter_text", "group_first_key")
 
 
 class QueueChanges:
@@ -67,104 +90,24 @@ class QueueChanges:
 
     def update(self, spec: QueueSpec) -> bool:
         """Into the definition of a queue that exists; True if something is different now."""
-        changed = self._update_limits(spec)
-        if self.routing_type is not None and spec.routing_type != self.routing_type:
-            spec.routing_type = self.routing_type
-            changed = True
-        if self.filter_text is not None and (spec.filter_text or "") != self.filter_text:
-            spec.filter_text = self.filter_text or None
-            changed = True
-        if self.exclusive is not None and spec.exclusive != self.exclusive:
-            spec.exclusive = self.exclusive
-            changed = True
-        if self.non_destructive is not None and spec.non_destructive != self.non_destructive:
-            spec.non_destructive = self.non_destructive
-            changed = True
-        if self.enabled is not None and spec.enabled != self.enabled:
-            spec.enabled = self.enabled
-            changed = True
-        if self.user is not None and spec.user != self.user:
-            spec.user = self.user
-            changed = True
-        return self._update_dispatch(spec) or changed
-
-    def _update_limits(self, spec: QueueSpec) -> bool:
-        before = (
-            spec.max_consumers,
-            spec.purge_on_no_consumers,
-            spec.ring_size,
-            spec.auto_delete,
-            spec.auto_delete_delay_ms,
-            spec.auto_delete_message_count,
-        )
-        if self.max_consumers is not None:
-            spec.max_consumers = self.max_consumers
-        if self.purge_on_no_consumers is not None:
-            spec.purge_on_no_consumers = self.purge_on_no_consumers
-        if self.ring_size is not None:
-            spec.ring_size = self.ring_size
-        if self.auto_delete is not None:
-            spec.auto_delete = self.auto_delete
-        if self.auto_delete_delay_ms is not None:
-            spec.auto_delete_delay_ms = self.auto_delete_delay_ms
-        if self.auto_delete_message_count is not None:
-            spec.auto_delete_message_count = self.auto_delete_message_count
-        return before != (
-            spec.max_consumers,
-            spec.purge_on_no_consumers,
-            spec.ring_size,
-            spec.auto_delete,
-            spec.auto_delete_delay_ms,
-            spec.auto_delete_message_count,
-        )
-
-    def _update_dispatch(self, spec: QueueSpec) -> bool:
-        before = (
-            spec.consumers_before_dispatch,
-            spec.delay_before_dispatch_ms,
-            spec.group_rebalance,
-            spec.group_rebalance_pause_dispatch,
-            spec.group_buckets,
-            spec.group_first_key,
-        )
-        if self.consumers_before_dispatch is not None:
-            spec.consumers_before_dispatch = self.consumers_before_dispatch
-        if self.delay_before_dispatch_ms is not None:
-            spec.delay_before_dispatch_ms = self.delay_before_dispatch_ms
-        if self.group_rebalance is not None:
-            spec.group_rebalance = self.group_rebalance
-        if self.group_rebalance_pause_dispatch is not None:
-            spec.group_rebalance_pause_dispatch = self.group_rebalance_pause_dispatch
-        if self.group_buckets is not None:
-            spec.group_buckets = self.group_buckets
-        if self.group_first_key is not None:
-            spec.group_first_key = self.group_first_key or None
-        return before != (
-            spec.consumers_before_dispatch,
-            spec.delay_before_dispatch_ms,
-            spec.group_rebalance,
-            spec.group_rebalance_pause_dispatch,
-            spec.group_buckets,
-            spec.group_first_key,
-        )
+        changed = False
+        for name in UPDATED:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if name in TAKEN_AWAY:
+                value = value or None
+            if getattr(spec, name) != value:
+                setattr(spec, name, value)
+                changed = True
+        return changed
 
 
 def changes_to(spec: QueueSpec) -> QueueChanges:
-    """All that makes a queue be as `spec` says."""
+    """All that makes a queue be as `spec` says; when it is deleted by itself stays as it is."""
     changes = QueueChanges()
-    changes.routing_type = spec.routing_type
-    changes.filter_text = spec.filter_text or ""
-    changes.max_consumers = spec.max_consumers
-    changes.purge_on_no_consumers = spec.purge_on_no_consumers
-    changes.exclusive = spec.exclusive
-    changes.non_destructive = spec.non_destructive
-    changes.consumers_before_dispatch = spec.consumers_before_dispatch
-    changes.delay_before_dispatch_ms = spec.delay_before_dispatch_ms
-    changes.group_rebalance = spec.group_rebalance
-    changes.group_rebalance_pause_dispatch = spec.group_rebalance_pause_dispatch
-    changes.group_buckets = spec.group_buckets
-    changes.group_first_key = spec.group_first_key or ""
-    changes.ring_size = spec.ring_size
-    changes.enabled = spec.enabled
-    changes.user = spec.user
+    for name in UPDATED:
+        if not name.startswith("auto_delete"):
+            value = getattr(spec, name)
+            setattr(changes, name, "" if value is None and name in TAKEN_AWAY else value)
     return changes

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from atalanta.kernel import catalogue, records, sending, xa_session
+from atalanta.kernel import catalogue, sending, xa_session
 from atalanta.kernel.auto_creation import prepare_address
+from atalanta.kernel.committing import commit_transaction, refuse_duplicate
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.errors import (
@@ -20,16 +21,12 @@ from atalanta.kernel.errors import (
     SECURITY,
     BrokerError,
 )
-from atalanta.kernel.finishing import finish
-from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.moves import expire, purge
-from atalanta.kernel.placing import add_to_batch
-from atalanta.kernel.preparing import prepare
 from atalanta.kernel.queue_consumers import add_consumer
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import DELIVERING, Reference
-from atalanta.kernel.repeats import duplicate_cache, headers_of_links, put_back
+from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
     from atalanta.kernel.large import LargeStream
     from atalanta.kernel.message import Message
-    from atalanta.kernel.plan import Plan
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.security import Identity
     from atalanta.kernel.xa import Branch
@@ -351,22 +347,11 @@ class Session:
     def commit(self, now: int, token: int) -> None:
         """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
         self._refuse_in_branch()
-        self._commit(now, self.endpoint, token, "", 0, 0)
+        commit_transaction(self, now, self.transaction, self.endpoint, token, "", 0, 0)
 
     def _refuse_in_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-
-    def commit_transaction(
-        self, now: int, transaction: Transaction, endpoint: Endpoint, token: int
-    ) -> None:
-        """One that the session does not work in (any more): a distributed one, in one phase."""
-        own = self.transaction
-        self.transaction = transaction
-        try:
-            self._commit(now, endpoint, token, "", 0, 0)
-        finally:
-            self.transaction = own
 
     def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
         """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
@@ -376,87 +361,36 @@ class Session:
         self._refuse_in_branch()
         sinks = self.broker.sinks
         if batch <= sinks.newest(query, partition):
-            self._refuse_duplicate(
+            refuse_duplicate(
+                self,
                 now,
+                self.transaction,
                 self.endpoint,
                 token,
                 sinks.lsn_of(query, partition),
                 f"batch {batch} of query {query} partition {partition} was committed before",
             )
             return
-        self._commit(now, self.endpoint, token, query, batch, partition)
-
-    def _commit(
-        self,
-        now: int,
-        endpoint: Endpoint,
-        token: int,
-        query: str,
-        sink_batch: int,
-        partition: int,
-    ) -> None:
-        broker = self.broker
-        transaction = self.transaction
-        error = transaction.rollback_only
-        if error is not None:
-            if error.code == DUPLICATE_ID:
-                self._refuse_duplicate(now, endpoint, token, broker.journal.last, error.text)
-                return
-            self._roll_back(now, False)
-            raise error
-        plans: list[Plan] = []
-        undecided: list[str] = []
-        headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
-        for message in transaction.messages:
-            try:
-                plan = prepare(broker, now, message)
-            except Undecided as waiting:
-                undecided.extend(waiting.ids)
-                continue
-            except BrokerError:
-                self._roll_back(now, False)
-                raise
-            if plan.repeats_lsn >= 0:
-                why = f"duplicate message detected on {message.address}"
-                self._refuse_duplicate(now, endpoint, token, plan.repeats_lsn, why)
-                return
-            plans.append(plan)
-        if undecided:
-            put_back(headers)
-            raise Undecided(undecided)  # all is as before; the commit is tried again
-        self.transaction = Transaction()
-        batch = records.Batch()
-        references: list[Reference] = []
-        for plan in plans:
-            references.extend(add_to_batch(broker, plan, batch))
-        finish(broker, transaction.acknowledged, batch)
-        if query:
-            batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
-        lsn = broker.append_batch(batch, plans, references, endpoint, token)
-        if query:
-            broker.sinks.put(query, partition, sink_batch, lsn)
-
-    def _refuse_duplicate(
-        self, now: int, endpoint: Endpoint, token: int, lsn: int, text: str
-    ) -> None:
-        """Rolled back and answered DUPLICATE_ID, but not before the first copy is as safe as the answer says."""
-        self._roll_back(now, False)
-        self.broker.refuse_when_durable(lsn, endpoint, token, BrokerError(DUPLICATE_ID, text))
+        commit_transaction(self, now, self.transaction, self.endpoint, token, query, batch, partition)
 
     def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
         if self.branch is not None:
             xa_session.local_rollback(self, now)
-        self._roll_back(now, last_as_delivered)
+        self.roll_back(now, self.transaction, last_as_delivered)
         self.endpoint.done(token)
 
-    def _roll_back(self, now: int, last_as_delivered: bool) -> None:
+    def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
         """Sends vanish; what was acknowledged in it comes back as redelivered, what was only prefetched as new.
 
         Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
         """
-        transaction = self.transaction
-        self.transaction = Transaction()
+        self.begin_after(transaction)
         self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
+
+    def begin_after(self, transaction: Transaction) -> None:
+        """The session's own transaction is over and the next one begins; another's is none of its business."""
+        if transaction is self.transaction:
+            self.transaction = Transaction()
 
     def give_back_prefetched(
         self, now: int, acknowledged: list[Reference], last_as_delivered: bool
@@ -493,7 +427,7 @@ class Session:
         if self.xa:
             xa_session.leave(self, now, failed)
         elif not failed:
-            self._roll_back(now, False)  # ServerSessionImpl.doClose
+            self.roll_back(now, self.transaction, False)  # ServerSessionImpl.doClose
         acknowledged = self.transaction.acknowledged
         self.transaction = Transaction()
         for consumer in list(self.consumers.values()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import xa
+from atalanta.kernel.committing import commit_transaction
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
 from atalanta.kernel.grouping import Undecided
 from atalanta.kernel.transaction import Transaction
@@ -215,7 +216,7 @@ def commit(
     if branch.state == xa.ROLLED_BACK:
         raise branch.transaction.rollback_only or xa.in_wrong_state(branch)
     try:
-        session.commit_transaction(now, branch.transaction, endpoint, token)
+        commit_transaction(session, now, branch.transaction, endpoint, token, "", 0, 0)
     except Undecided:
         session.broker.branches.by_xid[xid] = branch  # tried again
         session.ended_branch = ended
