@@ -119,14 +119,16 @@ soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, simulated cluste
 	@$(SOAK) --hours 1
 
 # The compiled run comes last and stands in pytest's own closing line.
+PYTEST := $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile
 .PHONY: test
 test: $(STAMPS)/installed check  ## lint, types and every test
-	@echo "== interpreted: the whole suite"
-	@PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
-	 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not interop" --ignore tests/interop tests
-	@echo "== compiled: $(COMPILED_TESTS)"
 	@status=0; $(PYTHON) tools/compiled.py || status=$$?; \
-	 if [ $$status = 2 ]; then echo "the compiled half of the tests is left out"; exit 0; fi; \
-	 test $$status = 0; \
+	 case $$status in 0) both=1;; 2) both=;; *) exit 1;; esac; \
+	 export ATALANTA_BOTH_BUILDS=$$both; \
+	 echo "== interpreted: the whole suite"; \
+	 PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
+	 $(PYTEST) -m "not interop" --ignore tests/interop tests; \
+	 test -n "$$both" || { echo "the compiled half of the tests is left out"; exit 0; }; \
+	 echo "== compiled: $(COMPILED_TESTS)"; \
 	 env -u PYTHONPATH ATALANTA_BUILD=compiled \
-	 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile -m "not interop and not process" $(COMPILED_TESTS)
+	 $(PYTEST) -m "not interop and not process" $(COMPILED_TESTS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +18,7 @@ GENERATED = {".git", ".venv", ".cache", "__pycache__", "build", "dist", "demo-ou
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SourceFile:
     """One parsed Python file; `name` is its path below the root, for messages."""
 
@@ -37,6 +39,7 @@ class SourceFile:
         return self.module.split(".", 1)[0]
 
 
+@cache
 def parse(path: Path) -> SourceFile:
     """One file; a syntax error in it fails the caller's test with its place."""
     text = path.read_text(encoding="utf-8")
@@ -45,9 +48,17 @@ def parse(path: Path) -> SourceFile:
 
 
 def below(folder: Path, pattern: str) -> Iterator[Path]:
-    """Files of the project under `folder`, sorted, without anything generated."""
-    for path in sorted(folder.rglob(pattern)):
-        if path.is_file() and not GENERATED.intersection(path.relative_to(ROOT).parts):
+    """Files of the project under `folder`, sorted, without anything generated (.venv is not even looked into)."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in GENERATED]
+        found += [
+            Path(place, name)
+            for name in names
+            if name not in GENERATED and fnmatch(name, pattern)
+        ]
+    for path in sorted(found):
+        if path.is_file():
             yield path
 
 
@@ -63,17 +74,18 @@ def everything() -> tuple[SourceFile, ...]:
     return tuple(parse(path) for path in below(ROOT, "*.py"))
 
 
-def imports(source: SourceFile) -> Iterator[tuple[int, str]]:
+@cache
+def imports(source: SourceFile) -> list[tuple[int, str]]:
     """(line, dotted name) of every import; `from a import b` gives "a.b", also relative."""
     package = ["atalanta", *source.path.relative_to(SOURCE).parts[:-1]]
+    found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node.lineno, alias.name
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package[: len(package) - node.level + 1]
                 base = ".".join([*above, base] if base else above)
-            for alias in node.names:
-                yield node.lineno, f"{base}.{alias.name}"
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+    return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -93,6 +94,7 @@ def fields_of(node: ast.expr) -> list[str]:
     return [str(key.value) for key in node.keys if isinstance(key, ast.Constant)]
 
 
+@cache
 def events() -> dict[str, list[str]]:
     """Name -> fields, of the whole source."""
     finder = Finder()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.crash_points import commits_of, violations
+from tests.sim.share import share
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("nodes", "pages", "step"), [(1, False, 1), (2, False, 2), (1, True, 2)])
+@pytest.mark.parametrize(
+    ("nodes", "pages", "step"), share([(1, True, 2), (1, False, 1), (2, False, 2)])
+)
 def test_no_crash_point_breaks_a_promise(nodes: int, pages: bool, step: int) -> None:
     assert commits_of(nodes, pages) > 50
     reports = list(violations(nodes, pages, step))

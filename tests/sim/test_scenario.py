@@ -16,6 +16,7 @@ from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Outcome, Scenario
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST
+from tests.sim.share import share
 from tests.source_tree import ROOT
 
 SEEDS = 160
@@ -40,7 +41,7 @@ def rehearse_all(seeds: range, nodes: int, seconds: float) -> list[Outcome]:
 
 
 @pytest.mark.timeout(600)  # For machines that have other things to do.
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", share(range(CHUNKS)))
 def test_no_promise_is_broken(chunk: int) -> None:
     size = SEEDS // CHUNKS
     outcomes = rehearse_all(range(1 + chunk * size, 1 + (chunk + 1) * size), 3, SECONDS)

@@ -1,0 +1,22 @@
+"""Which of the long runs each build takes where `make test` runs both, one after the other.
+
+One seed tells one story in every build (test_scenario.py holds that to be so): what one build has run shows nothing
+new in the other. The compiled build is the faster one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TypeVar
+
+from atalanta.build import compiled_modules
+
+Run = TypeVar("Run")
+
+
+def share(runs: Sequence[Run]) -> list[Run]:
+    """All of them if this build runs alone; else the interpreted one takes the first, the compiled one the others."""
+    if not os.environ.get("ATALANTA_BOTH_BUILDS"):
+        return list(runs)
+    return list(runs[1:]) if compiled_modules() else list(runs[:1])
