@@ -131,6 +131,7 @@ class PropertiesTarget(Target):
 
     name = "properties"
     refusals = (PropertiesError,)
+    base_bytes = 12 << 20  # placeholders may stand for 1 Mi characters of up to four bytes, old and new
     words = (b"\\u0041", b"\\", b"\\\n", b"=", b":", b"#", b"!", b"${", b"}", b"\\ud83d", b"\r\n", b"\f")
 
     def seeds(self) -> list[bytes]:
