@@ -51,12 +51,12 @@ class Stream(Client):
         self.send(LogAckThrough(4, QUEUE, "", GROUP, self.epoch, end))
 
 
-def stream_at(rig: Rig, host: Host) -> Stream:
+def stream_at(rig: Rig, host: Host, queue: str = QUEUE) -> Stream:
     rig.clients += 1
     stream = Stream(rig.world, rig.network, f"stream{rig.clients}", host.name)
     stream.start()
     rig.until(lambda: stream.ready)
-    stream.send(LogLease(1, QUEUE, GROUP, "driver", 3_600_000, 0))
+    stream.send(LogLease(1, queue, GROUP, "driver", 3_600_000, 0))
     rig.until(lambda: stream.epoch)
     return stream
 
@@ -90,6 +90,43 @@ def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> 
     assert (part.phase, part.moved, part.left()) == (DONE, 3, 0)
     first.stop()
     assert held(second, QUEUE) == [b"4", b"5", b"6"]
+
+
+def test_a_stream_that_begins_meanwhile_is_shown_nothing() -> None:
+    """It could not acknowledge it in time: the messages would have to stay."""
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    stream = stream_at(rig, first)
+    publish(rig, first, 0, 4)
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 4)
+    client = rig.client(first)
+    client.create("more", "more", ANYCAST)
+    rig.run(0.5)
+    client.publish("more", b"1", ANYCAST)
+    rig.until(lambda: count(first, "more") == 1)
+    part = begin(rig, first)
+    rig.until(lambda: part.phase == READING)
+    late = stream_at(rig, first, "more")
+    late.send(LogPosition(2, "more"))
+    rig.run(1)
+    stream.acknowledge(4)
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(second, "more") == [b"1"]
+
+
+def test_a_position_that_never_was_keeps_nothing_back() -> None:
+    rig = Rig()
+    first, second = rig.cluster(2, mode="OFF")
+    stream = stream_at(rig, first)
+    publish(rig, first, 0, 4)
+    stream.send(LogPlan(3, QUEUE, "", 1 << 40, 1_000, -1))
+    rig.until(lambda: stream.planned == 1 << 40)
+    part = begin(rig, first)
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert len(held(second, QUEUE)) == 4
 
 
 def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:

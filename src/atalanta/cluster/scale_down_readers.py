@@ -25,7 +25,7 @@ class Readers:
 
     def settle(self, now: int, queues: list[Queue]) -> None:
         self.until = now + self.timeout_ns
-        self.settling = [queue for queue in queues if queue.leases]
+        self.settling = queues  # also those that nobody reads yet: a reader that comes is shown nothing
         for queue in self.settling:
             queue.show_until = queue.shown_through
         if self.waiting(now):

@@ -156,7 +156,8 @@ def plan(
         found = _after(broker, queue, found[len(found) - 1].sequence)
     if not limited:
         end = max(end, last, start)
-    show(queue, end)
+    if end > start:  # nothing is shown to who asks from beyond the end
+        show(queue, end)
     return end, messages, size
 
 
