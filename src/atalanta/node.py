@@ -292,9 +292,11 @@ class Node:
         if self.failed is not None or self.stopped:
             return
         reload.reload(self.broker, now, config.broker, config.settings, config.security)
-        self.bridges.reload(now, config.bridges)
-        if self.routers is not None:
-            self.routers.reload(now, config.routers)
+        if self.scale_down is None or not self.scale_down.frozen:
+            # Who leaves starts no bridge: what it has may be at its target already.
+            self.bridges.reload(now, config.bridges)
+            if self.routers is not None:
+                self.routers.reload(now, config.routers)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
+from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import PORT
+from atalanta.wire.core.config import ConnectorConfig
+from tests.cluster.bridge_rig import bridge
 from tests.cluster.rig import Client, Rig, count, node_of, queue_of
 from tests.cluster.scale_down_rig import begin, departure, held, leave
 
@@ -49,6 +55,42 @@ def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
     leaving.start()
     rig.formed()
     assert departure(leaving).phase == "none"
+
+
+def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
+    """What was under way may be at the target: a bridge would give it to somebody else as well."""
+    rig, target, leaving = filled()
+    underway(rig, leaving, 13)
+    leaving.crash()
+    target.crash()
+    leaving.start()
+    node = node_of(leaving)
+    config = copy.copy(node.config)
+    connectors = {"n2": ConnectorConfig("n2", "n2", PORT)}
+    config.bridges = BridgeSettings(
+        [bridge(static_connectors=["n2"], forwarding_address="orders")], connectors
+    )
+    other = rig.node([])
+    other.start()
+    node.on_reload(rig.world.now, config)
+    leaving.flush_later()
+    rig.run(5)
+    assert count(other, "orders") == 0
+    target.start()
+    rig.until(departure(leaving).over)
+    assert held(target, "orders") == MESSAGES
+
+
+def test_a_target_that_answers_in_the_turn_in_which_time_is_up_changes_nothing() -> None:
+    rig, _, leaving = filled()
+    part = begin(rig, leaving)
+    while part.link is None or not part.link.answers:
+        rig.world.step()
+    link = part.link
+    part.on_timer(rig.world.now, "scaledown.deadline")
+    assert part.phase == FAILED
+    link.answers.popleft()(rig.world.now, True, "node-0")
+    assert (part.phase, part.frozen) == (FAILED, False)
 
 
 def test_a_crash_before_the_target_is_known_ends_the_departure() -> None:

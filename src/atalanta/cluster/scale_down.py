@@ -291,7 +291,8 @@ class ScaleDown(Part):
 
     def identified(self, now: int, link: TargetLink, node_id: str) -> None:
         """The target has said who it is."""
-        assert self.candidate is not None
+        if self.candidate is None:
+            return  # time was up in this very turn
         if node_id == self.cluster.node_id or (
             self.target is not None and node_id != self.target.node_id
         ):
