@@ -214,15 +214,32 @@ def test_what_comes_behind_a_commit_of_the_turn_keeps_its_place(tmp_path: Path) 
     disk.commit_at_turn_end()
     disk._own = Always()
     disk.commit("a", 4, b"one", 2)
-    assert disk.commit_waits
-    disk.delete("a")  # and so both are the worker's
+    disk.set_aside("a", "c")
     disk.create("b", 4096, b"")
     disk.commit("b", 0, b"two", 3)
-    assert not disk.end_turn()
+    assert answers.said.empty() and (tmp_path / "a").read_bytes()[:8] == b"zero" + bytes(4)
+    assert disk.end_turn()
     assert [answers.next(), answers.next()] == [2, 3]
+    assert disk.names() == ["b", "c"] and (tmp_path / "c").read_bytes()[:7] == b"zeroone"
     disk.commit("b", 3, b"three", 4)
+    disk.delete("c")
     disk.close()
     assert answers.next() == 4 and (tmp_path / "b").read_bytes()[:8] == b"twothree"
+    assert disk.names() == ["b"] and disk.idle()
+
+
+def test_nothing_is_done_behind_a_commit_of_the_turn_that_failed(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    (tmp_path / "a").write_bytes(b"a")
+    disk.commit_at_turn_end()
+    disk._own = Always()
+    disk.commit("missing", 0, b"x", 1)
+    disk.delete("a")
+    assert disk.end_turn()
+    assert "missing" in str(answers.next())
+    disk.close()
+    assert answers.said.empty() and disk.names() == ["a"]
 
 
 def test_a_failed_commit_at_the_end_of_the_turn_is_the_end(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from atalanta.kernel.ports import Disk
-from atalanta.runtime.commit_file import CommitFile, write_all
+from atalanta.runtime.commit_file import CommitFile, write_all, write_synced
 from atalanta.runtime.logs import log_event
 from atalanta.runtime.own_commits import OwnCommits
 
@@ -65,6 +65,8 @@ class FileDisk(Disk):
         self._own: OwnCommits | None = None
         # To be done at the end of this turn: name, offset, data, token.
         self._own_commit: tuple[str, int, bytes, int] | None = None
+        # Jobs that come behind it.
+        self._behind: list[Job] = []
 
     def commit_at_turn_end(self) -> None:
         """Lets the node's thread do short commits: whoever asks for this calls `end_turn` after every turn."""
@@ -181,6 +183,7 @@ class FileDisk(Disk):
         waiting, self._own_commit = self._own_commit, None
         if waiting is None:
             return False
+        behind, self._behind = self._behind, []
         name, offset, data, token = waiting
         try:
             took_s = self._write_commit(name, offset, data)
@@ -189,27 +192,36 @@ class FileDisk(Disk):
             return True
         if self._own is not None:
             self._own.own(len(data), took_s)
+        for job in behind:
+            self._give(job)
         self._answer(token)
         return True
 
     def _hand_over(self) -> None:
-        """Something comes behind a commit that waits for the end of the turn: both are the worker's."""
-        own, self._own_commit = self._own_commit, None
-        if own is not None:
-            name, offset, data, token = own
-            self._open_jobs -= 1
-            self._add(lambda: self._do_commit(name, offset, data, token))
+        """No turn ends any more: the commit that waits for that, and what comes behind it, are the worker's."""
+        waiting, self._own_commit = self._own_commit, None
+        behind, self._behind = self._behind, []
+        if waiting is not None:
+            name, offset, data, token = waiting
+            self._give(lambda: self._do_commit(name, offset, data, token))
+        for job in behind:
+            self._give(job)
 
     def _add(self, job: Job) -> None:
         if self._closed:
             raise RuntimeError(f"{self.folder}: the disk is closed")
         if self._broken:
             return
-        self._hand_over()
+        self._open_jobs += 1
+        if self._own_commit is not None:
+            self._behind.append(job)
+        else:
+            self._give(job)
+
+    def _give(self, job: Job) -> None:
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="journal-disk", daemon=True)
             self._worker.start()
-        self._open_jobs += 1
         self._jobs.put(job)
 
     def _forget(self, name: str) -> None:
@@ -292,8 +304,7 @@ class FileDisk(Disk):
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
         file = os.open(old, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            write_all(file, 0, head)
-            os.fsync(file)
+            write_synced(file, 0, head)
         finally:
             os.close(file)
         os.rename(old, new)
