@@ -49,7 +49,7 @@ class InstantDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         return None
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         self.tokens.append(token)
 
     def delete(self, name: str) -> None:

@@ -30,7 +30,8 @@ def run_of_commits(path: Path, file: CommitFile, draw: random.Random) -> bytes:
         if len(written) + len(data) > SIZE:
             file.close()
             return bytes(written)
-        file.write(len(written), data)
+        cut = draw.randrange(len(data) + 1)
+        file.write(len(written), data[:cut], data[cut:])
         written += data
         if draw.random() < 0.1:
             file.close()
@@ -57,7 +58,7 @@ def test_a_commit_longer_than_the_buffer(tmp_path: Path) -> None:
     file = CommitFile()
     file.open("journal", path)
     data = random.Random(1).randbytes(BUFFER_BYTES + 5_000)
-    file.write(64, data)
+    file.write(64, data[:28], data[28:])
     file.write(64 + len(data), b"more")
     file.close()
     assert path.read_bytes()[64 : 64 + len(data) + 4] == data + b"more"

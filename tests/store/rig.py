@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from atalanta.kernel.ports import Trace
 from atalanta.sim.disk import SimDisk
-from atalanta.store.block import BLOCK_HEAD_SIZE
+from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
 from atalanta.store.report import RecoveryReport
@@ -24,6 +24,11 @@ def config(segment_size_bytes: int = 4096, **settings: int) -> JournalConfig:
     settings.setdefault("compact_min_segments", 2)
     settings.setdefault("compact_percentage", 50)
     return JournalConfig(JOURNAL_ID, segment_size_bytes=segment_size_bytes, **settings)
+
+
+def encode_block(seal: bytes, first: int, count: int, records: bytes) -> bytes:
+    """The whole block, as it lies in a file."""
+    return encode_block_head(seal, first, count, records) + records
 
 
 class Schedule:

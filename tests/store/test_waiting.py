@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from atalanta.store.block import PAYLOAD_SIZE_MAX, decode_block_head, decode_records, encode_block
+from atalanta.store.block import PAYLOAD_SIZE_MAX, decode_block_head, decode_records
 from atalanta.store.waiting import Waiting
+from tests.store.rig import encode_block
 
 ID = bytes(16)
 

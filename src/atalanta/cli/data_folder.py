@@ -70,7 +70,7 @@ class ReadOnlyDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         return None
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         return None
 
     def delete(self, name: str) -> None:

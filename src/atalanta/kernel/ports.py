@@ -277,10 +277,10 @@ class Disk:
         """
         raise _missing(self, "Disk.create")
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
-        """Job: overwrite a part of a file and sync; then `node.on_committed(now, token)`.
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
+        """Job: overwrite a part of a file with `data` and `more`, and sync; then `node.on_committed(now, token)`.
 
-        What lies behind `data` up to the next multiple of 4096 may become zeros: a file is committed front to back.
+        What lies behind them up to the next multiple of 4096 may become zeros: a file is committed front to back.
         """
         raise _missing(self, "Disk.commit")
 

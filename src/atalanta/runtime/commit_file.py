@@ -58,12 +58,12 @@ class CommitFile:
         self._file = -1
         self._end = -1
 
-    def write(self, offset: int, data: bytes) -> None:
-        """Durable when it returns. OSError: then nobody knows what is there."""
+    def write(self, offset: int, data: bytes, more: bytes = b"") -> None:
+        """`data` and `more` behind it are durable when it returns. OSError: then nobody knows what is there."""
         if self._file_direct:
-            if offset + len(data) <= self._size:
+            if offset + len(data) + len(more) <= self._size:
                 try:
-                    self._write_direct(offset, data)
+                    self._write_direct(offset, data, more)
                     return
                 except OSError as error:
                     if error.errno not in UNKNOWN:
@@ -73,7 +73,7 @@ class CommitFile:
             os.close(self._file)
             self._file = -1
             self._open_file()
-        write_synced(self._file, offset, data)
+        write_synced(self._file, offset, data + more)
 
     def _open_file(self) -> None:
         if self.direct:
@@ -94,31 +94,45 @@ class CommitFile:
         self._file_direct = False
         self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
 
-    def _write_direct(self, offset: int, data: bytes) -> None:
+    def _write_direct(self, offset: int, data: bytes, more: bytes) -> None:
         buffer = self._buffer
         if buffer is None:
             buffer = self._buffer = memoryview(mmap.mmap(-1, BUFFER_BYTES))
         lead = offset % BLOCK_BYTES
-        start = offset - lead
         if lead and offset != self._end:
-            self._read_block(buffer, start)
+            self._read_block(buffer, offset - lead)
         self._end = -1
+        if lead + len(data) + len(more) <= BUFFER_BYTES:
+            # Side by side without being joined first: a commit may have half a megabyte.
+            middle = lead + len(data)
+            end = middle + len(more)
+            buffer[lead:middle] = data
+            buffer[middle:end] = more
+            self._write_buffer(buffer, offset - lead, end)
+        else:
+            self._write_pieces(buffer, offset, data + more)
+        self._end = offset + len(data) + len(more)
+
+    def _write_pieces(self, buffer: memoryview, offset: int, data: bytes) -> None:
+        lead = offset % BLOCK_BYTES
         done = 0
         while done < len(data):
-            piece = min(len(data) - done, BUFFER_BYTES - lead)
-            end = lead + piece
-            buffer[lead:end] = data if piece == len(data) else data[done : done + piece]
-            tail = end % BLOCK_BYTES
-            if tail:
-                buffer[end : end + BLOCK_BYTES - tail] = ZEROS[tail:]
-                end += BLOCK_BYTES - tail
-            write_synced(self._file, start, buffer[:end])
-            if tail and end > BLOCK_BYTES:
-                buffer[:BLOCK_BYTES] = buffer[end - BLOCK_BYTES : end]
-            done += piece
-            start += lead + piece - tail
-            lead = tail
-        self._end = offset + len(data)
+            piece = data[done : done + BUFFER_BYTES - lead]
+            end = lead + len(piece)
+            buffer[lead:end] = piece
+            self._write_buffer(buffer, offset + done - lead, end)
+            done += len(piece)
+            lead = end % BLOCK_BYTES
+
+    def _write_buffer(self, buffer: memoryview, start: int, end: int) -> None:
+        """All before `end`, at `start` of the file; then the block around the end begins the buffer."""
+        tail = end % BLOCK_BYTES
+        if tail:
+            buffer[end : end + BLOCK_BYTES - tail] = ZEROS[tail:]
+            end += BLOCK_BYTES - tail
+        write_synced(self._file, start, buffer[:end])
+        if tail and end > BLOCK_BYTES:
+            buffer[:BLOCK_BYTES] = buffer[end - BLOCK_BYTES : end]
 
     def _read_block(self, buffer: memoryview, start: int) -> None:
         count = os.preadv(self._file, [buffer[:BLOCK_BYTES]], start)

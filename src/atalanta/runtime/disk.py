@@ -63,8 +63,8 @@ class FileDisk(Disk):
         self._write_file = CommitFile()
         # None: all commits are the worker's. Whoever does the commit tells it, and that is one at a time.
         self._own: OwnCommits | None = None
-        # To be done at the end of this turn: name, offset, data, token.
-        self._own_commit: tuple[str, int, bytes, int] | None = None
+        # To be done at the end of this turn: name, offset, data, token, more.
+        self._own_commit: tuple[str, int, bytes, int, bytes] | None = None
         # Jobs that come behind it.
         self._behind: list[Job] = []
 
@@ -144,7 +144,7 @@ class FileDisk(Disk):
         self._forget(name)
         self._add(lambda: self._do_create(name, size, head))
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Job: write, fdatasync, then `committed(token)`."""
         own = self._own
         if (
@@ -152,12 +152,12 @@ class FileDisk(Disk):
             and self._open_jobs == 0
             and not self._broken
             and not self._closed
-            and own.wanted(len(data))
+            and own.wanted(len(data) + len(more))
         ):
             self._open_jobs = 1
-            self._own_commit = (name, offset, data, token)
+            self._own_commit = (name, offset, data, token, more)
             return
-        self._add(lambda: self._do_commit(name, offset, data, token))
+        self._add(lambda: self._do_commit(name, offset, data, token, more))
 
     def delete(self, name: str) -> None:
         """Job: unlink, sync the folder."""
@@ -184,14 +184,14 @@ class FileDisk(Disk):
         if waiting is None:
             return False
         behind, self._behind = self._behind, []
-        name, offset, data, token = waiting
+        name, offset, data, token, more = waiting
         try:
-            took_s = self._write_commit(name, offset, data)
+            took_s = self._write_commit(name, offset, data, more)
         except OSError as error:
             self._answer_failed(self._failure(error))
             return True
         if self._own is not None:
-            self._own.own(len(data), took_s)
+            self._own.own(len(data) + len(more), took_s)
         for job in behind:
             self._give(job)
         self._answer(token)
@@ -202,8 +202,8 @@ class FileDisk(Disk):
         waiting, self._own_commit = self._own_commit, None
         behind, self._behind = self._behind, []
         if waiting is not None:
-            name, offset, data, token = waiting
-            self._give(lambda: self._do_commit(name, offset, data, token))
+            name, offset, data, token, more = waiting
+            self._give(lambda: self._do_commit(name, offset, data, token, more))
         for job in behind:
             self._give(job)
 
@@ -311,19 +311,19 @@ class FileDisk(Disk):
         sync_folder(self._folder(name))
         self._tell(self._answer, 0)
 
-    def _do_commit(self, name: str, offset: int, data: bytes, token: int) -> None:
-        took_s = self._write_commit(name, offset, data)
+    def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
+        took_s = self._write_commit(name, offset, data, more)
         if self._own is not None:
-            self._own.worker(len(data), took_s)
+            self._own.worker(len(data) + len(more), took_s)
         self._tell(self._answer, token)
 
-    def _write_commit(self, name: str, offset: int, data: bytes) -> float:
+    def _write_commit(self, name: str, offset: int, data: bytes, more: bytes) -> float:
         """How long it took, in seconds."""
         begin = time.monotonic()
         file = self._write_file
         if name != file.name:
             file.open(name, self._folder(name) / name)
-        file.write(offset, data)
+        file.write(offset, data, more)
         return time.monotonic() - begin
 
     def _do_delete(self, name: str) -> None:

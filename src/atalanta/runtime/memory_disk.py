@@ -47,12 +47,12 @@ class MemoryDisk(Disk):
         """Disk.create; the zeros are made when they are overwritten."""
         self._files[name] = bytearray(head[:size])
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Disk.commit"""
         file = self._file(name)
         if len(file) < offset:
             file.extend(bytes(offset - len(file)))
-        file[offset : offset + len(data)] = data
+        file[offset : offset + len(data) + len(more)] = data + more
         self._open_jobs += 1
         self._call_soon(self._answer, token)
 

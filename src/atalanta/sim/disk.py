@@ -161,8 +161,8 @@ class SimDisk(Disk):
     def create(self, name: str, size: int, head: bytes) -> None:
         self._add(_Job(CREATE, name, 0, head, size))
 
-    def commit(self, name: str, offset: int, data: bytes, token: int) -> None:
-        self._add(_Job(COMMIT, name, offset, data, token))
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
+        self._add(_Job(COMMIT, name, offset, data + more, token))
 
     def delete(self, name: str) -> None:
         self._add(_Job(DELETE, name, 0, b"", 0))

@@ -66,12 +66,12 @@ def encode_record(kind: int, payload: bytes) -> bytes:
     return (len(payload) + 1).to_bytes(4, "big") + kind.to_bytes(1, "big") + payload
 
 
-def encode_block(seal: bytes, first: int, count: int, records: bytes) -> bytes:
-    """The whole block; `first` is the lsn of the first of `count` records."""
+def encode_block_head(seal: bytes, first: int, count: int, records: bytes) -> bytes:
+    """What stands before the `records` of a block; `first` is the lsn of the first of `count`."""
     checksum: int = crc32c(records)
     head = BLOCK_HEAD.pack(BLOCK_MAGIC, len(records), first, count, checksum)
     head_checksum: int = crc32c(seal + head)
-    return b"".join([head, CRC.pack(head_checksum), records])
+    return head + CRC.pack(head_checksum)
 
 
 def decode_block_head(seal: bytes, data: bytes, offset: int = 0) -> BlockHead | None:

@@ -16,7 +16,7 @@ from librt.strings import BytesWriter
 
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
-from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block
+from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
@@ -206,15 +206,15 @@ class Journal(ports.Journal):
         if self.waiting.count == 0:
             self._hurried = False
         segment = self.segments[len(self.segments) - 1]
-        block = encode_block(segment.seal, self._started + 1, count, taken.data)
+        head = encode_block_head(segment.seal, self._started + 1, count, taken.data)
         self._started += count
         self._in_flight = self._started
         self._count(segment, taken.kinds)
         position = self._position
-        self._position += len(block)
+        self._position += len(head) + len(taken.data)
         segment.end = self._position
         self.written_bytes += len(taken.data)
-        self.disk.commit(segment.name, position, block, self._in_flight)
+        self.disk.commit(segment.name, position, head, self._in_flight, taken.data)
         if not self.spares and self._position * 2 > segment.size:
             self._create(self.config.segment_size_bytes, segment.number + 1)
 

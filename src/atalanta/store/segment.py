@@ -47,7 +47,7 @@ class Segment:
         self.size = size
         self.used_before = used_before
         self.name = segment_name(number)
-        self.seal = journal_id + number.to_bytes(8, "big")  # for block.encode_block
+        self.seal = journal_id + number.to_bytes(8, "big")  # for block.encode_block_head
         self.end: int = SEGMENT_HEAD_SIZE
         self.first: int = 0
         self.last: int = 0
