@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.routers.target import answer_of
+from atalanta.cluster.scale_down import DONE
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.properties import Int
@@ -98,6 +99,23 @@ def test_a_member_without_a_possible_node_id_is_none(node_id: str) -> None:
     rig.run(3)
     assert node_id not in cluster_of(first).topology.members
     assert linked(first) == 1
+
+
+def test_a_member_whose_node_id_is_no_text_gets_messages_like_any_other() -> None:
+    rig = Rig()
+    first = rig.node(node_id="node-\ud800")
+    second = rig.node()
+    first.start()
+    second.start()
+    rig.formed()
+    client = rig.client(first)
+    client.consume("orders")
+    rig.run(0.5)
+    rig.client(second).publish("orders", b"1", 1)
+    rig.until(lambda: client.bodies == [b"1"])
+    part = begin(rig, first)
+    rig.until(part.over)
+    assert part.phase == DONE
 
 
 def test_a_member_with_the_last_of_all_event_ids_may_be_lost_and_come_back() -> None:

@@ -34,12 +34,13 @@ def node_id_bytes(node_id: str) -> bytes:
     try:
         return bytes.fromhex(digits)[:16].ljust(16, b"\0")
     except ValueError:
-        return node_id.encode()[:16].ljust(16, b"\0")
+        return node_id.encode("utf-8", "surrogatepass")[:16].ljust(16, b"\0")
 
 
 def link_bytes(source: str, target: str) -> bytes:
     """16 bytes that stand for the link between two nodes, by their ids."""
-    return hashlib.blake2b(f"{source}\0{target}".encode(), digest_size=16).digest()
+    both = f"{source}\0{target}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(both, digest_size=16).digest()
 
 
 def forward_id(link: bytes, message_id: int) -> bytes:

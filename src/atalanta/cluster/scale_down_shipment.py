@@ -87,7 +87,7 @@ def for_third(
             copy.properties.put(SCALEDOWN_NODE, node_id)
             if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
                 copy.properties.put(FORWARD_DUPLICATE, known)
-        place = node_id.encode() + piece
+        place = node_id.encode("utf-8", "surrogatepass") + piece
         copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
         copies.append(copy)
     return Shipment([reference], copies)

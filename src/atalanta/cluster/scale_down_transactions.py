@@ -149,8 +149,9 @@ class TransactionStage(Stage):
                     third = for_third(
                         reference, node_id, mover.node_bytes, mover.link.ours, b""
                     )
+                    node = node_id.encode("utf-8", "surrogatepass")
                     for piece, copy in enumerate(third.copies):
-                        name = b"".join((place, node_id.encode(), piece.to_bytes(4, "big")))
+                        name = b"".join((place, node, piece.to_bytes(4, "big")))
                         copy.properties.put(
                             BRIDGE_DUPLICATE, repeat_id(mover.node_bytes, 0, name)
                         )

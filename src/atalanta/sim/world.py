@@ -76,7 +76,7 @@ class World:
 
     def note(self, line: str) -> None:
         """Into the digest and the story. `line` must not contain anything that differs from run to run."""
-        self._digest.update(f"{self.now} {line}\n".encode())
+        self._digest.update(f"{self.now} {line}\n".encode("utf-8", "surrogatepass"))
         self._remember(Line(self.now, "", line))
 
     def tell(self, key: str, line: str) -> None:
