@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.scale_down import DONE
+from atalanta.kernel.catalogue import update_queue
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.sim.host import Host
 from tests.cluster.rig import count, node_of, waiting
 from tests.cluster.scale_down_rig import leave
@@ -48,3 +50,16 @@ def test_it_goes_when_an_operator_gives_the_member_up() -> None:
     play.rig.run(0.5)
     assert sorted(near.bodies) == numbers(0, 8)
     assert waiting(last, "node-1") == 0 and count(last, "orders") == 0
+
+
+def test_an_operator_who_changes_the_queue_to_a_member_leaves_its_mark_alone() -> None:
+    """Peers are told of such a change as of a new queue: it is the old one."""
+    play = Parked(sent=3)
+    near = play.consumer(play.hosts[0])
+    play.crash_far()
+    changes = QueueChanges()
+    changes.filter_text = "AMQPriority >= 0"
+    broker = node_of(play.hosts[0]).broker
+    update_queue(broker, play.rig.world.now, "$.artemis.internal.sf.test.node-1", changes)
+    play.rig.run(TIMEOUT + 5)
+    assert near.bodies == numbers(3, 8)

@@ -119,7 +119,8 @@ class ParkedMessages(Observer):
         """Of a node that has left, or whose queue an operator has deleted: nothing is kept."""
         prefix = self.cluster.forward_name("")
         node_id = queue.name[len(prefix) :]
-        if not queue.internal or not queue.name.startswith(prefix) or "." in node_id:
+        ours = queue.internal and queue.name.startswith(prefix) and "." not in node_id
+        if not queue.deleted or not ours:  # not deleted: it has changed
             return
         self.marks.pop(node_id, None)
         self.away.pop(node_id, None)
