@@ -89,10 +89,13 @@ def test_filters_are_shown_and_changed() -> None:
     assert visit(rig, host, "ours-7").error == REMOTE_DISCONNECT
     ask(rig, host, "setTargetKeyFilter", "their.*")
     assert visit(rig, host, "the theirs").stays
-    with pytest.raises(BrokerError, match="no regular expression"):
-        ask(rig, host, "setTargetKeyFilter", "(")
+    for impossible in ("(", "(" * 5_000 + ")" * 5_000, "a{4294967295}"):
+        with pytest.raises(BrokerError, match="no regular expression"):
+            ask(rig, host, "setTargetKeyFilter", impossible)
     ask(rig, host, "setLocalTargetFilter", "")
     assert attribute(rig, host, "LocalTargetFilter") is None
+    ask(rig, host, "setTargetKeyFilter", None)
+    assert attribute(rig, host, "TargetKeyFilter") is None
 
 
 def test_a_changed_router_counts_at_the_next_reload() -> None:

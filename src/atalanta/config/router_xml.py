@@ -85,7 +85,7 @@ class RouterSection:
         for text in (config.key_filter, config.local_target_filter):
             try:
                 re.compile(text or "")
-            except re.error as error:
+            except (re.error, RecursionError, OverflowError) as error:
                 self._problem(node, f"'{text}' is no regular expression: {error}")
         if not config.name:
             self._problem(node, "a <connection-router> needs a name")

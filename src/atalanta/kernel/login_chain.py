@@ -57,7 +57,7 @@ class CertificateUsers:
         if len(subject) > 1 and subject.startswith("/") and subject.endswith("/"):
             try:
                 self.patterns.append((re.compile(subject[1:-1]), user))
-            except re.error as error:
+            except (re.error, RecursionError, OverflowError) as error:
                 raise ValueError(f"'{subject}' is no regular expression: {error}") from error
         else:
             self.by_subject[same_name(subject)] = user

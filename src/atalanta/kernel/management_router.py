@@ -84,6 +84,6 @@ ROUTER_ATTRIBUTES: Final[dict[str, Attribute]] = {
 ROUTER_OPERATIONS: Final[Operations] = {
     "getTarget": [("s", target_as_json)],
     "getTargetAsJSON": [("s", target_as_json)],
-    "setLocalTargetFilter": [("s", set_local_target_filter)],
-    "setTargetKeyFilter": [("s", set_key_filter)],
+    "setLocalTargetFilter": [("S", set_local_target_filter)],
+    "setTargetKeyFilter": [("S", set_key_filter)],
 }

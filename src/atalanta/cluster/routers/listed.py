@@ -55,5 +55,5 @@ def compiled(text: str | None) -> re.Pattern[str] | None:
         return None
     try:
         return re.compile(text)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"'{text}' is no regular expression: {error}") from error
