@@ -175,20 +175,57 @@ def test_all_together_get_a_part_of_the_limit_at_most(whose: str) -> None:
     for session in sessions:
         Producer(session).burst(WINDOW)
     windows = bench.broker.memory.windows
-    assert limit // LIMIT_PART - MORE < windows.given_bytes <= limit // LIMIT_PART
+    assert limit // LIMIT_PART - 2 * MORE < windows.given_bytes <= limit // LIMIT_PART
     for session in sessions:
         session.close(bench.now, False)
     assert windows.given_bytes == 0
     assert endpoint(bench.session()).granted == []
 
 
+def test_what_they_may_send_once_the_limit_is_reached_is_a_part_of_it() -> None:
+    limit = 40 << 20
+    bench = bench_with({"max_size_bytes": limit})
+    producers = [Producer(bench.session()) for _ in range(30)]
+    beyond = sum(max(0, in_flight(producer) - USUAL) for producer in producers)
+    assert 0 < beyond <= limit // LIMIT_PART
+
+
+@pytest.mark.parametrize("window", [96 * 1024, WINDOW])
+@pytest.mark.parametrize("cost", [MESSAGE, 40_000, 700_000])
+def test_a_client_that_forgot_its_credits_gets_what_it_asks_for(window: int, cost: int) -> None:
+    """It keeps those of 1,000 addresses that it has no producers for any more (ClientProducerCreditManagerImpl)."""
+    bench = bench_with({"max_size_bytes": 10 << 20})
+    bench.broker.memory.windows.choose(window)
+    session = bench.session()
+    Producer(session).burst(4 * WINDOW)
+    fill(bench, 6 << 20)
+    anew = Producer(session)
+    assert anew.pay(cost)
+    anew.hear()
+    assert anew.arriving == 0
+
+
+def test_a_small_request_of_a_client_with_more_takes_nothing_back() -> None:
+    """It asks for the rest of what a large message needs while another request is on its way."""
+    bench = bench_with({"max_size_bytes": 10 << 20})
+    session = bench.session()
+    session.request_credits("orders", USUAL // 2)
+    fill(bench, 6 << 20)
+    session.request_credits("orders", 70_000)
+    session.request_credits("orders", USUAL // 2 + MORE)
+    amounts = [amount for _, amount in endpoint(session).granted]
+    assert amounts == [USUAL // 2 + MORE, 70_000, USUAL // 2]
+    assert bench.broker.memory.windows.given_bytes == 0
+
+
 def test_a_session_with_very_many_addresses_gets_more_for_some_of_them() -> None:
     bench = bench_with()
+    bench.broker.memory.windows.choose(2 * USUAL)
     session = bench.session()
     for number in range(ADDRESSES_MAX + 50):
         session.request_credits(f"a{number}", USUAL // 2)
     amounts = [amount for _, amount in endpoint(session).granted]
-    assert amounts == [USUAL // 2 + MORE] * ADDRESSES_MAX + [USUAL // 2] * 50
+    assert amounts == [USUAL] * ADDRESSES_MAX + [USUAL // 2] * 50
 
 
 def test_messages_beyond_the_window_do_not_make_it_grow() -> None:
@@ -198,5 +235,5 @@ def test_messages_beyond_the_window_do_not_make_it_grow() -> None:
         cost = (MESSAGE, 90_000, USUAL // 2, 700_000)[number % 4]
         while not producer.pay(cost):
             bench.settle()
-    assert bench.broker.memory.windows.given_bytes == MORE
+    assert bench.broker.memory.windows.given_bytes == 2 * MORE
     assert in_flight(producer) <= WINDOW + 700_000

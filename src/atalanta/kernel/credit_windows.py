@@ -27,7 +27,10 @@ ADDRESSES_MAX: Final = 100
 
 
 class CreditWindows:
-    """`more_bytes`: what a client gets once beyond its request; 0 for nothing. Its window grows by two times that."""
+    """`more_bytes`: what a client gets once beyond its request; 0 for nothing. Its window grows by two times that.
+
+    `given_bytes`: what the windows of all have grown by.
+    """
 
     def __init__(self) -> None:
         self.more_bytes: int = 0
@@ -64,16 +67,16 @@ class CreditWindows:
         if amount != USUAL_REQUEST_BYTES or not roomy or account.policy not in (PAGE, BLOCK):
             return amount
         more = self.more_bytes
-        of_address = self._of_address.get(address, 0) + more
+        of_address = self._of_address.get(address, 0) + 2 * more
         if (
             of_address * LIMIT_PART > account.limit_bytes
-            or (self.given_bytes + more) * LIMIT_PART > limit_bytes
+            or (self.given_bytes + 2 * more) * LIMIT_PART > limit_bytes
             or account.limit_messages != UNLIMITED
         ):
             return amount
         given[address] = more
         self._of_address[address] = of_address
-        self.given_bytes += more
+        self.given_bytes += 2 * more
         return amount + more
 
     def late(self, endpoint: Endpoint, address: str, amount: int) -> int:
@@ -82,13 +85,14 @@ class CreditWindows:
         return amount if given is None else self._take_back(given, address, amount)
 
     def _take_back(self, given: dict[str, int], address: str, amount: int) -> int:
-        """A request that is no larger comes from a client that was refused, and has begun anew by itself."""
+        """Who has more asks for that much more, but for the rest of what one large message needs."""
         more = given.get(address, 0)
-        if more == 0:
+        anew = amount == USUAL_REQUEST_BYTES  # a client that was refused, or forgot: it has no more
+        if more == 0 or (amount < USUAL_REQUEST_BYTES + more and not anew):
             return amount
         self._release(address, more)
         given[address] = 0
-        return amount - more if amount > more else amount
+        return amount if anew else amount - more
 
     def forget(self, endpoint: Endpoint) -> None:
         """The session is over."""
@@ -99,8 +103,8 @@ class CreditWindows:
                     self._release(address, more)
 
     def _release(self, address: str, more: int) -> None:
-        self.given_bytes -= more
-        left = self._of_address[address] - more
+        self.given_bytes -= 2 * more
+        left = self._of_address[address] - 2 * more
         if left:
             self._of_address[address] = left
         else:
