@@ -154,6 +154,33 @@ def test_changed_files_count_for_who_is_logged_in() -> None:
     assert list(carl.roles) == []
 
 
+def test_a_certificate_that_is_another_users_now_logs_in_as_that_one() -> None:
+    held = security((CERTIFICATE, "required"))
+    carl = login(held, None, None, CLIENT)
+    fresh = security((CERTIFICATE, "required"))
+    assert fresh.chain is not None
+    fresh.chain.certificates.add("emil", CLIENT)
+    fresh.chain.certificates.roles["emil"] = ["reader"]
+    held.replace(fresh)
+    assert carl is not None and carl.roles == ()
+    assert who(login(held, None, None, CLIENT)) == ("emil", ("reader",))
+    held.replace(security((CERTIFICATE, "required")))
+    assert who(login(held, None, None, CLIENT)) == CARL
+
+
+def test_another_password_ends_what_the_old_one_gave_beside_a_certificate() -> None:
+    modules = ((PASSWORD, "optional"), (CERTIFICATE, "optional"))
+    held = security(*modules)
+    anna = login(held, "anna", "secret", CLIENT)
+    assert who(anna) == ("anna", ("writer", "reader"))
+    held.replace(security(*modules))
+    assert who(anna) == ("anna", ("writer", "reader"))
+    held.replace(security(*modules, anna="another"))
+    assert anna is not None and anna.roles == ()
+    assert who(login(held, "anna", "another", CLIENT)) == ("anna", ("writer", "reader"))
+    assert anna.roles == ()
+
+
 def test_verdicts() -> None:
     def verdict(certified: bool, ok: bool | None, *modules: tuple[str, str]) -> int:
         return LoginChain(modules, CertificateUsers(), {}).verdict(certified, ok)

@@ -128,19 +128,29 @@ class Security:
         Who is no user any more, or has another password now, keeps the sessions but may do nothing
         (as in Artemis, where such a session fails to authenticate again).
         """
+        same: dict[str, User] = {}
         for name, user in self.users.items():
             known = fresh.users.get(name)
             if known is not None and known.password.same(user.password):
                 user.identity.roles = known.roles
                 known.identity = user.identity
+                same[name] = known
             else:
                 user.identity.roles = ()
         self.users = fresh.users
         self.chain = fresh.chain
-        for (subject, name), identity in self.certified.items():
-            renewed = self._certified(subject, self.users.get(name))
-            same = renewed is not None and renewed.user == identity.user
-            identity.roles = renewed.roles if renewed is not None and same else ()
+        for key, identity in list(self.certified.items()):
+            subject, name = key
+            renewed = self._certified(subject, same.get(name))
+            if (
+                renewed is not None
+                and renewed.user == identity.user
+                and (name == "" or name in same)
+            ):
+                identity.roles = renewed.roles
+            else:
+                identity.roles = ()
+                del self.certified[key]
         self.exact = fresh.exact
         self.wild = fresh.wild
         self.slow = fresh.slow
