@@ -145,6 +145,41 @@ def test_a_peer_that_sends_on_without_end_before_its_handshake_is_over(
 
 
 @both_loops
+def test_strangers_who_went_away_cost_no_handshake(
+    plain: bool, sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count against no limit any more: what waits for them could become any amount."""
+    may_go_on = threading.Event()
+    done: list[ssl.SSLObject] = []
+    do_handshake = ssl.SSLObject.do_handshake
+
+    def slow(tls: ssl.SSLObject) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            done.append(tls)
+            may_go_on.wait(10)
+        do_handshake(tls)
+
+    monkeypatch.setattr(ssl.SSLObject, "do_handshake", slow)
+
+    async def use(running: Running) -> None:
+        for _ in range(10):
+            _, stranger = await running.connect(None)
+            stranger.write(b"\x16\x03\x01\x40\x00")
+            await stranger.drain()
+            stranger.close()
+        counters = running.shell.trace.counters
+        await running.until(lambda: counters.get("connections.tls_refused") == 10)
+        may_go_on.set()
+        reader, writer = await running.connect(sides.client)
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        writer.close()
+
+    run(with_echo(use, tls=sides.server), plain)
+    assert len(set(map(id, done))) <= 2, "one that was there when its turn came, and the last"
+
+
+@both_loops
 def test_a_close_comes_after_what_was_written_and_with_a_goodbye_of_tls(
     plain: bool, sides: Sides
 ) -> None:

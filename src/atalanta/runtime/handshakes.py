@@ -22,16 +22,23 @@ class Handshakes:
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
 
-    def step(self, tls: ssl.SSLObject, done: Callable[[Outcome], None]) -> None:
+    def step(
+        self, tls: ssl.SSLObject, done: Callable[[Outcome], None], gone: Callable[[], bool]
+    ) -> None:
         """Go on with the handshake of `tls`; `done` is called in the loop. Nobody else may touch `tls` and its buffers
-        until then. Nothing happens once closed: the connections are gone then."""
+        until then. Nothing happens once closed: the connections are gone then. Nor when `gone` says, on the thread,
+        that the peer is: strangers who come and go faster than this works must not pile up here."""
         if self._closed:
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(1, thread_name_prefix="atalanta-tls")
-        self._pool.submit(self._work, tls, done)
+        self._pool.submit(self._work, tls, done, gone)
 
-    def _work(self, tls: ssl.SSLObject, done: Callable[[Outcome], None]) -> None:
+    def _work(
+        self, tls: ssl.SSLObject, done: Callable[[Outcome], None], gone: Callable[[], bool]
+    ) -> None:
+        if gone():
+            return
         outcome: Outcome = None
         try:
             tls.do_handshake()

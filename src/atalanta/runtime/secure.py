@@ -71,7 +71,9 @@ class SecureConnection(Connection):
 
     def _step(self) -> None:
         self._stepping = True
-        self._connections.handshakes.step(self._tls, self._stepped)
+        self._connections.handshakes.step(
+            self._tls, self._stepped, self._transport.is_closing
+        )
 
     def _stepped(self, outcome: Outcome) -> None:
         """Goes on with what came meanwhile, which after the last step is the node's."""
