@@ -48,8 +48,17 @@ def test_a_hung_disk_is_not_tried_at_all() -> None:
 def test_one_slow_commit_among_many_changes_nothing() -> None:
     own = OwnCommits()
     of_many(own, 1_300, FAST_S, 100)
-    assert of_many(own, 1_300, HUNG_S, 1) == 1
+    assert of_many(own, 1_300, SLOW_S, 1) == 1
     assert of_many(own, 1_300, FAST_S, 100) == 100
+
+
+def test_a_disk_that_hangs_holds_the_node_up_once() -> None:
+    own = OwnCommits()
+    for size in (1_300, 500_000):
+        of_many(own, size, FAST_S, 100)
+    assert of_many(own, 1_300, HUNG_S, 1) == 1
+    assert of_many(own, 1_300, HUNG_S, 5) == of_many(own, 500_000, HUNG_S, 5) == 0
+    assert of_many(own, 1_300, FAST_S, 100) == of_many(own, 500_000, FAST_S, 100) - 1 == 99
 
 
 def test_a_disk_that_is_fast_again_is_noticed() -> None:

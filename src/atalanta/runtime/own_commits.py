@@ -22,6 +22,8 @@ PAUSE_FIRST = 8
 PAUSE_MAX = 4096
 # The worker's time includes waiting for the interpreter's lock. Beyond this the disk itself is slow: no trial.
 WORKER_S_MAX = 0.008
+# A commit that took so long is followed by one of the worker, which finds out whether the disk hangs.
+HUNG_S = 0.1
 
 
 class OwnCommits:
@@ -30,17 +32,20 @@ class OwnCommits:
     def __init__(self) -> None:
         self._small = Pace()
         self._large = Pace()
+        self._hung = False
 
     def wanted(self, size: int) -> bool:
         """Whether the node's thread does a commit of `size` bytes now."""
-        return size <= BYTES_MAX and self._pace(size).wanted()
+        return size <= BYTES_MAX and not self._hung and self._pace(size).wanted()
 
     def own(self, size: int, took_s: float) -> None:
         """The node's thread did one."""
+        self._hung = took_s >= HUNG_S
         self._pace(size).own(took_s / (ALLOWED_S + size * ALLOWED_S_PER_BYTE))
 
     def worker(self, size: int, took_s: float) -> None:
         """The worker did one."""
+        self._hung = took_s >= HUNG_S
         if took_s < WORKER_S_MAX:
             self._pace(size).wait()
 
