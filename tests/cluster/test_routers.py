@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from atalanta.cluster.routers.config import (
     CLIENT_ID,
     CONSISTENT_HASH,
@@ -16,6 +18,7 @@ from atalanta.cluster.routers.config import (
     RouterConfig,
 )
 from atalanta.cluster.routers.routers import Routers
+from atalanta.cluster.scale_down import DONE, MOVING
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING
 from atalanta.sim.host import Host
 from atalanta.sim.network import Machine
@@ -28,6 +31,7 @@ from atalanta.wire.core.packets_connection import DisconnectV3, ExceptionRespons
 from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.types import HANDSHAKE
 from tests.cluster.rig import ROUTED_PORT, Rig, node_of
+from tests.cluster.scale_down_rig import begin, departure
 
 
 class Visitor(Machine):
@@ -312,13 +316,34 @@ def test_other_doors_do_not_ask() -> None:
     assert visit(rig, hosts[0], "x").error == REMOTE_DISCONNECT
 
 
+def heard(config: RouterConfig, pool: PoolConfig) -> None:
+    pool.cluster_connection = None
+    pool.discovery_group = "group"
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
+    rig = Rig()
+    hosts = [
+        rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
+    ]
+    for host in hosts:
+        host.start()
+    rig.formed()
+    part = begin(rig, hosts[1])
+    rig.until(lambda: part.phase == MOVING)
+    if resumed:
+        hosts[1].crash()
+        hosts[1].start()
+        part = departure(hosts[1])
+        assert part.frozen
+    rig.until(part.over)
+    hosts[1].stop()
+    assert part.phase == DONE
+
+
 def test_a_pool_by_discovery_group() -> None:
     rig = Rig()
-
-    def heard(config: RouterConfig, pool: PoolConfig) -> None:
-        pool.cluster_connection = None
-        pool.discovery_group = "group"
-
     hosts = [
         rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
     ]

@@ -49,6 +49,7 @@ class Pool(DiscoveryListener):
         self.made: int = 0
         self.changed: bool = False  # somebody became ready
         self.stopping: bool = False
+        self.listening: bool = False
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -58,12 +59,15 @@ class Pool(DiscoveryListener):
         for name in config.static_connectors:
             self._add(self.dialing.settings.transport(name), "")
         if config.discovery_group is not None and self.discovery is not None:
+            self.listening = True
             self.discovery.listen(now, config.discovery_group, self)
         self._look(now)
 
     def stop(self) -> None:
+        """Twice, if the node leaves first; one that goes on leaving has never started it."""
         self.stopping = True
-        if self.config.discovery_group is not None and self.discovery is not None:
+        if self.listening and self.config.discovery_group is not None and self.discovery is not None:
+            self.listening = False
             self.discovery.unlisten(self.config.discovery_group, self)
 
     def end(self) -> None:
