@@ -21,13 +21,12 @@ class Background:
         thread.start()
 
     def settle(self) -> None:
-        """Waits for the end of what was started, and raises what it met."""
+        """Waits for the end of what was started, and raises what it met, from then on each time."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join()
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        if self._error is not None:
+            raise self._error
 
     def _run(self, action: Callable[[], None]) -> None:
         try:
