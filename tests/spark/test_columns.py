@@ -132,6 +132,13 @@ def test_property_columns_are_typed() -> None:
     assert set(empty.values()) == {None}
 
 
+def test_the_routing_type_as_a_column_is_there_whatever_else_is_in_the_chunk() -> None:
+    plain = message(b"", {"_AMQ_ROUTING_TYPE": Byte(1)})
+    for others in ([], [message(b"", {"n": 1})]):
+        row, *_ = build(ddl("_AMQ_ROUTING_TYPE tinyint"), plain, *others)
+        assert row == {"_AMQ_ROUTING_TYPE": 1}
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -25,6 +25,9 @@ ORIGIN_PREFIXES: Final = ("_AMQ_ORIG_", "_AMQ_ACTUAL_")
 # Shown in a column of their own.
 OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
 
+# What a message of a bare chunk (LogColumns) may have all the same.
+ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
+
 _FLOAT: Final = struct.Struct(">f")
 
 
@@ -59,9 +62,9 @@ class PropertyColumn:
         self.name = name
 
     def __call__(self, kind: pa.DataType, rows: Fetched) -> pa.Array:
-        if rows.columns.bare:
-            return pa.nulls(rows.count, kind)
         name = self.name
+        if rows.columns.bare and name != ROUTING_TYPE:
+            return pa.nulls(rows.count, kind)
         values: list[Any] = []
         convert = converter(kind)
         for message in rows.messages:
