@@ -321,6 +321,7 @@ def scan_properties(data: bytes, position: i64, end: i64) -> i64:
                 length == ROUTING_TYPE_BYTES
                 and code == BYTE
                 and end > position
+                and data[name + 9] == 0
                 and read_i64_be(data, name + 10) == ROUT
                 and read_i64_be(data, name + 18) == ING_
                 and read_i64_be(data, name + 26) == TYPE

@@ -52,7 +52,9 @@ def test_what_needs_the_messages_is_told() -> None:
     grouped.put_property("_AMQ_GROUP_ID", "g")
     routed_strangely = Message.create("a", b"", BYTES)
     routed_strangely.put_property("_AMQ_ROUTING_TYPE", Byte(5))
-    for message in (with_property, grouped, routed_strangely):
+    nearly_routed = Message.create("a", b"", BYTES)
+    nearly_routed.put_property("_AMQ\u035fROUTING_TYPE", Byte(1))
+    for message in (with_property, grouped, routed_strangely, nearly_routed):
         assert not chunk(message, Message.create("a", b"")).bare
     assert chunk(Message.create("a", text_body("x"), TEXT)).any_text
 
