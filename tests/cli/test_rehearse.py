@@ -79,6 +79,17 @@ def test_queues_of_one_address_get_their_own_load_counted(tmp_path: Path) -> Non
     }
 
 
+def test_messages_that_no_load_sent_are_nobody_s(tmp_path: Path) -> None:
+    """The nodes' own notifications, say, which a file may keep in a queue."""
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a")]
+    kept = '<address name="activemq.notifications"><multicast><queue name="told"/></multicast></address>'
+    for file in files:
+        file.write_text(file.read_text().replace("<addresses>", f"<addresses>{kept}"))
+    report = rehearsed(*files, "--load", "activemq.notifications::told a->b", "--seconds", 10)
+    (load,) = report["loads"]
+    assert (load["sent"], load["lost"], load["repeats"]) == (100, 0, 0)
+
+
 def test_no_load_for_queues_whose_filter_nothing_would_match(tmp_path: Path) -> None:
     files = multicast(tmp_path, "<filter string=\"delay > 60\"/>")
     report = rehearsed(*files, "--seconds", 10)

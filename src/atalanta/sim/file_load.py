@@ -160,9 +160,9 @@ class FileConsumer(FileClient):
     def _count(self, key: str, delivery_count: int) -> None:
         """For the load that sent it: several loads may share a queue. What another load's address, or a divert, brings
         into this queue is for that load's own queue to count."""
-        owner = self.owners[key.rpartition("/")[0]]
-        if owner.load.queue != self.tally.load.queue:
-            return
+        owner = self.owners.get(key.rpartition("/")[0])
+        if owner is None or owner.load.queue != self.tally.load.queue:
+            return  # of no load: the nodes' own notifications, say
         if key in owner.arrived:
             owner.repeats += 1
             if delivery_count > 1:
