@@ -8,11 +8,16 @@ message was routed.
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
-from atalanta.sim.world import World
+from atalanta.sim.world import SECOND, World
+
+# Until everybody has heard of a stop, messages may still go where the group was.
+NEWS_NS: Final = 5 * SECOND
 
 
 class Grouped:
@@ -152,10 +157,11 @@ class GroupLedger:
             return True
         if one.last and other.last:
             return False
+        since = min(one.sent_at, other.sent_at) - NEWS_NS
         until = max(one.confirmed_at, other.confirmed_at)
         for host in self.hosts:
             if host.name in (one.at[queue], other.at[queue]) and any(
-                stopped_at <= until for stopped_at in host.stops
+                since <= stopped_at <= until for stopped_at in host.stops
             ):
                 return True
         return False
