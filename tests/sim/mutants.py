@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.core_bridge_forwarding import Forwarding
 from atalanta.cluster.core_bridge_link import CoreOutgoing
 from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
@@ -23,6 +24,7 @@ from atalanta.cluster.topology import Topology
 from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router, xa
 from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.groups import Groups
 from atalanta.kernel.keeper import Keeper
@@ -321,6 +323,29 @@ def core_bridge_trusts_the_link(patch: Patch) -> None:
     patch.setattr(CoreOutgoing, "detach", trusting)
 
 
+def core_bridge_sends_no_duplicate_ids(patch: Patch) -> None:
+    """Neither its own nor the sender's."""
+    forwarded = Forwarding.forwarded
+
+    def bare(self: Forwarding, reference: Reference) -> Message:
+        copy = forwarded(self, reference)
+        copy.properties.remove(BRIDGE_DUPLICATE)
+        copy.properties.remove("_AMQ_DUPL_ID")
+        copy.properties_changed()
+        return copy
+
+    patch.setattr(Forwarding, "forwarded", bare)
+
+
+def core_bridge_overtakes(patch: Patch) -> None:
+    def hasty(self: CoreOutgoing, reference: Reference) -> int:
+        self.waiting.appendleft(reference)
+        self.pump()
+        return reference.message.size
+
+    patch.setattr(CoreOutgoing, "take", hasty)
+
+
 def files_of_large_messages_stay(patch: Patch) -> None:
     patch.setattr(LargeBodies, "_delete", lambda self, body: None)
 
@@ -361,6 +386,8 @@ MUTANTS: list[Mutant] = [
     prepared_branches_not_told,
     prepared_branch_loses_a_message,
     core_bridge_trusts_the_link,
+    core_bridge_sends_no_duplicate_ids,
+    core_bridge_overtakes,
     files_of_large_messages_stay,
 ]
 

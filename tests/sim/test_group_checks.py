@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.sim.group_checks import GroupLedger, Grouped
+from atalanta.sim.group_checks import Grouped, GroupLedger
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape, make_hosts

@@ -51,6 +51,8 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (mutants.prepared_branches_not_told, Transactions, 7, 8),
     (mutants.prepared_branch_loses_a_message, Transactions, 7, 8),
     (mutants.core_bridge_trusts_the_link, CoreBridges, 70, 12),
+    (mutants.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
+    (mutants.core_bridge_overtakes, CoreBridges, 71, 4),
     (mutants.files_of_large_messages_stay, LargeMessages, 9, 4),
 ]
 BY_CRASH_POINTS = [
