@@ -1,7 +1,7 @@
 """Spark in a process of its own that answers a line with a line of JSON (bench/spark_process.py).
 
-    {"do": "load", "options": {…}, "rows": N}        N rows into a Kafka topic
-    {"do": "stream" or "batch", "format": …, "options": {…}, "schema": …, "columns": […], "body": …, "limit": N}
+    {"do": "load", "options": {…}, "rows": N, "partitions": P}        N rows into a Kafka topic
+    {"do": "stream" or "batch", "format": …, "options": {…}, "schema": …, "columns": […], "body": …}
 
 A read goes to the sink `noop`; an observation beside it counts the rows and adds up a checksum of their bodies.
 """

@@ -29,15 +29,15 @@ from atalanta.spark.errors import (
 from atalanta.spark.gateway import Chunk, Connector, Gateway
 from atalanta.spark.members import CONNECT_TIMEOUT_S
 from atalanta.spark.offsets import Range
-from atalanta.spark.options import ReadOptions
+from atalanta.spark.options import LoginOptions, ReadOptions
 
 CHUNK_BYTES: Final = 2 << 20
 RETRY_S: Final = 0.2
 
 log = logging.getLogger("atalanta.spark")
 
-# Connections a worker process keeps for its next task: (process id, server, user) -> connection.
-_idle: dict[tuple[int, str, str | None], Gateway] = {}
+# Connections a worker process keeps for its next task of the same login: (process id, server, login) -> connection.
+_idle: dict[tuple[int, str, LoginOptions], Gateway] = {}
 
 
 @dataclass
@@ -126,8 +126,8 @@ class RangeReader:
         connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
         return self.connect(server, login.credentials(connect_s))
 
-    def _key(self) -> tuple[int, str, str | None]:
-        return os.getpid(), self.server, self.options.login.user
+    def _key(self) -> tuple[int, str, LoginOptions]:
+        return os.getpid(), self.server, self.options.login
 
     def _give_back(self) -> None:
         gateway, self.gateway = self.gateway, None
