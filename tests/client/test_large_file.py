@@ -9,6 +9,7 @@ import pytest
 
 from atalanta.client import ClientError, MessageTooLarge
 from atalanta.client.large_file import LargeFile
+from atalanta.client.message import inflate
 
 BODY = bytes(range(256)) * 20_000
 
@@ -46,6 +47,16 @@ def test_a_folder_that_is_not_there_and_a_body_that_is_not_packed(tmp_path: Path
         lost.save_to(tmp_path / "a", False)
     with pytest.raises(ClientError, match="compressed body cannot be read"):
         filled(tmp_path, BODY).save_to(tmp_path / "a", True)
+
+
+def test_a_packed_body_that_ends_too_early_is_told_of(tmp_path: Path) -> None:
+    """In memory as in a file: half a body should not be taken for a whole one."""
+    half = zlib.compress(BODY)[:-100]
+    with pytest.raises(ClientError, match="compressed body cannot be read: it ends too early"):
+        filled(tmp_path, half).save_to(tmp_path / "a", True)
+    with pytest.raises(ClientError, match="compressed body cannot be read: it ends too early"):
+        inflate(half)
+    assert inflate(zlib.compress(BODY)) == BODY
 
 
 def test_a_full_disk_spoils_this_message_alone(tmp_path: Path) -> None:

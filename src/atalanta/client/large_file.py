@@ -68,6 +68,8 @@ class LargeFile(BodySink):
                         piece = inflater.unconsumed_tail
                 except zlib.error as error:
                     raise ClientError(f"the compressed body cannot be read: {error}") from None
+        if inflater is not None and not inflater.eof and self.size:
+            raise ClientError("the compressed body cannot be read: it ends too early")
         return written
 
     def _whole(self) -> BinaryIO:

@@ -318,6 +318,8 @@ def inflate(body: bytes) -> bytes:
         raise ClientError(f"the compressed body cannot be read: {error}") from None
     if inflater.unconsumed_tail:
         raise MessageTooLarge(f"the body inflates to more than {INFLATED_BYTES_MAX} bytes")
+    if body and not inflater.eof:
+        raise ClientError("the compressed body cannot be read: it ends too early")
     return plain
 
 
