@@ -205,6 +205,18 @@ def test_a_client_that_forgot_its_credits_gets_what_it_asks_for(window: int, cos
     assert anew.arriving == 0
 
 
+def test_full_names_of_queues_share_the_part_of_their_address() -> None:
+    limit = 40 << 20
+    bench = bench_with({"max_size_bytes": limit})
+    session = bench.session()
+    for number in range(50):
+        session.request_credits(f"orders::q{number}", USUAL // 2)
+    windows = bench.broker.memory.windows
+    assert 0 < windows.given_bytes <= limit // LIMIT_PART
+    session.close(bench.now, False)
+    assert windows.given_bytes == 0
+
+
 def test_a_small_request_of_a_client_with_more_takes_nothing_back() -> None:
     """It asks for the rest of what a large message needs while another request is on its way."""
     bench = bench_with({"max_size_bytes": 10 << 20})

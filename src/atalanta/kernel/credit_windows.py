@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.account import BLOCK, PAGE, UNLIMITED
+from atalanta.kernel.router import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.account import Account
@@ -67,7 +68,8 @@ class CreditWindows:
         if amount != USUAL_REQUEST_BYTES or not roomy or account.policy not in (PAGE, BLOCK):
             return amount
         more = self.more_bytes
-        of_address = self._of_address.get(address, 0) + 2 * more
+        name = split_fqqn(address)[0]
+        of_address = self._of_address.get(name, 0) + 2 * more
         if (
             of_address * LIMIT_PART > account.limit_bytes
             or (self.given_bytes + 2 * more) * LIMIT_PART > limit_bytes
@@ -75,7 +77,7 @@ class CreditWindows:
         ):
             return amount
         given[address] = more
-        self._of_address[address] = of_address
+        self._of_address[name] = of_address
         self.given_bytes += 2 * more
         return amount + more
 
@@ -104,8 +106,9 @@ class CreditWindows:
 
     def _release(self, address: str, more: int) -> None:
         self.given_bytes -= 2 * more
-        left = self._of_address[address] - 2 * more
+        name = split_fqqn(address)[0]
+        left = self._of_address[name] - 2 * more
         if left:
-            self._of_address[address] = left
+            self._of_address[name] = left
         else:
-            del self._of_address[address]
+            del self._of_address[name]
