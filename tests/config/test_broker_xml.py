@@ -133,6 +133,10 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         ("<name>a<b/></name>", "unknown element <b>"),
         ("some text", "unexpected text"),
         ("<connection-ttl-check-interval>0</connection-ttl-check-interval>", "less than 1"),
+        (
+            "<view-permission-method-match-pattern>get(</view-permission-method-match-pattern>",
+            "'get(' is no regular expression",
+        ),
         ('<addresses><address name="a"/></addresses>', "no routing type"),
         ("<addresses><address><anycast/></address></addresses>", "needs a name"),
         (

@@ -164,6 +164,8 @@ def convert(text: str, metadata: Mapping[str, Any]) -> Any:
         return boolean(text)
     if kind == "str":
         return text
+    if kind == "pattern":
+        return _pattern(text)
     value: int | float
     if metadata["unit"] == "bytes":
         value = size(text)
@@ -176,6 +178,14 @@ def convert(text: str, metadata: Mapping[str, Any]) -> Any:
     if maximum is not None and value > maximum:
         raise BadValue(f"{text} is more than {maximum}")
     return value
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadValue(f"'{_short(text)}' is no regular expression: {error}") from None
+    return text
 
 
 def boolean(text: str) -> bool:

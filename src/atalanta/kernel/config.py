@@ -250,6 +250,7 @@ class BrokerConfig:
         "^(get|is|count|list|browse|query).*$",
         "view-permission-method-match-pattern",
         "methods that need view; all others need edit",
+        kind="pattern",
     )
     internal_naming_prefix: str = option(
         "$.artemis.internal.",

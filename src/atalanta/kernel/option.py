@@ -31,7 +31,8 @@ def option(
     unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
     supported: False is read and checked, then listed once at start as without effect.
     choices: text in the file -> value. attribute: an XML attribute, not a child element.
-    kind: "bool", "int", "float" or "str"; told by the default, or by the unit where that is None.
+    kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text); told by the default, or by the
+    unit where that is None.
     """
     metadata = {
         "xml": xml,
