@@ -132,6 +132,14 @@ def test_property_columns_are_typed() -> None:
     assert set(empty.values()) == {None}
 
 
+def test_a_time_that_no_column_can_hold_is_null_and_does_not_stop_the_stream() -> None:
+    last = (1 << 63) // 1000 - 1
+    for value, held in (((1 << 63) - 1, False), (-(1 << 63), False), (last, True), (-last, True)):
+        count, entries = chunk_of([(1, message(b"", {"at": value}), 0)])
+        batch = BatchBuilder(ddl("at timestamp"), "q", "n").build(count, entries)
+        assert batch.column("at").cast(pa.int64()).to_pylist() == [value * 1000 if held else None]
+
+
 def test_the_routing_type_as_a_column_is_there_whatever_else_is_in_the_chunk() -> None:
     plain = message(b"", {"_AMQ_ROUTING_TYPE": Byte(1)})
     for others in ([], [message(b"", {"n": 1})]):

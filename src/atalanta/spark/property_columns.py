@@ -28,6 +28,9 @@ OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
 # What a message of a bare chunk (LogColumns) may have all the same.
 ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 
+# The longest time (ms) that microseconds of 64 bits hold, less one.
+TIME_MS_MAX: Final = (1 << 63) // 1000 - 1
+
 _FLOAT: Final = struct.Struct(">f")
 
 
@@ -91,16 +94,17 @@ def converter(kind: pa.DataType) -> Callable[[int, PropertyValue], Any]:
         return _boolean
     if pa.types.is_floating(kind):
         return _floating
-    bits = 64 if pa.types.is_timestamp(kind) else kind.bit_width
-    return _Whole(bits)
+    if pa.types.is_timestamp(kind):
+        return _Whole(TIME_MS_MAX)
+    return _Whole((1 << (kind.bit_width - 1)) - 1)
 
 
 class _Whole:
     """Whole numbers that fit the column; floats without a fraction, and texts in decimal."""
 
-    def __init__(self, bits: int) -> None:
-        self.least = -(1 << (bits - 1))
-        self.most = (1 << (bits - 1)) - 1
+    def __init__(self, most: int) -> None:
+        self.least = -most - 1
+        self.most = most
 
     def __call__(self, code: int, value: PropertyValue) -> int | None:
         if isinstance(value, float):
