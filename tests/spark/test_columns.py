@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 )
 
 from atalanta.client.raw import Byte, Float, Int, PropertyValue
-from atalanta.kernel.message import MAP, Message
+from atalanta.kernel.message import MAP, TEXT, Message
 from atalanta.kernel.message_codec import encode_message
 from atalanta.spark.columns import BatchBuilder
 from atalanta.spark.errors import OptionError
@@ -111,6 +111,13 @@ def test_what_is_absent_is_null() -> None:
 def test_java_texts_that_are_no_unicode_do_not_stop_the_stream() -> None:
     (row,) = build(ddl("text string, x string"), message("a\ud800b", {"x": "\udfff"}))
     assert row == {"text": "a?b", "x": "?"}
+
+
+@pytest.mark.parametrize("body", [b"\1", b"\1\0\0\0\5ab", b"\0ab"])
+def test_a_text_message_whose_body_is_no_text_does_not_stop_the_stream(body: bytes) -> None:
+    encoded = encode_message(Message.create("a", body, TEXT), 1)
+    rows = build(ddl("text string, body binary"), encoded, message("whole"))
+    assert rows == [{"text": None, "body": body}, {"text": "whole", "body": b"whole"}]
 
 
 def test_property_columns_are_typed() -> None:

@@ -5,6 +5,7 @@ ReceivedMessage is the comfortable class; these are what lies below it.
 
 from __future__ import annotations
 
+from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.message import (
     BYTES,
     DEFAULT,
@@ -27,6 +28,7 @@ __all__ = [
     "STREAM",
     "TEXT",
     "Byte",
+    "DecodeError",
     "Float",
     "Int",
     "LogColumns",

@@ -14,7 +14,7 @@ import pyarrow.compute
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from atalanta.client.raw import TEXT, Message
+from atalanta.client.raw import TEXT, DecodeError, Message
 from atalanta.spark.fetched import Fetched, texts
 from atalanta.spark.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.schema import KINDS, PROPERTIES
@@ -67,7 +67,7 @@ def constant(kind: pa.DataType, value: str, rows: Fetched) -> pa.Array:
 
 # -- columns of the message ---------------------------------------------------------------------
 def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
-    """Text in UTF-8, anything else as it travelled."""
+    """Text in UTF-8, anything else as it travelled: also what a text message has instead of one."""
     if rows.columns.any_text:
         return pa.array([body_of(message) for message in rows.messages], kind)
     # The whole chunk as an array: bodies, and between them what lies between them.
@@ -80,15 +80,27 @@ def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
 def body_of(message: Message) -> bytes:
     if message.kind != TEXT:
         return message.body
-    text = message.text()
+    try:
+        text = message.text()
+    except DecodeError:
+        return message.body
     return b"" if text is None else text.encode("utf-8", "replace")
+
+
+def text_of(message: Message) -> str | None:
+    """None also where a text message has no text: a stream could never go on behind it."""
+    if message.kind != TEXT:
+        return None
+    try:
+        return message.text()
+    except DecodeError:
+        return None
 
 
 def text_column(kind: pa.DataType, rows: Fetched) -> pa.Array:
     if not rows.columns.any_text:
         return pa.nulls(rows.count, kind)
-    found = [message.text() if message.kind == TEXT else None for message in rows.messages]
-    return texts(kind, found)
+    return texts(kind, [text_of(message) for message in rows.messages])
 
 
 def addresses(kind: pa.DataType, rows: Fetched) -> pa.Array:
