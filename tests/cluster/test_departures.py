@@ -54,7 +54,7 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     waiting_for(rig, sender, leaving, 20)
     node = node_of(leaving).broker.node_id
     assert waiting(sender, node) == 19
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, leaving)
     rig.until(lambda: count(target, "mine") == 20, 30)
     assert held(target, "mine") == [b"%d" % number for number in range(20)]
@@ -95,7 +95,7 @@ def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None
     reader = rig.client(leaving)
     reader.consume("mine")
     rig.until(lambda: count(leaving, "mine") == 0)
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, leaving)
     rig.until(lambda: "mine" in node_of(target).broker.queues, 40)
     rig.until(lambda: count(target, "mine") == 1)
@@ -113,7 +113,7 @@ def test_what_was_for_a_node_behind_the_one_that_left_waits_for_a_way_there() ->
     for number in range(5):
         client.publish("prices", b"%d" % number)
     rig.until(lambda: waiting(first, "node-1") == 5)
-    departure(middle).config = ScaleDownConfig(connectors=["n0"])
+    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, middle)
     rig.run(20)
     # Not in a queue of our own, made for it, where nobody ever looks.
@@ -131,7 +131,7 @@ def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:
         client.publish("orders", b"%d" % number, ANYCAST)
     rig.until(lambda: len(client.answers) == 30)
     assert waiting(sender, "node-2") == 10
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, leaving)
     rig.until(lambda: count(target, "orders") + count(sender, "orders") == 30, 30)
     everything = held(target, "orders") + held(sender, "orders")

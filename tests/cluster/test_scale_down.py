@@ -165,7 +165,7 @@ def test_commit_interval_bounds_what_is_under_way(interval: int) -> None:
     first, second = rig.cluster(2, mode="OFF")
     cluster_of(first).settings.scale_down = ScaleDownConfig(commit_interval=interval)
     part = departure(first)
-    part.config = ScaleDownConfig(commit_interval=interval)
+    part.choice.config = ScaleDownConfig(commit_interval=interval)
     client = rig.client(first)
     for number in range(40):
         client.publish("orders", b"%d" % number, ANYCAST)
@@ -191,7 +191,7 @@ def test_only_a_member_of_the_same_group_takes_over() -> None:
             node = make(ports)  # type: ignore[operator]
             config = ScaleDownConfig(group_name=group)
             node.cluster.settings.scale_down = config
-            node.scale_down.config = config
+            node.scale_down.choice.config = config
             return node
 
         host.make_node = in_group  # type: ignore[assignment]
@@ -211,7 +211,7 @@ def test_connectors_are_tried_in_their_order() -> None:
     rig = Rig()
     first, second, third = rig.cluster(3, mode="OFF")
     part = departure(third)
-    part.config = ScaleDownConfig(connectors=["n2", "n1", "n0"])
+    part.choice.config = ScaleDownConfig(connectors=["n2", "n1", "n0"])
     rig.client(third).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(third, "orders") == 1)
     second.crash()
@@ -227,11 +227,11 @@ def test_a_discovery_group_says_who_may_take_over() -> None:
     rig.formed(60)
     rig.client(first).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(first, "orders") == 1)
-    departure(first).config = ScaleDownConfig(discovery_group="group")
+    departure(first).choice.config = ScaleDownConfig(discovery_group="group")
     part = leave(rig, first)
     assert part.phase == DONE and held(second, "orders") == [b"x"]
     # Nobody is heard any more: the last one stays.
-    departure(second).config = ScaleDownConfig(discovery_group="group")
+    departure(second).choice.config = ScaleDownConfig(discovery_group="group")
     part = begin(rig, second)
     rig.until(part.over)
     assert part.phase == FAILED and not part.frozen

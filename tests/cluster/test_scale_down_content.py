@@ -81,7 +81,7 @@ def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(restarted: 
         target.crash()
         target.start()
         rig.until(lambda: linked(leaving) == 1)
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     part = leave(rig, leaving)
     assert (part.phase, part.left()) == (DONE, 0)
     assert waiting(target, "node-1") >= parked
@@ -103,7 +103,7 @@ def test_what_no_way_leads_to_comes_to_the_targets_queues_once() -> None:
     third.crash()
     rig.run(1)
     assert waiting(leaving, "node-2") > 0
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     part = begin(rig, leaving)
     while part.mover is None or not part.mover.link.sender.unanswered:
         rig.run(0.00001)

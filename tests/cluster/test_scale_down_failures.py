@@ -27,7 +27,7 @@ def filled() -> tuple[Rig, Host, Host]:
     for body in MESSAGES:
         client.publish("orders", body, ANYCAST)
     rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
-    departure(leaving).config.commit_interval = 5
+    departure(leaving).choice.config.commit_interval = 5
     return rig, target, leaving
 
 
@@ -111,7 +111,7 @@ def test_who_wants_to_can_serve_clients_after_a_crash_all_the_same() -> None:
     for body in MESSAGES:
         client.publish("orders", body, ANYCAST)
     rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
-    departure(leaving).config.commit_interval = 5
+    departure(leaving).choice.config.commit_interval = 5
     underway(rig, leaving, 13)
     leaving.crash()
     for _ in range(2):

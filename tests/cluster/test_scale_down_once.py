@@ -59,7 +59,7 @@ def test_what_the_leaving_node_has_had_is_no_repeat_at_the_target() -> None:
     for body in BODIES:
         client.publish("prices", body)
     rig.until(lambda: count(leaving, "two") == len(BODIES))
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, leaving)
     resume(sender, target)
     rig.until(lambda: count(target, "one") == len(BODIES))
@@ -92,7 +92,7 @@ def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(th
         client.publish("prices", body)
     rig.until(lambda: len(client.answers) == 3)
     assert waiting(sender, node) >= 5
-    departure(leaving).config = ScaleDownConfig(connectors=["n0"])
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
     leave(rig, leaving)
     rig.until(
         lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues, 30
@@ -109,7 +109,7 @@ def test_a_client_that_repeats_at_the_target_is_recognized_there() -> None:
     for body in BODIES * 10:
         client.publish("orders", body, ANYCAST, _AMQ_DUPL_ID=f"id{client.number}")
     rig.until(lambda: len(client.answers) == 60)
-    departure(leaving).config.commit_interval = 1
+    departure(leaving).choice.config.commit_interval = 1
     other = rig.client(target)
     part = begin(rig, leaving)
     while client.conn:
@@ -167,11 +167,11 @@ def test_when_the_target_leaves_itself_the_others_go_where_it_goes(crash: bool) 
     rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
-    departure(first).config = ScaleDownConfig(connectors=["n1"], commit_interval=1)
+    departure(first).choice.config = ScaleDownConfig(connectors=["n1"], commit_interval=1)
     one = begin(rig, first)
     while one.moved < 2:
         rig.run(0.0002)
-    departure(middle).config = ScaleDownConfig(connectors=["n0"])
+    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"])
     two = begin(rig, middle)
     rig.until(two.over)
     assert two.phase == DONE

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.core_bridges import CoreBridges
 from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
+from atalanta.cluster.scale_down_choice import Choice
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_goodbye import Goodbyes
 from atalanta.cluster.scale_down_link import TargetLink
@@ -90,15 +91,15 @@ class ScaleDown(Part):
         reader_timeout_ms: int = 0,
     ) -> None:
         self.clusters = clusters
-        self.config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
+        config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
         # scale-down-clustername of 1.4, else the first.
-        named = clusters.by_name.get(self.config.cluster_name or "")
+        named = clusters.by_name.get(config.cluster_name or "")
         self.cluster = named or clusters.connections[0]
+        self.choice = Choice(config, self.cluster)
         self.broker = clusters.broker
         self.host = clusters.host
         self.connections = connections
         self.timeout_ms = timeout_ms
-        self.connector: str | None = None  # which an operator named
         self.askers: dict[int, bool] = {}
         self.phase = NONE
         self.frozen = False
@@ -106,7 +107,6 @@ class ScaleDown(Part):
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
         self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
-        self.heard: Heard | None = None  # while it looks for one
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target, and may be used
@@ -129,7 +129,7 @@ class ScaleDown(Part):
     # -- beginning ------------------------------------------------------------------------------
     def wanted_at_stop(self) -> bool:
         """`<scale-down>` is there, and enabled."""
-        return self.cluster.settings.scale_down is not None and self.config.enabled
+        return self.cluster.settings.scale_down is not None and self.choice.config.enabled
 
     def over(self) -> bool:
         return self.phase in (DONE, FAILED)
@@ -143,10 +143,11 @@ class ScaleDown(Part):
             raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
         if connector is not None and connector not in self.cluster.settings.connectors:
             raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
-        self.connector = connector
-        if not self.candidates() and self._group() is None:
+        self.choice.connector = connector
+        if not self.choice.candidates() and self.choice.group is None:
+            why = self.choice.nobody()
             raise BrokerError(
-                ILLEGAL_STATE, f"nobody can take the messages of this broker: {self._nobody()}"
+                ILLEGAL_STATE, f"nobody can take the messages of this broker: {why}"
             )
         if asker >= 0:
             self.askers[asker] = True
@@ -159,10 +160,10 @@ class ScaleDown(Part):
         self.phase = SEEKING
         self.why = ""
         self.seek_until = now + SEEK_NS
-        group = self._group()
+        group = self.choice.group
         if group is not None:
-            self.heard = Heard()
-            self.clusters.discovery.listen(now, group, self.heard)
+            self.choice.heard = Heard()
+            self.clusters.discovery.listen(now, group, self.choice.heard)
         self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)
@@ -194,76 +195,25 @@ class ScaleDown(Part):
             self.link.close("the node stops")
 
     # -- who takes over -------------------------------------------------------------------------
-    def candidates(self) -> list[Candidate]:
-        """Who may be the target, the best first: linked members before others."""
-        config = self.config
-        names = [self.connector] if self.connector is not None else config.connectors
-        if names and (config.group_name is None or self.connector is not None):
-            return self._named(names)
-        if self.heard is not None:
-            return [
-                Candidate(node_id, transport)
-                for node_id, transport in self.heard.nodes.items()
-                if node_id != self.cluster.node_id and self._in_group(node_id)
-            ]
-        linked: list[Candidate] = []
-        others: list[Candidate] = []
-        for member in self.cluster.topology.members.values():
-            if member.node_id == self.cluster.node_id or member.primary is None:
-                continue
-            if not self._in_group(member.node_id):
-                continue
-            record = self.cluster.peers.get(member.node_id)
-            there = record is not None and record.linked()
-            (linked if there else others).append(Candidate(member.node_id, member.primary))
-        return linked + others
-
-    def _group(self) -> str | None:
-        """The discovery group to listen to."""
-        config = self.config
-        return None if self.connector is not None or config.connectors else config.discovery_group
-
-    def _in_group(self, node_id: str) -> bool:
-        wanted = self.config.group_name
-        if wanted is None:
-            return True
-        member = self.cluster.topology.members.get(node_id)
-        return member is not None and member.scale_down_group == wanted
-
-    def _named(self, names: list[str]) -> list[Candidate]:
-        own = self.cluster.transport(self.cluster.config.connector)
-        found: list[Candidate] = []
-        for name in names:
-            transport = self.cluster.transport(name)
-            if not transport.same_target(own):
-                found.append(Candidate("", transport))
-        return found
-
-    def _nobody(self) -> str:
-        group = self.config.group_name
-        if group is not None and self.connector is None:
-            return f"no other member is of the scale-down group '{group}'"
-        return "no other member is known"
-
     def _seek(self, now: int) -> None:
         """Dial the next candidate; when all were tried, look again until the time for it is up."""
         if self.candidate is not None or self.phase != SEEKING:
             return
-        for candidate in self.candidates():
+        for candidate in self.choice.candidates():
             if place(candidate) not in self.refused:
                 self.candidate = candidate
                 self.cluster.dial(TARGET, candidate.transport)
                 return
         self.refused = {}
         if now >= self.seek_until:
-            self._end(now, FAILED, self.why or self._nobody())
+            self._end(now, FAILED, self.why or self.choice.nobody())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
 
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
-        self.link = TargetLink(self, conn, now, self.config.commit_interval)
+        self.link = TargetLink(self, conn, now, self.choice.config.commit_interval)
         self.link.through(self.candidate.transport)
         self.link.open(now)
         return self.link
@@ -470,10 +420,10 @@ class ScaleDown(Part):
             self.readers.release()
             self.target = None
             self.askers.clear()
-            group = self._group()
-            if group is not None and self.heard is not None:
-                self.clusters.discovery.unlisten(group, self.heard)
-        self.heard = None
+            group = self.choice.group
+            if group is not None and self.choice.heard is not None:
+                self.clusters.discovery.unlisten(group, self.choice.heard)
+        self.choice.heard = None
         if self.on_over is not None:
             self.on_over()
 

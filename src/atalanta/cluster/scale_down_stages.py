@@ -82,7 +82,7 @@ class Mover:
         sender = self.link.sender
         arrived = sender.arrived
         sender.arrived = []
-        interval = self.part.config.commit_interval
+        interval = self.part.choice.config.commit_interval
         batch = records.Batch()
         count = 0
         for shipment in arrived:
