@@ -88,6 +88,11 @@ class Results:
             "Written by `make bench`; results.json has every run.",
         ]
         lines += ["", f"- {run['when']}, {run['duration_s']} s in all"]
+        if self._settings.only:
+            lines[-1] += (
+                f", only {', '.join(self._settings.only)}: the next lines are of that run; rows of another time had"
+                " settings of their own"
+            )
         lines += [f"- Atalanta {run['atalanta']}; Apache Artemis {run['artemis']}"]
         lines += [f"- {run['machine']}", f"- {run['method']}"]
         lines += [NOTES, HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
