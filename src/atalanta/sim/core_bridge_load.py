@@ -23,6 +23,7 @@ from atalanta.wire.core.packets_message import ReceiveMessage
 EXPORTS: Final = "exports"
 IMPORTS: Final = "imports"
 SHARE: Final = 0.25
+ROOM_BYTES: Final = 100 << 20
 
 
 class CoreBridges(Subject):
@@ -44,6 +45,12 @@ class CoreBridges(Subject):
                 config.broker.addresses.append(address)
                 # What comes back later than the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
+        if index == self.target:
+            # With full memory (BLOCK) at both ends a bridge one way and messages of the cluster the other way wait for
+            # each other for ever, as between any two brokers: one end has room.
+            config.broker.global_max_size_bytes = max(
+                ROOM_BYTES, config.broker.global_max_size_bytes
+            )
         if index == self.source:
             bridge = BridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
             bridge.user = USER
