@@ -56,7 +56,9 @@ def three(folder: Path, east: str = "east", hops: int = 1) -> tuple[list[str], l
         outer(folder, "w", "west", 61619, 61617),
     ]
     found = call(*paths)
-    return told(found, "error"), told(found, "warning")
+    # The node of both clusters is told that clients are balanced in the first alone.
+    warnings = [each for each in told(found, "warning") if "are not balanced over its members" not in each]
+    return told(found, "error"), warnings
 
 
 def test_two_clusters_that_share_a_node(tmp_path: Path) -> None:
