@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -57,6 +59,24 @@ def asking(clients: list[Connection]) -> list[Connection]:
     return clients
 
 
+@contextmanager
+def used(clients: list[Connection]) -> Iterator[None]:
+    """They wait for something now and then, as clients do: one that never reads does not hear that it should go."""
+    over = Event()
+
+    def use() -> None:
+        while not over.wait(0.5):
+            asking(clients)
+
+    with ThreadPoolExecutor(1) as pool:
+        using = pool.submit(use)
+        try:
+            yield
+        finally:
+            over.set()
+            using.result(DEADLINE_S)
+
+
 def members(cli: Cli, node: str) -> list[object]:
     """Those that the node knows the counts of."""
     shown = json.loads(cli("rebalance", node, "--dry-run", "--json"))
@@ -87,7 +107,8 @@ def test_the_clients_are_spread_when_an_operator_says_so(ports: tuple[int, int])
         shown = cli("rebalance", node, "--dry-run")
         assert f"127.0.0.1:{second}" in shown
         assert at(clients, first) == CLIENTS
-        done = cli("rebalance", node, "--seconds", "40")
+        with used(clients):
+            done = cli("rebalance", node, "--seconds", "40")
         assert "3 clients were sent to other members" in done
         until("all have gone", lambda: at(asking(clients), second) == CLIENTS // 2)
         producer = clients[0].producer("orders", routing="anycast")
