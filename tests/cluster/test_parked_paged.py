@@ -15,8 +15,11 @@ def forward(rig: Rig) -> object:
     return queue_of(rig.hosts[0], "$.artemis.internal.sf.test.node-1").paged
 
 
-def parked(rig: Rig, nodes: int = 2) -> Client:
-    """n0 has little memory, and COUNT messages for n1, which does not get them; returns its producer."""
+def parked(rig: Rig, nodes: int = 2, groups: int = 0) -> Client:
+    """n0 has little memory, and COUNT messages for n1, which does not get them; returns its producer.
+
+    `groups`: so many message groups in turns; 0: none.
+    """
     rig.node(memory_bytes=30_000)
     for _ in range(nodes - 1):
         rig.node()
@@ -29,7 +32,11 @@ def parked(rig: Rig, nodes: int = 2) -> Client:
     rig.network.block("n0", "n1")
     producer = rig.client(rig.hosts[0])
     for number in range(COUNT):
-        producer.publish("orders", b"%03d" % number + bytes(6_000), ANYCAST)
+        body = b"%03d" % number + bytes(6_000)
+        if groups:
+            producer.publish("orders", body, ANYCAST, _AMQ_GROUP_ID=f"g{number % groups}")
+        else:
+            producer.publish("orders", body, ANYCAST)
         if number % 20 == 19:
             rig.run(0.02)  # the link takes what its window allows, and no more
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == COUNT)
@@ -133,23 +140,7 @@ def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back() -> Non
 
 def test_groups_of_a_paged_queue_go_to_one_consumer_each() -> None:
     rig = Rig()
-    rig.node(memory_bytes=30_000)
-    rig.node()
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
-    far = rig.client(rig.hosts[1])
-    far.consume("orders")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
-    rig.network.block("n0", "n1")
-    producer = rig.client(rig.hosts[0])
-    for number in range(COUNT):
-        name = f"g{number % 5}"
-        body = b"%03d" % number + bytes(6_000)
-        producer.publish("orders", body, ANYCAST, _AMQ_GROUP_ID=name)
-        if number % 20 == 19:
-            rig.run(0.02)
-    rig.until(lambda: waiting(rig.hosts[0], "node-1") == COUNT)
+    parked(rig, groups=5)
     near = [rig.client(rig.hosts[0]) for _ in range(2)]
     for client in near:
         client.consume("orders")

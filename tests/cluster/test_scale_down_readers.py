@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.scale_down import DONE, READING
+from atalanta.cluster.scale_down import DONE, READING, ScaleDown
 from atalanta.kernel import logview
 from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.queue_spec import ANYCAST
@@ -69,15 +69,27 @@ def publish(rig: Rig, host: Host, first: int, last: int) -> None:
     rig.until(lambda: count(host, QUEUE) == before + last - first)
 
 
+def shown_four(rig: Rig, host: Host) -> Stream:
+    """A stream that was shown four messages, and has acknowledged none."""
+    stream = stream_at(rig, host)
+    publish(rig, host, 0, 4)
+    stream.send(LogPosition(2, QUEUE))
+    rig.until(lambda: stream.position == 4)
+    return stream
+
+
+def reading(rig: Rig, host: Host) -> ScaleDown:
+    """The departure of a node, when it waits for its streams."""
+    part = begin(rig, host)
+    rig.until(lambda: part.phase == READING)
+    return part
+
+
 def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
-    stream = stream_at(rig, first)
-    publish(rig, first, 0, 4)
-    stream.send(LogPosition(2, QUEUE))
-    rig.until(lambda: stream.position == 4)
-    part = begin(rig, first)
-    rig.until(lambda: part.phase == READING)
+    stream = shown_four(rig, first)
+    part = reading(rig, first)
     publish(rig, first, 4, 7)
     stream.send(LogPosition(2, QUEUE))
     stream.send(LogPlan(3, QUEUE, "", 0, 1_000, -1))
@@ -96,17 +108,13 @@ def test_a_stream_that_begins_meanwhile_is_shown_nothing() -> None:
     """It could not acknowledge it in time: the messages would have to stay."""
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
-    stream = stream_at(rig, first)
-    publish(rig, first, 0, 4)
-    stream.send(LogPosition(2, QUEUE))
-    rig.until(lambda: stream.position == 4)
+    stream = shown_four(rig, first)
     client = rig.client(first)
     client.create("more", "more", ANYCAST)
     rig.run(0.5)
     client.publish("more", b"1", ANYCAST)
     rig.until(lambda: count(first, "more") == 1)
-    part = begin(rig, first)
-    rig.until(lambda: part.phase == READING)
+    part = reading(rig, first)
     late = stream_at(rig, first, "more")
     late.send(LogPosition(2, "more"))
     rig.run(1)
@@ -146,12 +154,8 @@ def test_a_plan_with_limits_ends_where_nothing_more_is_shown() -> None:
 def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:
     rig = Rig()
     hosts = rig.cluster(3, mode="OFF")
-    stream = stream_at(rig, hosts[0])
-    publish(rig, hosts[0], 0, 4)
-    stream.send(LogPosition(2, QUEUE))
-    rig.until(lambda: stream.position == 4)
-    part = begin(rig, hosts[0])
-    rig.until(lambda: part.phase == READING)
+    stream = shown_four(rig, hosts[0])
+    part = reading(rig, hosts[0])
     assert part.target is not None
     gone = next(host for host in hosts[1:] if node_of(host).broker.node_id == part.target.node_id)
     other = next(host for host in hosts[1:] if host is not gone)
@@ -175,12 +179,8 @@ def test_a_target_that_goes_away_meanwhile_is_replaced_by_another_one() -> None:
 def test_a_node_that_stays_after_all_shows_everything_again() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
-    stream = stream_at(rig, first)
-    publish(rig, first, 0, 4)
-    stream.send(LogPosition(2, QUEUE))
-    rig.until(lambda: stream.position == 4)
-    part = begin(rig, first)
-    rig.until(lambda: part.phase == READING)
+    stream = shown_four(rig, first)
+    part = reading(rig, first)
     publish(rig, first, 4, 6)
     second.crash()
     rig.until(part.over, 60)
