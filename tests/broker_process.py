@@ -91,6 +91,13 @@ class BrokerProcess:
         """All of stderr so far, of every start."""
         return self.log_path.read_text(encoding="utf-8") if self.log_path.exists() else ""
 
+    def until_logged(self, text: str) -> None:
+        """Until some line of the log has `text`; AssertionError with the log when the process is too slow."""
+        watchdog_at = time.monotonic() + DEADLINE_S
+        while text not in self.log():
+            assert time.monotonic() < watchdog_at, f"{text} not logged:\n{self.log()}"
+            time.sleep(0.01)
+
     def end(self, number: signal.Signals) -> int:
         """Sends a signal and waits; the exit status (negative: ended by that signal)."""
         self.process.send_signal(number)

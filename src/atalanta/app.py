@@ -31,6 +31,7 @@ from atalanta.node import Node, NodeConfig, Ports
 from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Listen
 from atalanta.runtime.callables import CallableError, load_callable
+from atalanta.runtime.clients_leaving import ClientsLeaving
 from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
@@ -199,6 +200,10 @@ async def serve(
     )
     node.management.counters = shell.trace.counters
     attach_departure(shell, node)
+    if configuration.broker.graceful_shutdown_enabled:
+        shell.clients_leaving = ClientsLeaving(
+            configuration.broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count
+        )
     server = await start_web(node, web) if web is not None else None
     more = [] if server is None else [f"web={server.address}"]
     try:

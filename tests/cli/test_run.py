@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import socket
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.client import Message
+from atalanta.client.blocking import connect
 from atalanta.runtime import exit_codes
+from atalanta.wire.core.client_errors import ClientError
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 
 pytestmark = pytest.mark.process
@@ -42,6 +46,42 @@ def test_start_answer_stop(broker_xml: Path, port: int) -> None:
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=20)
     assert (broker_xml.parent.parent / "data").is_dir(), "data lie under the instance folder"
+
+
+def test_a_graceful_stop_waits_for_clients_and_accepts_no_further_ones(
+    tmp_path: Path, port: int
+) -> None:
+    """graceful-shutdown-enabled: who is there goes on working until they leave on their own."""
+    more = "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
+    with BrokerProcess(write_broker_xml(tmp_path, port, more=more)) as broker:
+        with connect(f"tcp://127.0.0.1:{port}") as client:
+            producer = client.producer("orders", routing="anycast")
+            producer.send(Message(text="before"))
+            broker.process.send_signal(signal.SIGTERM)
+            broker.until_logged("stop_waits_for_clients clients=1")
+            producer.send(Message(text="after"))
+            consumer = client.consumer("orders")
+            for text in ("before", "after"):
+                message = consumer.receive(timeout_s=20)
+                assert message is not None and message.text == text
+                message.acknowledge()
+            with pytest.raises(OSError):
+                socket.create_connection(("127.0.0.1", port), timeout=20)
+            assert broker.process.poll() is None
+        assert broker.wait() == exit_codes.STOPPED
+
+
+def test_a_graceful_stop_waits_no_longer_than_its_timeout(tmp_path: Path, port: int) -> None:
+    more = (
+        "<graceful-shutdown-enabled>true</graceful-shutdown-enabled>"
+        "<graceful-shutdown-timeout>50</graceful-shutdown-timeout>"
+    )
+    with BrokerProcess(write_broker_xml(tmp_path, port, more=more)) as broker:
+        client = connect(f"tcp://127.0.0.1:{port}")
+        client.producer("orders", routing="anycast").send(Message(text="x"))
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+        with contextlib.suppress(ClientError):
+            client.close()
 
 
 def test_metrics_and_health_over_http(broker_xml: Path, port: int) -> None:

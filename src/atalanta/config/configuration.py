@@ -99,7 +99,9 @@ class Configuration:
     def address_settings(self) -> AddressSettingsRepository:
         """The address settings, ready to be asked."""
         repository = AddressSettingsRepository(
-            self.broker.wildcard, self.broker.literal_match_markers
+            self.broker.wildcard,
+            self.broker.literal_match_markers,
+            self.broker.uuid_namespace or self.broker.temporary_queue_namespace,
         )
         for setting in self.broker.address_settings:
             repository.add(setting.match, setting.values)

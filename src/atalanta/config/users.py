@@ -29,7 +29,11 @@ def read_security(configuration: Configuration) -> Security:
     """
     broker = configuration.broker
     security = Security(
-        broker.security_enabled, broker.cluster_user, broker.cluster_password, broker.wildcard
+        broker.security_enabled,
+        broker.cluster_user,
+        broker.cluster_password,
+        broker.wildcard,
+        broker.uuid_namespace or broker.temporary_queue_namespace,
     )
     markers = broker.literal_match_markers
     for rule in broker.security_rules:

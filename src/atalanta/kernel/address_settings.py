@@ -347,7 +347,7 @@ class AddressSettings:
     )
     enable_metrics: bool = option(True, "enable-metrics", "whether /metrics shows this address")
     enable_ingress_timestamp: bool = option(
-        False, "enable-ingress-timestamp", "stamp messages at arrival", supported=False
+        False, "enable-ingress-timestamp", "messages get the time of their arrival (_AMQ_INGRESS_TIMESTAMP, ms)"
     )
     id_cache_size: int | None = option(
         None,

@@ -41,6 +41,7 @@ from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.slow_consumers import SlowConsumers
 from atalanta.kernel.special_turns import arm_gate
+from atalanta.kernel.stamping import stamping_wanted
 from atalanta.kernel.story import places, tell
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.xa import Branches
@@ -120,6 +121,7 @@ class Broker:
         self.lost_ways: dict[int, bool] = {}  # ids of remote bindings whose way was lost, not their queue
         self.stored_bytes: int = 0
         self.stopping: bool = False
+        self.stamping: bool = stamping_wanted(config, settings)
         self.flush_timer: bool = False
         self.now: int = 0
 

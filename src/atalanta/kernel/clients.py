@@ -56,6 +56,16 @@ class Clients:
             found.extend(client.sessions.values())
         return found
 
+    def client_count(self) -> int:
+        """Connections with a session of anybody but a peer."""
+        count = 0
+        for client in self.connected.values():
+            for session in client.sessions.values():
+                if not session.identity.cluster:
+                    count += 1
+                    break
+        return count
+
     def session_count(self) -> int:
         count = 0
         for client in self.connected.values():

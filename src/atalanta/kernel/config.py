@@ -190,10 +190,10 @@ class BrokerConfig:
         True, "security-enabled", "false lets everybody in (warned about)"
     )
     populate_validated_user: bool = option(
-        False, "populate-validated-user", "stamp messages with their sender", supported=False
+        False, "populate-validated-user", "messages get the name of who sent them (JMSXUserID)"
     )
     reject_empty_validated_user: bool = option(
-        False, "reject-empty-validated-user", "refuse messages without one", supported=False
+        False, "reject-empty-validated-user", "messages without that name are refused"
     )
     configuration_file_refresh_period_ms: int = option(
         5000,
@@ -344,19 +344,21 @@ class BrokerConfig:
         10, "message-counter-max-day-history", "days those counts are kept", unit="count", minimum=1
     )
     graceful_shutdown_enabled: bool = option(
-        False, "graceful-shutdown-enabled", "wait for clients to leave", supported=False
+        False, "graceful-shutdown-enabled", "a stop waits until the clients have left"
     )
     graceful_shutdown_timeout_ms: int = option(
-        -1, "graceful-shutdown-timeout", "longest such wait", unit="ms", supported=False
+        -1, "graceful-shutdown-timeout", "longest such wait, -1 for ever", unit="ms"
     )
     literal_match_markers: str | None = option(
         None, "literal-match-markers", "two characters around matches meant literally"
     )
     temporary_queue_namespace: str = option(
-        "", "temporary-queue-namespace", "settings of temporary queues", supported=False
+        "", "temporary-queue-namespace", "the older name of uuid-namespace"
     )
     uuid_namespace: str = option(
-        "", "uuid-namespace", "settings of UUID-named queues", supported=False
+        "",
+        "uuid-namespace",
+        "settings and permissions of addresses named by a UUID (temporary ones) are those of this name and the UUID",
     )
     max_disk_usage: int = option(
         90, "max-disk-usage", "percent of the disk above which senders are blocked"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel import catalogue, diverts, housekeeping
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.stamping import stamping_wanted
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -33,6 +34,7 @@ def reload(
     broker.security.replace(security)
     config.security_rules = fresh.security_rules
     broker.settings.replace(settings)
+    broker.stamping = stamping_wanted(config, settings)
     config.address_settings = fresh.address_settings
     _change_diverts(broker, now, fresh)
     config.addresses = fresh.addresses

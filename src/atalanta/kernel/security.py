@@ -14,6 +14,7 @@ from typing import Final
 
 from atalanta.kernel.login_chain import ACCEPTED, LoginChain
 from atalanta.kernel.password import StoredPassword
+from atalanta.kernel.uuid_names import in_namespace
 from atalanta.kernel.wildcard import WildcardConfiguration, WildcardMatch, verify_match
 
 SEND: Final = "send"
@@ -95,6 +96,7 @@ class Security:
         cluster_user: str = DEFAULT_CLUSTER_USER,
         cluster_password: str = DEFAULT_CLUSTER_PASSWORD,
         wildcard: WildcardConfiguration | None = None,
+        uuid_namespace: str = "",
     ) -> None:
         self.enabled = enabled
         self.cluster_user = cluster_user
@@ -102,6 +104,7 @@ class Security:
         self.wildcard: WildcardConfiguration = (
             wildcard if wildcard is not None else WildcardConfiguration()
         )
+        self.uuid_namespace = uuid_namespace
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
         self.slow: bool = False  # whether a password of some user is hashed
@@ -282,6 +285,8 @@ class Security:
     def rule(self, address: str) -> SecurityRule | None:
         """The one rule that decides for `address`: an exact one for the FQQN, then for the address,
         then the most specific wildcard."""
+        if self.uuid_namespace:
+            address = in_namespace(address, self.uuid_namespace, self.wildcard.delimiter)
         found = self.exact.get(address)
         if found is not None:
             return found

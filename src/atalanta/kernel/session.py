@@ -28,6 +28,7 @@ from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import split_fqqn
+from atalanta.kernel.stamping import stamp
 from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
 
@@ -115,6 +116,8 @@ class Session:
                 raise
         if self.broker.memory.refusing and sending.refused(self, message, token):
             return
+        if self.broker.stamping:
+            stamp(self, now, message)
         if self.auto_commit_sends:
             self.broker.publish(now, message, self.endpoint, token)
         else:

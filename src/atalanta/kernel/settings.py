@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from atalanta.kernel.address_settings import AddressSettings
+from atalanta.kernel.uuid_names import in_namespace
 from atalanta.kernel.wildcard import WildcardConfiguration, WildcardMatch, verify_match
 
 __all__ = ["AddressSettings", "AddressSettingsRepository", "SettingValue"]
@@ -26,12 +27,16 @@ class AddressSettingsRepository:
     """
 
     def __init__(
-        self, wildcard: WildcardConfiguration | None = None, literal_markers: str | None = None
+        self,
+        wildcard: WildcardConfiguration | None = None,
+        literal_markers: str | None = None,
+        uuid_namespace: str = "",
     ) -> None:
         self.wildcard: WildcardConfiguration = (
             wildcard if wildcard is not None else WildcardConfiguration()
         )
         self.literal_markers = literal_markers
+        self.uuid_namespace = uuid_namespace
         self.exact: dict[str, dict[str, SettingValue]] = {}
         self.literal: dict[str, dict[str, SettingValue]] = {}
         self.wild: list[tuple[WildcardMatch, dict[str, SettingValue]]] = []
@@ -76,7 +81,8 @@ class AddressSettingsRepository:
         found = self.cache.get(address)
         if found is not None:
             return found
-        merged = self._merge(address.split("::", 1)[0])
+        bare = address.split("::", 1)[0]
+        merged = self._merge(in_namespace(bare, self.uuid_namespace, self.wildcard.delimiter))
         if len(self.cache) >= CACHE_MAX:
             self.cache.clear()
         self.cache[address] = merged
@@ -97,10 +103,18 @@ class AddressSettingsRepository:
                 setattr(merged, name, value)
         return merged
 
-    def slow_consumer_period_s(self) -> int:
-        """The shortest slow-consumer-check-period there is, 0 if no match sets a slow-consumer-threshold."""
+    def states(self, name: str, value: SettingValue) -> bool:
+        """Whether any match sets the attribute `name` to `value`."""
+        return any(layer.get(name) == value for layer in self._layers())
+
+    def _layers(self) -> list[dict[str, SettingValue]]:
         layers = [*self.exact.values(), *self.literal.values()]
         layers.extend(stated for _, stated in self.wild)
+        return layers
+
+    def slow_consumer_period_s(self) -> int:
+        """The shortest slow-consumer-check-period there is, 0 if no match sets a slow-consumer-threshold."""
+        layers = self._layers()
         if not any("slow_consumer_threshold" in layer for layer in layers):
             return 0
         shortest = AddressSettings().slow_consumer_check_period_s

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Acceptor, Listen
+from atalanta.runtime.clients_leaving import ClientsLeaving
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
@@ -65,6 +66,7 @@ class Shell:
         self.acceptors: list[Acceptor] = []
         self.reloader: Reloader | None = None
         self.departing: Departing | None = None
+        self.clients_leaving: ClientsLeaving | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -166,7 +168,15 @@ class Shell:
         if wanted and departing.left() and self._status == exit_codes.STOPPED:
             self._status = exit_codes.MESSAGES_LEFT
 
+    async def _let_clients_leave(self, leaving: ClientsLeaving) -> None:
+        self._close_acceptors()
+        if not leaving.all_gone():
+            self.trace.event("stop_waits_for_clients", {"clients": leaving.clients()})
+            await self._until(leaving.all_gone, leaving.deadline(self.loop.time()))
+
     async def _stop_gracefully(self) -> None:
+        if self.clients_leaving is not None:
+            await self._let_clients_leave(self.clients_leaving)
         if self.departing is not None:
             await self._leave(self.departing)
         deadline = self.loop.time() + self.limits.stop_deadline_s
