@@ -20,6 +20,7 @@ from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instanc
 from atalanta.config.divert_xml import DivertSection
 from atalanta.config.grouping_xml import GroupingSection
 from atalanta.config.ha_xml import HaSection
+from atalanta.config.limit_xml import LimitSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.masks import Masks
 from atalanta.config.own_file import own_file, read_own_file
@@ -86,6 +87,7 @@ class BrokerXml:
         self.masks = Masks(configuration, report, values)
         self.addresses = AddressSections(configuration, report)
         self.diverts = DivertSection(configuration, report)
+        self.limits = LimitSection(configuration, report)
         self.plugins = PluginSection(configuration.broker.notifications, report)
         self.cluster = ClusterSections(configuration, report, values)
         self.grouping = GroupingSection(configuration, report)
@@ -139,6 +141,7 @@ class BrokerXml:
             **self.masks.handlers(),
             **self.addresses.handlers(),
             **self.diverts.handlers(),
+            **self.limits.handlers(),
             **self.plugins.handlers(),
             **self.cluster.handlers(),
             **self.grouping.handlers(),

@@ -21,6 +21,7 @@ from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config import names
 from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import ADD_HEADERS, DivertConfig
+from atalanta.kernel.resource_limits import ResourceLimit
 from atalanta.kernel.security import PERMISSIONS
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
@@ -85,6 +86,11 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         AddressSettings,
     ),
     ("`<queue>`", "Below `<anycast>` or `<multicast>` of an `<address>`.", QueueConfig),
+    (
+        "`<resource-limit-setting match=…>`",
+        "Below `<resource-limit-settings>`: what a single user may have at once.",
+        ResourceLimit,
+    ),
     (
         "`<divert name=…>`",
         'Below `<diverts>`; also `<filter string="…"/>`, and `<transformer>` with the class '

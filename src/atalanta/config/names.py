@@ -49,7 +49,6 @@ CORE: Final[dict[str, str]] = {
     "mirror-page-transaction": "mirrors are not supported yet",
     "metrics-plugin": _NO_PLUGINS,
     "metrics": _METRICS,
-    "resource-limit-settings": "limits of single users are not supported yet",
     "connector-services": _NO_PLUGINS,
     "network-check-list": "the network is not probed",
     "network-check-URL-list": "the network is not probed",

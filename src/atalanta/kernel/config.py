@@ -11,6 +11,7 @@ from atalanta.kernel.notification_options import NotificationOptions
 from atalanta.kernel.option import option
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.resource_limits import ResourceLimit
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER, SecurityRule
 from atalanta.kernel.settings import SettingValue
 from atalanta.kernel.wildcard import WildcardConfiguration
@@ -373,3 +374,4 @@ class BrokerConfig:
     notifications: NotificationOptions = field(default_factory=NotificationOptions)
     address_settings: list[AddressSetting] = field(default_factory=list)
     security_rules: list[SecurityRule] = field(default_factory=list)
+    resource_limits: list[ResourceLimit] = field(default_factory=list)

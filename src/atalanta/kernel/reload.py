@@ -33,6 +33,7 @@ def reload(
     config = broker.config
     broker.security.replace(security)
     config.security_rules = fresh.security_rules
+    config.resource_limits = fresh.resource_limits
     broker.settings.replace(settings)
     broker.stamping = stamping_wanted(config, settings)
     config.address_settings = fresh.address_settings

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel import catalogue
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.resource_limits import check_queues
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
@@ -17,6 +18,7 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
     """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
     session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
     _check_address_of(session, spec)
+    check_queues(session.broker, session.identity.user)
     spec.user = session.identity.user
     queue = catalogue.create_queue(session.broker, now, spec)
     if spec.temporary:

@@ -10,6 +10,7 @@ from atalanta.kernel.errors import (
     SESSION_CREATION_REJECTED,
     BrokerError,
 )
+from atalanta.kernel.resource_limits import check_sessions
 from atalanta.kernel.session import Session
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.replay import Replay
@@ -49,6 +50,7 @@ def open_session(
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"
         )
+    check_sessions(broker, identity.user)
     first = not connection.authenticated
     broker.clients.logins_total += 1
     connection.login_succeeded()
