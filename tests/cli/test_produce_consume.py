@@ -163,3 +163,19 @@ def test_a_reader_that_leaves_takes_nothing_it_did_not_see(cli: Cli) -> None:
     assert consume.wait(60) == 141 and b"Traceback" not in consume.stderr.read()
     consume.stderr.close()
     assert len(cli.rows("browse", "piped", "--count", "10000")) > 3_000
+
+
+def test_a_file_as_a_body(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "body"
+    path.write_bytes(bytes(range(256)) * 2_000)
+    cli("produce", "bodies", "--body-file", str(path), "--count", "2", "-p", "name=body")
+    assert "sent 2 messages" in cli.errors
+    for message in cli.rows("consume", "bodies", "--count", "2", "--timeout", "10"):
+        assert message["type"] == "bytes" and message["properties"] == {"name": "body"}
+        assert base64.b64decode(message["body_base64"]) == path.read_bytes()
+    cli("produce", "bodies", "--body-file", "-", typed="from a pipe")
+    assert cli("consume", "bodies", "--count", "1", "--timeout", "10", "--raw") == "from a pipe"
+    cli("produce", "bodies", "--body-file", str(tmp_path / "nowhere"), status=66)
+    assert "nowhere" in cli.errors
+    cli("produce", "bodies", "--body-file", "-", "--count", "2", status=2)
+    assert "stdin cannot be read again" in cli.errors

@@ -39,6 +39,7 @@ class Template:
     data: bytes | None = None
     file: Path | None = None
     json_lines: bool = False
+    body_file: Path | None = None
 
     def body(
         self,
@@ -47,18 +48,27 @@ class Template:
         text: str | None,
         file: Path | None,
         json_lines: bool,
+        body_file: Path | None = None,
     ) -> None:
         """Refused (2) for options that do not go together."""
         given = [
             name
-            for name, value in (("--size", size), ("--text", text), ("--file", file))
+            for name, value in (
+                ("--size", size),
+                ("--text", text),
+                ("--file", file),
+                ("--body-file", body_file),
+            )
             if value is not None
         ]
         if len(given) > 1:
             raise Refused(f"{' and '.join(given)} cannot be given together", USAGE)
         if json_lines and file is None:
             raise Refused("--json-lines says what the lines of --file are", USAGE)
+        if body_file == Path("-") and count is not None and count > 1:
+            raise Refused("--body-file - can be sent once only: stdin cannot be read again", USAGE)
         self.text, self.file, self.json_lines = text, file, json_lines
+        self.body_file = body_file
         self.data = None if size is None else bytes(n % 251 for n in range(size))
         self.count = 1 if count is None and file is None else count
 
@@ -72,11 +82,15 @@ class Template:
             message.properties = {**(message.properties or {}), **properties}
         else:
             text = line if line is not None else self.text
-            if text is None and self.data is None:
+            stream = None
+            if self.body_file is not None:
+                stream = opened(self.body_file)
+            elif text is None and self.data is None:
                 text = f"test message {number}"
             message = Message(
                 self.data if text is None else None,
                 text=text,
+                stream=stream,
                 properties=properties,
                 durable=self.durable,
                 priority=self.priority,
@@ -94,8 +108,9 @@ class Template:
         """All messages, some at a time; what comes from a terminal or pipe as soon as it is there."""
         if self.file is None:
             last = self.count or 0
-            for first in range(1, last + 1, BATCH):
-                yield [self.message(n) for n in range(first, min(first + BATCH, last + 1))]
+            batch_size = BATCH if self.body_file is None else 1  # each has its file open
+            for first in range(1, last + 1, batch_size):
+                yield [self.message(n) for n in range(first, min(first + batch_size, last + 1))]
             return
         number = 0
         name = "stdin" if self.file == Path("-") else str(self.file)
@@ -111,6 +126,13 @@ class Template:
                     yield batch
             if self.count is not None and number >= self.count:
                 return
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read, stdin for "-". OSError."""
+    if path == Path("-"):
+        return sys.stdin.buffer
+    return path.open("rb")
 
 
 async def read_lines(path: Path, name: str) -> AsyncIterator[list[str]]:

@@ -27,6 +27,13 @@ File = Annotated[
     Path | None,
     typer.Option(help="a text message for each line of this file; - is stdin", metavar="FILE"),
 ]
+BodyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="this file is the body, however large: it is read while it is sent; - is stdin",
+        metavar="FILE",
+    ),
+]
 JsonLines = Annotated[
     bool,
     typer.Option("--json-lines", help="lines are JSON, as `consume --json` writes them"),
@@ -57,6 +64,7 @@ def produce(
     size: Size = None,
     text: Text = None,
     file: File = None,
+    body_file: BodyFile = None,
     json_lines: JsonLines = False,
     properties: Properties = None,
     priority: Priority = 4,
@@ -81,6 +89,7 @@ def produce(
     \b
     atalanta produce orders --text "one coffee" -p sugar=true -p cups:int=2
     atalanta produce topic://news --file lines.txt --rate 100
+    tar cz photos | atalanta produce backups --body-file -
     atalanta consume old --json --timeout 1 | atalanta produce new --file - --json-lines
     """
     from atalanta.cli.message_source import Template
@@ -101,7 +110,7 @@ def produce(
             correlation_id=correlation_id,
             reply_to=reply_to,
         )
-        template.body(count, size, text, file, json_lines)
+        template.body(count, size, text, file, json_lines, body_file)
         job = Job(Target(url, user, password), destination, template)
         job.rate, job.connections, job.window = rate, connections, window
         run_produce(job, json_output, quiet)

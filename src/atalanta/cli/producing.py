@@ -107,7 +107,11 @@ async def send_some(
             for message in batch:
                 if pace.limited:
                     await pace.turn()
-                await producer.send_soon(message)
+                if message.stream is None:
+                    await producer.send_soon(message)
+                else:
+                    with message.stream:
+                        await producer.send(message)
             job.sent += len(batch)
             bar.advance(len(batch))
         await producer.drain()

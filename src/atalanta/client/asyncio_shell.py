@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import cast
+from typing import TypeVar, cast
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.ready import Acknowledgement, Waiting
@@ -15,6 +15,7 @@ from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.client_reply import Reply
 
 TICK_S = 0.5
+Result = TypeVar("Result")
 
 
 class _Link(asyncio.Protocol):
@@ -23,6 +24,8 @@ class _Link(asyncio.Protocol):
     def __init__(self, shell: AsyncioShell) -> None:
         self.shell = shell
         self.transport: asyncio.Transport | None = None
+        self.writable = asyncio.Event()
+        self.writable.set()
         self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -35,7 +38,14 @@ class _Link(asyncio.Protocol):
             shell.engine.feed(time.monotonic_ns(), data)
             shell.flush()
 
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
     def connection_lost(self, error: Exception | None) -> None:
+        self.writable.set()
         self.end("closed by the broker" if error is None else str(error) or repr(error))
 
     def end(self, why: str) -> None:
@@ -46,6 +56,8 @@ class _Link(asyncio.Protocol):
 
 class AsyncioShell(Shell):
     """Belongs to the event loop that runs when it is made."""
+
+    suspends = True
 
     def __init__(self, options: ClientOptions) -> None:
         self._out: list[bytes] = []
@@ -88,6 +100,15 @@ class AsyncioShell(Shell):
 
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
+
+    async def beside(self, function: Callable[[], Result]) -> Result:
+        return await self.loop.run_in_executor(None, function)
+
+    async def drained(self) -> None:
+        self.flush()
+        link = self.link
+        if link is not None:
+            await link.writable.wait()
 
     def after_call(self) -> None:
         return None

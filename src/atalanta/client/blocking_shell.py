@@ -37,6 +37,8 @@ class BlockingShell(Shell):
     Calls hold the lock from beginning to end; who waits for an answer lets others in between.
     """
 
+    suspends = False
+
     def __init__(self, options: ClientOptions) -> None:
         self.lock = threading.RLock()
         self._out: list[bytes] = []
@@ -80,6 +82,18 @@ class BlockingShell(Shell):
 
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
+
+    async def beside(self, function: Callable[[], Result]) -> Result:
+        # Others may use the connection meanwhile, the thread that pings among them.
+        self.lock.release()
+        try:
+            return function()
+        finally:
+            self.lock.acquire()
+
+    async def drained(self) -> None:
+        while self._out and self._socket is not None and not self.closed:
+            self.pump(SELECT_S)
 
     def after_call(self) -> None:
         with self.lock:

@@ -10,8 +10,9 @@ import time
 import uuid
 import zlib
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.client.encoding import RESERVED, decode_map, encode_map, encode_text, python_values
 from atalanta.client.large_file import LargeFile
@@ -37,7 +38,12 @@ INFLATED_BYTES_MAX: Final = 256 << 20
 
 
 class Message:
-    """A message to send. Give one of `body` (bytes), `text` or `map`, or none for an empty body.
+    """A message to send. Give one of `body` (bytes), `text`, `map` or `stream`, or none for an empty body.
+
+    stream: a body that is read while it is sent, and never in memory as a whole: a binary file or anything else with
+    `read`, an iterable of bytes, or bytes themselves (a memoryview, a mapped file); with the asyncio client also an
+    asynchronous `read` or iterable. It is read from where it stands, by one `send`, and not closed. `size`: so many
+    bytes of it; it is an error if there are less.
 
     properties: str -> bool, int (Java long), float (double), str, bytes or None; Byte, Short, Int,
     Float and Char keep the other Java types. Times are milliseconds since the epoch: `timestamp_ms`
@@ -47,7 +53,7 @@ class Message:
 
     __slots__ = (
         "body", "correlation_id", "duplicate_id", "durable", "expiration_ms", "group_id",
-        "priority", "properties", "reply_to", "timestamp_ms", "type", "user_id",
+        "priority", "properties", "reply_to", "size", "stream", "timestamp_ms", "type", "user_id",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +62,8 @@ class Message:
         *,
         text: str | None = None,
         map: Mapping[str, Property] | None = None,
+        stream: Any = None,
+        size: int | None = None,
         properties: Mapping[str, Property] | None = None,
         durable: bool = True,
         priority: int = 4,
@@ -83,7 +91,13 @@ class Message:
             kind = BYTES
         else:
             self.body = b""
-            kind = DEFAULT
+            kind = DEFAULT if stream is None else BYTES
+        if stream is not None and kind != BYTES or body is not None and stream is not None:
+            raise ValueError("a message has one of body, text, map and stream")
+        if size is not None and (stream is None or size < 0):
+            raise ValueError(f"size={size}: it is the number of bytes to take of `stream`")
+        self.stream = stream
+        self.size = size
         self.type = kind if type is None else type
         self.properties = properties
         self.durable = durable
@@ -103,7 +117,16 @@ class Message:
             return None
         return Reader(self.body).nullable_simple_string("text body")
 
+    def with_body(self, body: bytes) -> Message:
+        """The same with this body in place of its stream."""
+        again = copy(self)
+        again.stream = again.size = None
+        again.body = body
+        return again
+
     def __repr__(self) -> str:
+        if self.stream is not None:
+            return f"Message(type={self.type}, stream={self.stream!r})"
         return f"Message(type={self.type}, {len(self.body)} bytes)"
 
 

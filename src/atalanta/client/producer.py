@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.client.encoding import append_properties, encode_value, encoded_name
 from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
 from atalanta.client.ready import READY, Acknowledgement
+from atalanta.client.streamed import StreamedBody
 from atalanta.wire.core.client_errors import ClientError, Closed, SendFailed
 from atalanta.wire.core.client_producer import ClientProducer, Sending
 from atalanta.wire.core.client_reply import Reply
@@ -135,7 +136,15 @@ class Producer:
         return self._producer.resent
 
     async def send(self, message: Message | ReceivedMessage) -> None:
-        """Returns when the broker confirmed this message; raises what the broker says against it."""
+        """Returns when the broker confirmed this message; raises what the broker says against it.
+
+        One with a `stream` is confirmed in any case, and goes behind all that this producer has sent before.
+        """
+        if isinstance(message, Message) and message.stream is not None:
+            whole = await self._streamed(message)
+            if whole is None:
+                return
+            message = whole
         sending, confirm = self._send(message)
         if confirm:
             reply = Reply()
@@ -185,9 +194,27 @@ class Producer:
             raise Closed(f"the producer of {self.address} is closed")
         if message.__class__ is not Message:
             message = outgoing(message)
+        if message.stream is not None:
+            raise ValueError("a message with a stream is sent with `send`, which waits for it")
         confirm = self._confirm_durable if message.durable else self._confirm_others
         sending = self._producer.send(message.body, self._encoder.head(message), confirm)
         return sending, confirm
+
+    async def _streamed(self, message: Message) -> Message | None:
+        """None: it was sent. A message: its stream was short, and this is what to send."""
+        producer = self._producer
+        if producer.closed:
+            raise Closed(f"the producer of {self.address} is closed")
+        producer.session.check_usable()
+        body = StreamedBody(self._shell, message)
+        await body.begin()
+        whole = body.whole
+        if whole is not None:
+            return message.with_body(whole)
+        await self._shell.answer(producer.wait_for_room(0))
+        await self._shell.answer(producer.credits.empty())
+        await body.send(producer, self._encoder.head(message))
+        return None
 
     def _wait_for_room(self) -> Reply:
         return self._producer.wait_for_room(self.window - 1)

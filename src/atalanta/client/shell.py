@@ -11,7 +11,7 @@ import contextlib
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.ready import Acknowledgement
@@ -29,7 +29,12 @@ Listener = Callable[[], None]
 
 
 class Shell(ClientEvents, ABC):
-    """One logical connection. `lost_count` counts lost transports, `server` is the current one."""
+    """One logical connection. `lost_count` counts lost transports, `server` is the current one.
+
+    `suspends`: coroutines may wait for other things than replies.
+    """
+
+    suspends: ClassVar[bool]
 
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
@@ -70,6 +75,14 @@ class Shell(ClientEvents, ABC):
     @abstractmethod
     def after_call(self) -> None:
         """The program did something without waiting: see to it that it goes out soon."""
+
+    @abstractmethod
+    async def beside(self, function: Callable[[], Result]) -> Result:
+        """Call what may block for long (a read of a pipe), while the connection is kept alive."""
+
+    @abstractmethod
+    async def drained(self) -> None:
+        """Until what was written is on its way, but for what the operating system keeps; or the transport is gone."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from atalanta.client.consumer import CUMULATIVE, Consumer
 from atalanta.client.message import Message, ReceivedMessage
 from atalanta.client.producer import Encoder, outgoing
-from atalanta.wire.core.client_errors import Closed, TransactionRolledBack
+from atalanta.client.streamed import StreamedBody, end_session
+from atalanta.wire.core.client_errors import Closed, IllegalState, TransactionRolledBack
 from atalanta.wire.core.client_producer import ClientProducer
 from atalanta.wire.core.client_session import ClientSession
 from atalanta.wire.core.packets_logview import LogCommit
@@ -32,6 +33,7 @@ class Transaction:
         self._sink = sink
         self._session: ClientSession | None = None
         self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
+        self._streaming = False
 
     async def open(self) -> Transaction:
         """Makes the session; `async with` does it by itself."""
@@ -50,7 +52,8 @@ class Transaction:
         self, address: str, message: Message | ReceivedMessage, routing: str | None = None
     ) -> None:
         """Part of the transaction; waits only while the broker gives no credits. `routing` as for
-        Connection.producer, looked at with the first message to an address.
+        Connection.producer, looked at with the first message to an address. If a `stream` raises, nothing of the
+        transaction happens, and it can only be closed.
         """
         known = self._producers.get(address)
         if known is None:
@@ -59,11 +62,44 @@ class Transaction:
             self._producers[address] = known
         producer, encoder = known
         message = outgoing(message)
+        if message.stream is not None:
+            whole = await self._streamed(producer, encoder, message)
+            if whole is None:
+                return
+            message = whole
         producer.send(message.body, encoder.head(message), False)
         if producer.credits.waiting:
             await self._shell.answer(producer.credits.empty())
         if producer.errors:
             raise producer.errors.pop(0)
+
+    async def _streamed(
+        self, producer: ClientProducer, encoder: Encoder, message: Message
+    ) -> Message | None:
+        """As Producer._streamed, over this session. If it breaks off the session ends, since only then the broker
+        forgets what came of it, and the transaction with it.
+        """
+        if self._streaming:
+            raise IllegalState("a stream is being sent in this transaction: one at a time")
+        session = self.session
+        self._streaming = True
+        try:
+            body = StreamedBody(self._shell, message)
+            await body.begin()
+            if body.whole is not None:
+                return message.with_body(body.whole)
+            try:
+                reply = await body.transfer(producer, encoder.head(message))
+                await self._shell.answer(reply)
+            except BaseException:
+                if self._session is session and not session.rolled_back:
+                    self._session = None
+                    self._producers.clear()
+                    end_session(self._shell, session)
+                raise
+            return None
+        finally:
+            self._streaming = False
 
     async def consumer(
         self, queue: str, selector: str | None = None, ack: str = CUMULATIVE

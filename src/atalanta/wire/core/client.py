@@ -36,7 +36,7 @@ from atalanta.wire.core.packets_connection import (
     ExceptionResponse,
     Ping,
 )
-from atalanta.wire.core.packets_session import CreateSessionResponse
+from atalanta.wire.core.packets_session import CreateSessionResponse, SessionClose
 from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
 from atalanta.wire.http_upgrade import UpgradeRequest
 
@@ -274,7 +274,10 @@ class ClientConnection:
         self.version = min(packet.server_version, types.NEWEST_VERSION)
         session = self._opening.popleft()
         self._unready -= 1
-        session.begin()
+        if session.closed:
+            self.send(session.channel, SessionClose())  # it was given up while it was made
+        else:
+            session.begin()
         self._open_next()
         if self._unready == 0:
             self.events.ready()

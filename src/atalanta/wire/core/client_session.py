@@ -350,7 +350,8 @@ class ClientSession:
     def lost(self, error: ConnectionLost) -> None:
         """The connection is gone. With `resume` the session waits for the next one."""
         self.open = False
-        if not self.connection.settings.resume or self.closed:
+        resume = self.connection.settings.resume and self.settings.resume
+        if not resume or self.closed:
             self.finish(error)
             return
         for consumer in list(self.consumers.values()):

@@ -37,7 +37,8 @@ class SessionSettings:
     """Of one session, as CREATESESSION has them.
 
     `producer_window`: credits asked for at most, -1 for none at all. `confirmation_window`: -1
-    switches PACKETS_CONFIRMED off. `large_message_max`: longer bodies are not kept.
+    switches PACKETS_CONFIRMED off. `large_message_max`: longer bodies are not kept. Without `resume` it ends with the
+    connection, whatever holds for that one.
     """
 
     name: str
@@ -52,6 +53,7 @@ class SessionSettings:
     producer_window: int = 1 << 20
     client_id: str | None = None
     default_address: str | None = None
+    resume: bool = True
 
 
 def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2:
