@@ -25,7 +25,7 @@ STANDALONE = """<server xmlns="urn:jboss:domain:20.0"><profile>
     <cluster user="peer" password="secret"/>
     <journal type="NIO"/>
     <security-setting name="#"><role name="amq" {role}/></security-setting>
-    <address-setting name="#" dead-letter-address="jms.queue.DLQ"/>
+    <address-setting name="#" dead-letter-address="jms.queue.DLQ" auto-create-queues="true"/>
     <http-connector name="http-connector" socket-binding="http" endpoint="http-acceptor"/>
     <remote-connector name="netty" socket-binding="messaging"/>
     <http-acceptor name="http-acceptor" http-listener="default"/>

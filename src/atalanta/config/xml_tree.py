@@ -15,6 +15,7 @@ from lxml import etree
 
 from atalanta.config.problems import Report
 from atalanta.config.properties import substitute
+from atalanta.config.wildfly.values import ExpressionValues
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 INCLUDE_DEPTH_MAX: Final = 10
@@ -62,6 +63,8 @@ class TreeReader:
             return None
         # In WildFly's file most expressions are not ours to judge (config/wildfly/reader.py looks at those that are).
         self.keep_unknown = (etree.QName(root).namespace or "").startswith("urn:jboss:domain:")
+        if self.keep_unknown:
+            self.values = ExpressionValues(self.values, system_properties(root))
         return self._node(root, path, 0)
 
     def _parse(self, path: Path) -> Any:
@@ -164,3 +167,14 @@ class TreeReader:
         if depth >= INCLUDE_DEPTH_MAX or self.includes >= INCLUDES_MAX:
             return "too many includes"
         return ""
+
+
+def system_properties(root: Any) -> dict[str, str]:
+    """What the `<system-properties>` of a standalone.xml say, expressions as they stand."""
+    return {
+        str(each.get("name", "")): str(each.get("value", ""))
+        for section in root
+        if isinstance(section.tag, str) and etree.QName(section).localname == "system-properties"
+        for each in section
+        if isinstance(each.tag, str)
+    }

@@ -37,7 +37,9 @@ class Stacks:
         """The name of the stack file for a group with `jgroups-channel` (none: the default one) or `jgroups-stack`."""
         name = user.attributes.get("jgroups-stack", "")
         if not name:
-            channel = user.attributes.get("jgroups-channel", self.default)
+            channel = self.default
+            if "jgroups-cluster" in user.attributes:  # else it is the cluster's name: WildFly 10, 11
+                channel = user.attributes.get("jgroups-channel", self.default)
             if channel not in self.channels:
                 self._missing(user, "JGroups channel", channel, list(self.channels))
                 return None

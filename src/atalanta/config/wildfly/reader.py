@@ -55,10 +55,16 @@ def broker_tree(root: Node, report: Report) -> BrokerTree | None:
     ]
     servers = [server for each in subsystems for server in each.all("server")]
     if len(servers) != 1:
+        each_with_line = [
+            f"'{server.attributes.get('name', '')}' (line {server.line})" for server in servers
+        ]
         report.problem(
             root.file,
-            root.line,
+            servers[1].line if servers else root.line,
             f"the messaging-activemq subsystem holds {len(servers)} brokers (<server>), not one",
+            f"leave one of {', '.join(each_with_line)} and start the others from files of their own"
+            if servers
+            else "",
         )
         return None
     for each in subsystems:
@@ -100,10 +106,18 @@ class SubsystemReader:
                 self._unknown(server, name)
         for child in server.children:
             self._child(child)
+        self._defaults(server, self.core, tables.CORE_DEFAULTS)
         self.core.children.extend(self.sections.values())
         configuration = made(server, "configuration")
         configuration.children.append(self.core)
         return configuration
+
+    def _defaults(self, source: Node, entry: Node, values: dict[str, str]) -> None:
+        """WildFly's own defaults, where the file says nothing."""
+        present = {child.name for child in entry.children}
+        for name, text in values.items():
+            if name not in present:
+                entry.children.append(made(source, name, text))
 
     def section(self, source: Node, name: str) -> Node:
         """The one section of that name."""
@@ -243,12 +257,17 @@ class SubsystemReader:
             if place is None:
                 return None
             self._multicast(node, group, binding, place)
-        elif node.name.startswith("jgroups") or "jgroups-cluster" in node.attributes:
+        elif node.name.startswith("jgroups") or any(
+            name in node.attributes for name in tables.JGROUPS_GROUP
+        ):
             file = self.stacks.file_of(node)
             if file is None:
                 return None
             group.children.append(made(node, "jgroups-file", file))
-            cluster = node.attributes.get("jgroups-cluster", "activemq-cluster")
+            # Up to WildFly 11 the cluster's name stood in `jgroups-channel`.
+            cluster = node.attributes.get("jgroups-cluster") or node.attributes.get(
+                "jgroups-channel", "activemq-cluster"
+            )
             group.children.append(made(node, "jgroups-channel", cluster))
         for name in ("broadcast-period", "refresh-timeout", "initial-wait-timeout"):
             if name in node.attributes:
@@ -293,6 +312,7 @@ class SubsystemReader:
                 entry.children.append(made(node, "filter", string=text))
             else:
                 entry.children.append(made(node, names.get(name, name), text))
+        self._defaults(node, entry, tables.DEFAULTS.get(node.name, {}))
         return entry
 
     # -- addresses and permissions --------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Final
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
+from atalanta.config.wildfly.values import in_capitals
 from atalanta.config.xml_tree import Node
 
 LISTENERS: Final = ("http-listener", "https-listener")
@@ -130,6 +131,6 @@ def checked(node: Node, report: Report) -> Node:
                 node.file,
                 node.line,
                 f"'${{{inner}}}' has no value ({name} of <{node.name}>)",
-                f"set the environment variable {inner}, or write ${{{inner}:default}}",
+                f"set the environment variable {in_capitals(inner)}, or write ${{{inner}:default}}",
             )
     return node

@@ -12,6 +12,15 @@ JGROUPS: Final = "urn:jboss:domain:jgroups:"
 UNDERTOW: Final = "urn:jboss:domain:undertow:"
 UNDERTOW_SCHEMA: Final = "14.0"
 SCHEMA: Final = "13.0"  # what is written: understood by WildFly 23 and newer
+# (element, attribute) -> the schema that has it first; what is written with one of these takes that schema.
+SINCE: Final = {
+    ("server", "address-queue-scan-period"): "13.1",
+    ("bridge", "routing-type"): "14.0",
+    ("address-setting", "auto-delete-created-queues"): "14.0",
+    ("address-setting", "max-read-page-bytes"): "16.0",
+    ("scale-down", "commit-interval"): "17.0",
+}
+JGROUPS_GROUP: Final = ("jgroups-cluster", "jgroups-channel", "jgroups-stack")
 
 # Attributes of <server> with the name of the element of <core>.
 SERVER: Final = (
@@ -140,6 +149,22 @@ CLUSTER_CONNECTION: Final = {
     "message-load-balancing-type": "message-load-balancing",
 }
 BRIDGE: Final = {"reconnect-attempts-on-same-node": "reconnect-attempts-same-node"}
+
+# Elements that WildFly sets by itself to other values than Artemis does where the file says nothing
+# (AddressSettingAdd, ClusterConnectionDefinition, BridgeDefinition, ServerDefinition).
+DEFAULTS: Final[dict[str, dict[str, str]]] = {
+    "address-setting": {"auto-create-queues": "false", "auto-delete-queues": "false"},
+    "cluster-connection": {"producer-window-size": "-1"},
+    "bridge": {"producer-window-size": "-1"},
+}
+CORE_DEFAULTS: Final = {"max-disk-usage": "100"}
+# And those of Artemis, to be written where a broker.xml says nothing.
+ARTEMIS_DEFAULTS: Final[dict[str, dict[str, str]]] = {
+    "address-setting": {"auto-create-queues": "true", "auto-delete-queues": "true"},
+    "cluster-connection": {"producer-window-size": "1048576"},
+    "bridge": {"producer-window-size": "1048576"},
+}
+ARTEMIS_CORE_DEFAULTS: Final = {"max-disk-usage": "90"}
 
 # Parts of the subsystem that are about clients within WildFly, or about Java.
 _CLIENTS: Final = "for applications within WildFly: the broker does not need it"

@@ -10,6 +10,7 @@ from typing import Final
 from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
 from atalanta.config.wildfly.socket_writer import SocketWriter, element
+from atalanta.config.wildfly.sockets import below
 from atalanta.config.xml_tree import Node
 
 DOMAIN: Final = "urn:jboss:domain:20.0"
@@ -46,8 +47,9 @@ class SubsystemWriter:
                 self.cluster_name = connection.attributes.get("name", "")
         for child in core.children:
             self._child(child)
+        self._core_defaults(core)
         self.server.children[:0] = self.groups.values()
-        subsystem = Node("subsystem", f"{tables.SUBSYSTEM}{tables.SCHEMA}", "", 0)
+        subsystem = Node("subsystem", f"{tables.SUBSYSTEM}{schema_for(self.server)}", "", 0)
         subsystem.children.append(self.server)
         profile = element("profile")
         profile.children.append(subsystem)
@@ -59,6 +61,13 @@ class SubsystemWriter:
         root = Node("server", DOMAIN, "", 0)
         root.children = [profile, *self.sockets.sections()]
         return root
+
+    def _core_defaults(self, core: Node) -> None:
+        """What Artemis takes where the file says nothing, and WildFly does not."""
+        present = {child.name for child in core.children}
+        for name, text in tables.ARTEMIS_CORE_DEFAULTS.items():
+            if name not in present and not ("max-disk-usage" == name and "min-disk-free" in present):
+                self._child(Node(name, "", core.file, core.line, {}, text))
 
     def left_out(self, node: Node, what: str = "", why: str = WHY) -> None:
         """Named for the user."""
@@ -86,6 +95,12 @@ class SubsystemWriter:
             self._section(child)
 
     def _section(self, section: Node) -> None:
+        inherited: dict[str, dict[str, str]] = {}
+        if section.name == "address-settings":
+            inherited = {
+                each.attributes.get("match", ""): {child.name: child.text for child in each.children}
+                for each in section.children
+            }
         for entry in section.children:
             match section.name:
                 case "connectors":
@@ -106,7 +121,10 @@ class SubsystemWriter:
                     self._security(entry)
                 case "address-settings":
                     setting = self._attributes(entry, tables.ADDRESS_SETTING)
-                    setting.attributes["name"] = entry.attributes.get("match", "")
+                    match = entry.attributes.get("match", "")
+                    setting.attributes["name"] = match
+                    for name, text in tables.ARTEMIS_DEFAULTS["address-setting"].items():
+                        setting.attributes[name] = nearest_value(inherited, match, name, text)
                     self._append(setting)
                 case _:
                     self.left_out(section)
@@ -136,6 +154,9 @@ class SubsystemWriter:
                 entry.attributes[back.get(child.name, child.name)] = child.text
             else:
                 self.left_out(child, f"{child.name} of {node.name}")
+        if node.name != "address-setting":
+            for name, text in tables.ARTEMIS_DEFAULTS.get(node.name, {}).items():
+                entry.attributes.setdefault(name, text)
         return entry
 
     def _group(self, node: Node) -> None:
@@ -224,3 +245,25 @@ class SubsystemWriter:
                     entry.attributes[back[kind]] = "true"
         setting.children = list(roles.values())
         self.server.children.append(setting)
+
+
+def nearest_value(
+    settings: dict[str, dict[str, str]], match: str, name: str, default: str
+) -> str:
+    """What `name` is at `match`: of it, else of the nearest `….#` above it. WildFly sets it at every match."""
+    words = match.split(".")
+    if words[-1] == "#":
+        words.pop()
+    above = [".".join([*words[:count], "#"]) for count in range(len(words), -1, -1)]
+    for each in (match, *above):
+        if name in settings.get(each, {}):
+            return settings[each][name]
+    return default
+
+
+def schema_for(server: Node) -> str:
+    """The oldest schema that has all that is written."""
+    wanted = [tables.SCHEMA]
+    for node in below(server):
+        wanted += [tables.SINCE[node.name, name] for name in node.attributes if (node.name, name) in tables.SINCE]
+    return max(wanted, key=lambda each: [int(part) for part in each.split(".")])
