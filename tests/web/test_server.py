@@ -152,3 +152,51 @@ def test_who_leaves_in_the_middle_of_a_scrape_is_forgotten(
 
     assert asyncio.run(leave()) == 200
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_durable_delivering_and_scheduled_messages_have_figures_of_their_own() -> None:
+    """Artemis' eight further meters: by count and size, durable ones apart."""
+    desk = Desk()
+    desk.queue("work")
+    desk.queue("passing", durable=False)
+    queue = desk.broker.queues["work"]
+    desk.fill("work", 4)
+    desk.fill("work", 3, durable=False)
+    for number, reference in enumerate(queue.references):
+        assert reference.durable is (number < 4)
+    desk.fill("passing", 2)
+    size = queue.references[0].size
+    light = queue.references[-1].size
+    session = desk.session()
+    consume(session, desk, "work", "number = 2")
+    desk.settle()
+    assert queue.delivering_count == 2
+    at_ms = desk.now // 1_000_000 + 60_000
+    desk.fill("work", 1, _AMQ_SCHED_DELIVERY=at_ms)
+    found = samples(get(desk, "/metrics")[1])
+    later_size = queue.scheduled_bytes
+    expected = {
+        "durable_message_count": 5,
+        "durable_persistent_size": 4 * size + later_size,
+        "delivering_durable_message_count": 1,
+        "delivering_persistent_size": size + light,
+        "delivering_durable_persistent_size": size,
+        "scheduled_message_count": 1,
+        "scheduled_durable_message_count": 1,
+        "scheduled_persistent_size": later_size,
+        "scheduled_durable_persistent_size": later_size,
+    }
+    assert {name: found[f"artemis_{name}", "work"] for name in expected} == expected
+    assert later_size > 0
+    assert found["artemis_message_count", "passing"] == 2
+    assert found["artemis_durable_message_count", "passing"] == 0
+    attributes = {
+        "DurableMessageCount": 5,
+        "DeliveringSize": size + light,
+        "DurableDeliveringSize": size,
+        "DurableScheduledCount": 1,
+        "ScheduledSize": later_size,
+    }
+    assert {name: desk.get("queue.work", name) for name in attributes} == attributes
+    assert desk.ask("queue.work", "removeAllMessages") == 6
+    assert samples(get(desk, "/metrics")[1])["artemis_scheduled_persistent_size", "work"] == 0

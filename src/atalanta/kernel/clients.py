@@ -21,6 +21,7 @@ class Clients:
         self.logins_total: int = 0
         self.logins_refused: int = 0
         self.permissions_refused: int = 0
+        self.permissions_granted: int = 0  # for sends: once a session and address
         self.leaving: dict[int, bool] = {}  # those on their way to another node
         self.close: Callable[[int, str], None] = cannot_close
 

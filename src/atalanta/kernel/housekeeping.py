@@ -19,6 +19,7 @@ from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED, PagedReferenc
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -193,11 +194,9 @@ def validate(broker: Broker) -> None:
         live = 0
         size = 0
         delivering = 0
-        waiting = 0
         previous = 0
+        _validate_scheduled(broker, queue)
         for _, reference in broker.scheduled.of_queue(queue):
-            assert reference.state == SCHEDULED
-            waiting += 1
             if reference.sequence == 0:
                 live += 1
                 size += reference.size
@@ -222,13 +221,23 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
-        assert waiting == queue.scheduled_count, f"queue {queue.name}: scheduled count"
         assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
         assert previous < queue.next_sequence
     _validate_parked(broker)
     _validate_memory(broker)
     _validate_stored(broker)
     validate_large(broker)
+
+
+def _validate_scheduled(broker: Broker, queue: Queue) -> None:
+    waiting = [reference for _, reference in broker.scheduled.of_queue(queue)]
+    durable = [reference for reference in waiting if reference.durable]
+    assert all(reference.state == SCHEDULED for reference in waiting)
+    found = [len(waiting), sum(each.size for each in waiting)]
+    found += [len(durable), sum(each.size for each in durable)]
+    counted = [queue.scheduled_count, queue.scheduled_bytes]
+    counted += [queue.scheduled_durable_count, queue.scheduled_durable_bytes]
+    assert found == counted, f"queue {queue.name}: scheduled {found}, {counted} counted"
 
 
 def _validate_memory(broker: Broker) -> None:

@@ -132,6 +132,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "WildcardRoutingEnabled": lambda call: call.broker.config.wildcard.routing_enabled,
     "AuthenticationSuccessCount": lambda call: call.broker.clients.logins_total,
     "AuthenticationFailureCount": lambda call: call.broker.clients.logins_refused,
+    "AuthorizationSuccessCount": lambda call: call.broker.clients.permissions_granted,
     "AuthorizationFailureCount": lambda call: call.broker.clients.permissions_refused,
     **COUNTER_ATTRIBUTES,
     "DivertNames": lambda call: list(call.broker.diverts),

@@ -1,8 +1,7 @@
 """All figures of a broker as Prometheus reads them, in slices that delay nobody.
 
 Names are those of Artemis' meters (BrokerMetricNames, AddressMetricNames, QueueMetricNames with the prefix
-"artemis." and dots as underscores), labels as MetricsManager tags them; what is ours begins with "atalanta_". A
-figure that could only be had by looking at every message (durable messages and bytes of a queue) is left out.
+"artemis." and dots as underscores), labels as MetricsManager tags them; what is ours begins with "atalanta_".
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.management_address import limit_percent, page_count
+from atalanta.kernel.management_tally import Tally, tally
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SLICE_LINES: Final = 500  # about a millisecond of work
 ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged anew
 
+TallyFigure = tuple[str, str, Callable[["Tally"], int]]
 QueueFigure = tuple[str, str, Callable[["Queue"], int]]
 AddressFigure = tuple[str, str, Callable[["Address"], int]]
 
@@ -31,6 +32,12 @@ QUEUE_FIGURES: Final[list[QueueFigure]] = [
      lambda queue: queue.delivering_count),
     ("scheduled_message_count", "messages whose time has not come",
      lambda queue: queue.scheduled_count),
+    ("scheduled_durable_message_count", "durable ones among them",
+     lambda queue: queue.scheduled_durable_count),
+    ("scheduled_persistent_size", "bytes of messages whose time has not come",
+     lambda queue: queue.scheduled_bytes),
+    ("scheduled_durable_persistent_size", "bytes of the durable ones among them",
+     lambda queue: queue.scheduled_durable_bytes),
     ("messages_acknowledged", "messages acknowledged since the start",
      lambda queue: queue.acknowledged),
     ("messages_added", "messages added since the start", lambda queue: queue.added),
@@ -38,6 +45,17 @@ QUEUE_FIGURES: Final[list[QueueFigure]] = [
      lambda queue: queue.killed),
     ("messages_expired", "messages expired since the start", lambda queue: queue.expired),
     ("consumer_count", "consumers of the queue", lambda queue: queue.consumer_count()),
+]  # fmt: skip
+TALLY_FIGURES: Final[list[TallyFigure]] = [
+    ("durable_message_count", "durable messages in the queue, and all in page files",
+     lambda tally: tally.durable_count),
+    ("durable_persistent_size", "bytes of them", lambda tally: tally.durable_bytes),
+    ("delivering_durable_message_count", "durable messages that consumers hold",
+     lambda tally: tally.delivering_durable_count),
+    ("delivering_persistent_size", "bytes of the messages that consumers hold",
+     lambda tally: tally.delivering_bytes),
+    ("delivering_durable_persistent_size", "bytes of the durable ones among them",
+     lambda tally: tally.delivering_durable_bytes),
 ]  # fmt: skip
 ADDRESS_FIGURES: Final[list[AddressFigure]] = [
     ("routed_message_count", "messages that a queue took since the start",
@@ -82,6 +100,26 @@ def metric_slices(management: Management) -> Iterator[str]:
                 for queue, label in queues[start : start + SLICE_LINES]
                 if not queue.deleted
             )
+    yield from tally_figures(queues)
+
+
+def tally_figures(queues: list[tuple[Queue, str]]) -> Iterator[str]:
+    found: list[Tally] = []
+    for _ in tally([queue for queue, _ in queues], found):
+        yield ""
+    for figure, why, of_tally in TALLY_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(queues), SLICE_LINES):
+            part = zip(
+                queues[start : start + SLICE_LINES],
+                found[start : start + SLICE_LINES],
+                strict=True,
+            )
+            yield "".join(
+                f"artemis_{figure}{label} {of_tally(figures)}\n"
+                for (queue, label), figures in part
+                if not queue.deleted
+            )
 
 
 def head(name: str, why: str, kind: str = "gauge", prefix: str = "artemis_") -> str:
@@ -120,15 +158,17 @@ def broker_figures(management: Management) -> str:
 
 
 def security_figures(management: Management) -> str:
-    """Permissions that were granted are not counted: each is asked for with every message."""
+    """What was granted to a session for its messages to one address is counted once, not with every message."""
     clients = management.broker.clients
     name = escape(management.broker.config.name)
     lines = head("authentication_count", "logins since the start")
     for result, count in (("success", clients.logins_total), ("failure", clients.logins_refused)):
         lines += f'artemis_authentication_count{{broker="{name}",result="{result}"}} {count}\n'
-    lines += head("authorization_count", "permissions refused since the start")
-    refused = clients.permissions_refused
-    return lines + f'artemis_authorization_count{{broker="{name}",result="failure"}} {refused}\n'
+    lines += head("authorization_count", "permissions asked for since the start")
+    answers = (("success", clients.permissions_granted), ("failure", clients.permissions_refused))
+    for result, count in answers:
+        lines += f'artemis_authorization_count{{broker="{name}",result="{result}"}} {count}\n'
+    return lines
 
 
 def own_figures(management: Management) -> Iterator[str]:

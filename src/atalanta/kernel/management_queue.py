@@ -25,17 +25,13 @@ from atalanta.kernel.management_reading import (
     READING_OPERATIONS,
     delivering_size,
     durable_delivering,
+    durable_delivering_size,
     durable_size,
     durable_total,
     first_message_age,
     first_message_timestamp,
 )
-from atalanta.kernel.management_scheduled import (
-    SCHEDULED_OPERATIONS,
-    durable_scheduled_count,
-    durable_scheduled_size,
-    scheduled_size,
-)
+from atalanta.kernel.management_scheduled import SCHEDULED_OPERATIONS
 from atalanta.kernel.management_sending import send
 from atalanta.kernel.queue_changes import QueueChanges
 
@@ -93,10 +89,11 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "DeliveringCount": lambda call: call.queue.delivering_count,
     "DeliveringSize": delivering_size,
     "DurableDeliveringCount": durable_delivering,
+    "DurableDeliveringSize": durable_delivering_size,
     "ScheduledCount": lambda call: call.queue.scheduled_count,
-    "ScheduledSize": scheduled_size,
-    "DurableScheduledCount": durable_scheduled_count,
-    "DurableScheduledSize": durable_scheduled_size,
+    "ScheduledSize": lambda call: call.queue.scheduled_bytes,
+    "DurableScheduledCount": lambda call: call.queue.scheduled_durable_count,
+    "DurableScheduledSize": lambda call: call.queue.scheduled_durable_bytes,
     "MessagesAdded": lambda call: call.queue.added,
     "MessagesAcknowledged": lambda call: call.queue.acknowledged,
     "MessagesExpired": lambda call: call.queue.expired,

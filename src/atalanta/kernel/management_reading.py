@@ -228,8 +228,10 @@ def delivering_size(call: Call) -> object:
 
 
 def durable_total(call: Call) -> object:
+    """Scheduled ones too, as in QueueImpl.getDurableMessageCount."""
     job = Count(call, None, (READY, DELIVERING))
     job.durable_only = True
+    job.total = call.queue.scheduled_durable_count
     return call.management.jobs.run(job)
 
 
@@ -237,12 +239,20 @@ def durable_size(call: Call) -> object:
     job = Count(call, None, (READY, DELIVERING))
     job.durable_only = True
     job.in_bytes = True
+    job.total = call.queue.scheduled_durable_bytes
     return call.management.jobs.run(job)
 
 
 def durable_delivering(call: Call) -> object:
     job = Count(call, None, (DELIVERING,))
     job.durable_only = True
+    return call.management.jobs.run(job)
+
+
+def durable_delivering_size(call: Call) -> object:
+    job = Count(call, None, (DELIVERING,))
+    job.durable_only = True
+    job.in_bytes = True
     return call.management.jobs.run(job)
 
 

@@ -24,18 +24,6 @@ def waiting(call: Call) -> list[Reference]:
     return [reference for _, reference in call.broker.scheduled.of_queue(call.queue)]
 
 
-def scheduled_size(call: Call) -> object:
-    return sum(reference.size for reference in waiting(call))
-
-
-def durable_scheduled_size(call: Call) -> object:
-    return sum(reference.size for reference in waiting(call) if reference.durable)
-
-
-def durable_scheduled_count(call: Call) -> object:
-    return sum(1 for reference in waiting(call) if reference.durable)
-
-
 def _maps(call: Call) -> list[dict[str, object]]:
     settings = call.broker.settings_of(call.queue.spec.address)
     limit = settings.management_message_attribute_size_limit

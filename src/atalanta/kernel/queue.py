@@ -70,6 +70,9 @@ class Queue:
         self.message_count: int = 0
         self.delivering_count: int = 0
         self.scheduled_count: int = 0  # of message_count: their time has not come
+        self.scheduled_bytes: int = 0
+        self.scheduled_durable_count: int = 0
+        self.scheduled_durable_bytes: int = 0
         self.bytes: int = 0
         self.added: int = 0
         self.acknowledged: int = 0
@@ -183,6 +186,15 @@ class Queue:
         else:
             references.append(reference)
 
+    def count_scheduled(self, reference: Reference, sign: int) -> None:
+        """One that waits for its time more (1) or less (-1)."""
+        size = sign * reference.size
+        self.scheduled_count += sign
+        self.scheduled_bytes += size
+        if reference.durable:
+            self.scheduled_durable_count += sign
+            self.scheduled_durable_bytes += size
+
     def may_page(self) -> bool:
         """Whether its messages can lie in files, to be brought back in their order and once."""
         spec = self.spec
@@ -197,7 +209,7 @@ class Queue:
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         elif reference.state == SCHEDULED:
-            self.scheduled_count -= 1
+            self.count_scheduled(reference, -1)
             if reference.sequence == 0:
                 reference.state = DONE
                 self.message_count -= 1

@@ -53,7 +53,7 @@ class ScheduledMessages:
         """A reference that is not being delivered waits at its place (or for one)."""
         reference.state = SCHEDULED
         reference.consumer = None
-        reference.queue.scheduled_count += 1
+        reference.queue.count_scheduled(reference, 1)
         self.times[reference] = at_ms
         heappush(self.heap, (at_ms, int(reference.message.id), reference.queue.id, reference))
         if self.armed_ms == 0 or at_ms < self.armed_ms:
@@ -129,7 +129,7 @@ def release(broker: Broker, due: list[Reference]) -> None:
     places: dict[int, list[tuple[int, int]]] = {}
     for reference in due:
         queue = reference.queue
-        queue.scheduled_count -= 1
+        queue.count_scheduled(reference, -1)
         reference.state = READY
         if reference.sequence > 0:
             if queue.special is not None and queue.special.refuses(queue, reference):

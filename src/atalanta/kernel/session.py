@@ -95,6 +95,7 @@ class Session:
                 SECURITY,
                 f"user {self.identity.user} does not have permission {permission} on address {address}",
             )
+        self.broker.clients.permissions_granted += 1
 
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
