@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from atalanta.runtime.clock import Clock
+from atalanta.runtime.coalescing import PAUSE_FIRST_NS, ROW_MIN
+from atalanta.runtime.driver import Driver
 from atalanta.runtime.shell import Shell
 from tests.runtime.echo import EchoNode
 
@@ -36,8 +39,12 @@ class TurnDisk:
             self.shell.driver.committed(token)
         return True
 
-    def _write_out(self) -> None:
+    def idle(self) -> bool:
+        return not self.tokens
+
+    def _write_out(self) -> bool:
         self.story.append(f"write {self.node.flushes}")
+        return False
 
 
 async def passes(count: int) -> None:
@@ -77,3 +84,58 @@ def test_a_further_commit_has_a_turn_of_its_own() -> None:
 def test_a_commit_that_fails_ends_the_node_in_its_turn() -> None:
     disk, _ = asyncio.run(play([7], 1, breaks=True))
     assert disk.shell.driver.broken and disk.node.words("committed") == []
+
+
+class Paused:
+    """A driver whose node hears of something each turn; `pauses` has the sleeps, in ns."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, wrote: bool, idle: bool = True) -> None:
+        self.pauses: list[int] = []
+        self.wrote = wrote
+        self.commit_waits = False
+        self._idle = idle
+        self._now = 0
+        clock = Clock(lambda: self._now, lambda: self._now)
+        self.driver = Driver(loop, clock, self._never, self._never, self._sleep)
+        self.driver.attach(EchoNode(Shell(loop)))
+        self.driver.after_flush(lambda: self.wrote)
+        self.driver.disk_at_turn_end(self)
+
+    def idle(self) -> bool:
+        return self._idle
+
+    def end_turn(self) -> bool:
+        raise AssertionError("no commit waits")
+
+    async def turns(self, count: int) -> list[int]:
+        """What was slept meanwhile; turns are 20 us apart."""
+        for _ in range(count):
+            self.driver.data(1, b"")
+            await passes(1)
+            self._now += 20_000
+        return self.pauses
+
+    def _sleep(self, seconds: float) -> None:
+        pause_ns = round(seconds * 1e9)
+        self.pauses.append(pause_ns)
+        self._now += pause_ns
+
+    def _never(self, why: str) -> None:
+        raise AssertionError(why)
+
+
+async def paused(wrote: bool, idle: bool, count: int) -> list[int]:
+    return await Paused(asyncio.get_running_loop(), wrote, idle).turns(count)
+
+
+def test_input_that_nobody_waits_for_is_left_to_pile_up() -> None:
+    assert asyncio.run(paused(wrote=False, idle=True, count=ROW_MIN)) == [PAUSE_FIRST_NS]
+
+
+def test_no_pause_while_turns_write_something() -> None:
+    assert asyncio.run(paused(wrote=True, idle=True, count=100)) == []
+
+
+def test_no_pause_while_a_commit_is_under_way() -> None:
+    """Its answer comes over the loop, and somebody may wait for it."""
+    assert asyncio.run(paused(wrote=False, idle=False, count=100)) == []

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.runtime.clock import Clock
+from atalanta.runtime.coalescing import InputCoalescing
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.logs import log_event
 
@@ -33,6 +35,9 @@ class CommittingDisk(Protocol):
     def end_turn(self) -> bool:
         """Does it and gives its answer to the driver; whether there was one."""
 
+    def idle(self) -> bool:
+        """Whether nothing that was asked of it is still to be answered."""
+
 
 class Driver:
     """Serialises everything that happens into inputs of one node."""
@@ -43,15 +48,18 @@ class Driver:
         clock: Clock,
         on_bug: Callable[[str], None],
         on_failed: Callable[[str], None],
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._on_bug = on_bug
         self._on_failed = on_failed
+        self._sleep = sleep
         self._node: NodeInputs | None = None
         self._turn_open = False
-        self._write_out: list[Callable[[], None]] = []
+        self._write_out: list[Callable[[], bool]] = []
         self._disk: CommittingDisk | None = None
+        self._coalescing = InputCoalescing()
 
     def attach(self, node: NodeInputs) -> None:
         """The node to drive; inputs before this are an error of the caller."""
@@ -61,8 +69,8 @@ class Driver:
         """No further call to the node."""
         self._node = None
 
-    def after_flush(self, write_out: Callable[[], None]) -> None:
-        """Registers what carries the node's outputs away at the end of each turn."""
+    def after_flush(self, write_out: Callable[[], bool]) -> None:
+        """Registers what carries the node's outputs away at the end of each turn; it says whether there were any."""
         self._write_out.append(write_out)
 
     def disk_at_turn_end(self, disk: CommittingDisk) -> None:
@@ -83,31 +91,43 @@ class Driver:
     def end_turn(self) -> None:
         """The one flush of a loop turn; called by the loop, and once more at the very end."""
         self._turn_open = False
-        self._carry_out()
+        awaited = self._carry_out()
         disk = self._disk
-        if disk is None or not disk.commit_waits:
-            return
-        # The answer is an input, and what it brings is carried out at once: whoever waits for it waits no pass longer.
+        if disk is not None:
+            if disk.commit_waits:
+                awaited = self._commit(disk) or awaited
+            awaited = awaited or not disk.idle()
+        pause_ns = self._coalescing.turn_ended(self._clock.now(), awaited or self._turn_open)
+        if pause_ns:
+            self._sleep(pause_ns / 1e9)
+
+    def _commit(self, disk: CommittingDisk) -> bool:
+        """As `_carry_out`. The answer is an input, and what it brings is carried out at once: whoever waits for it
+        waits no pass longer."""
         self._turn_open = True
         disk.end_turn()
         self._turn_open = False
-        self._carry_out()
+        wrote = self._carry_out()
         if disk.commit_waits:
             # Others may have sent something meanwhile that goes with it.
             self._open_turn()
+        return wrote
 
-    def _carry_out(self) -> None:
+    def _carry_out(self) -> bool:
+        """Whether anything was written."""
         node = self._node
         if node is not None:
             try:
                 node.flush(self._clock.now())
             except Exception as error:
                 self._bug("flush", error)
+        wrote = False
         for write_out in self._write_out:
-            write_out()
+            wrote = write_out() or wrote
         if node is not None and node.failed is not None:
             self._node = None
             self._on_failed(node.failed)
+        return wrote
 
     def _bug(self, where: str, error: Exception) -> None:
         self._node = None

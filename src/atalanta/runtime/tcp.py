@@ -79,12 +79,13 @@ class Connections(Wire):
         if not connection.unsent:
             self._dirty.append(connection)
 
-    def write_out(self) -> None:
-        """The end of a turn: one write a connection, then the closes that were asked for."""
+    def write_out(self) -> bool:
+        """The end of a turn: one write a connection, then the closes that were asked for; whether there were any."""
         dirty = self._dirty
         self._dirty = []
         for connection in dirty:
             connection.write_out()
+        return bool(dirty)
 
     def remote_address(self, conn: int) -> str:
         """ "host:port" of the peer; "" when the connection is gone."""
