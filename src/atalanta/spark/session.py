@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from atalanta.spark.interpreter import quick_python
 from atalanta.spark.java import find_java
 from atalanta.spark.source import register
 
@@ -30,9 +31,12 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 def prepare_environment(master: str) -> None:
     """JAVA_HOME, SPARK_LOCAL_IP and the workers' Python, where they are not set. JavaMissing."""
-    os.environ["JAVA_HOME"] = str(find_java(os.environ, shim_folder()))
+    os.environ["JAVA_HOME"] = str(find_java(os.environ, java_folder()))
     if on_this_machine(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        folder = environment_folder()
+        if folder is not None and "PYSPARK_PYTHON" not in os.environ:
+            os.environ["PYSPARK_PYTHON"] = quick_python(os.environ, folder / "atalanta-python")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
@@ -45,11 +49,17 @@ def on_this_machine(master: str) -> bool:
     return all(urlsplit(f"//{server}").hostname in LOOPBACK for server in servers)
 
 
-def shim_folder() -> Path:
-    """In the environment's own folder; where that cannot be written, a new private one."""
+def environment_folder() -> Path | None:
+    """Where the environment keeps what is no code; None where it cannot be written."""
     shared = Path(sys.prefix) / "share"
     existing = next(folder for folder in (shared, Path(sys.prefix)) if folder.exists())
-    if os.access(existing, os.W_OK):
+    return shared if os.access(existing, os.W_OK) else None
+
+
+def java_folder() -> Path:
+    """In the environment's own folder; where that cannot be written, a new private one."""
+    shared = environment_folder()
+    if shared is not None:
         return shared / "atalanta-java"
     return Path(tempfile.mkdtemp(prefix="atalanta-java-"))
 

@@ -1,0 +1,89 @@
+"""The Python for Spark's processes that imports PySpark where Python keeps it compiled.
+
+Spark puts its own python/lib/pyspark.zip before everything else on the path of each Python process it starts. Python
+compiles what lies in a zip anew each time: for the process that plans a stream, which every query starts, these are
+0.4 s of CPU before it can say anything. Where the same PySpark is installed as a package a small script before
+Python leaves the zip out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+PACKAGES: Final = ("pyspark", "py4j")  # what Spark has in zips
+
+
+def quick_python(environment: Mapping[str, str], folder: Path) -> str:
+    """What PYSPARK_PYTHON should name on this machine. `folder` is where the script is made.
+
+    The interpreter itself where the script would be wrong: SPARK_HOME is another Spark's, or PySpark is no
+    package of this environment.
+    """
+    home = package_home(environment)
+    if home is None or os.name != "posix" or not sys.executable:
+        return sys.executable
+    script = folder / "bin" / "python"
+    write_script(script, script_text(Path(sys.executable), home))
+    return str(script)
+
+
+def package_home(environment: Mapping[str, str]) -> Path | None:
+    """The Spark that is inside the installed package pyspark, if that is the one that will run."""
+    packages = Path(sysconfig.get_path("purelib"))
+    if any(installed(name) != packages / name for name in PACKAGES):
+        return None
+    home = packages / "pyspark"
+    named = environment.get("SPARK_HOME")
+    if named and Path(named).resolve() != home.resolve():
+        return None
+    return home if (home / "python" / "lib" / "pyspark.zip").exists() else None
+
+
+def installed(name: str) -> Path | None:
+    """The folder of a package."""
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        return None
+    return Path(found.origin).parent
+
+
+def write_script(script: Path, text: str) -> None:
+    """Executable; one that is there and the same is left alone, as it may be running."""
+    script.parent.mkdir(parents=True, exist_ok=True)
+    if script.exists() and script.read_text(encoding="utf-8") == text:
+        return
+    draft = script.with_name(f"{script.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.chmod(draft.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    draft.replace(script)
+
+
+def script_text(python: Path, home: Path) -> str:
+    """A POSIX shell script; what else is on the path stays there, in its order."""
+    return f"""#!/bin/sh
+# Made by atalanta.spark: PySpark from its package, which Python keeps compiled, not from the zip in it.
+set -f
+IFS=:
+kept=
+for entry in ${{PYTHONPATH-}}; do
+    case $entry in
+    {quoted(home)}/python/lib/*.zip | {quoted(home)}/jars/*.jar) ;;
+    *) kept=$kept${{kept:+:}}$entry ;;
+    esac
+done
+if [ "$kept" ]; then export PYTHONPATH="$kept"; else unset PYTHONPATH; fi
+exec {quoted(python)} "$@"
+"""
+
+
+def quoted(path: Path) -> str:
+    """As one word of a shell script."""
+    text = str(path).replace("'", "'\\''")
+    return f"'{text}'"
