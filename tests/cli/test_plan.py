@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.main import application
+from atalanta.cli.planning import name_others, reached_from
 from tests.cli.cluster_files import broker_file
 
 
@@ -126,6 +127,28 @@ def test_the_drawing_of_many_nodes_says_once_what_holds_for_most_links(tmp_path:
     assert "5 nodes, 20 links" in words[0] and "found by the topology" in words[0]
     assert words.count("connector to-a") == 4 and "the topology" not in words
     assert "the others need it" in words
+
+
+def test_nine_nodes_fit_a_terminal_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    files = [broker_file(tmp_path, name, "a" if name != "a" else "b") for name in "abcdefghi"]
+    done = CliRunner().invoke(application, ["plan", *map(str, files)])
+    assert done.exit_code == 0
+    tables = done.stdout.partition("warning")[0].splitlines()
+    assert len(tables) < 35 and max(map(len, tables)) <= 80
+    shown = " ".join(" ".join(line.strip("│").split()) for line in tables)
+    assert "connector to-b" in shown and "b, c, d, e, f, g, h, i" not in shown
+    assert "each → all others (1)" in shown
+
+
+def test_who_is_missing_is_named_where_that_is_shorter() -> None:
+    nodes = list("abcdef")
+    assert name_others(nodes, "a", list("bcdef")) == "all others"
+    assert name_others(nodes, "a", list("bcde")) == "all but f"
+    assert name_others(nodes, "a", list("bc")) == "b, c"
+    assert reached_from(nodes, {"a": {1: ["b"], 2: list("cdef")}}) == "a → b (1), all but b (2)"
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -95,6 +95,51 @@ def test_the_drawing() -> None:
     assert "atalanta 0.1.0" in text and "artemis 2.44.0" in text and "not reached" in text
 
 
+def nine_nodes(ending: str = ".eu-central-1.example") -> LiveCluster:
+    """All linked; only node0 forwards something, to node1."""
+    members = {f"id-{n}": f"10.0.0.{n}:61616" for n in range(9)}
+    nodes = []
+    for n in range(9):
+        node = NodeView(members[f"id-{n}"], f"id-{n}", f"node{n}{ending}", "0.1.0", ours=True, members=dict(members))
+        links = {f"id-{m}": LinkView(f"id-{m}") for m in range(9) if m != n}
+        node.connections.append(ClusterConnectionView("test", links=links))
+        node.queues["orders"] = QueueView("orders", "orders", messages=1_234_567, added=5)
+        nodes.append(node)
+    nodes[0].connections[0].links["id-1"] = LinkView("id-1", confirmed=0, later_confirmed=80)
+    return LiveCluster(nodes, seconds=2.0)
+
+
+def test_nine_nodes_fit_a_terminal_of_80_columns() -> None:
+    found = nine_nodes()
+    found.shorten()
+    console = Console(width=80, highlight=False)
+    with console.capture() as captured:
+        console.print(drawn(flow_of(found), console.width))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) < 20
+    assert any("│ node8 │ 10.0.0.8:61616 │" in line and "1,234,567 │" in line for line in lines)
+    assert any("node0 ════▶" in line and "40/s" in line and "node1" in line for line in lines)
+    assert lines[-1] == "  the other 35 pairs: linked both ways, nothing flows between them"
+
+
+def test_names_of_nodes() -> None:
+    """Without the ending that all share; by their place where they share the whole name."""
+    found = nine_nodes()
+    found.tell_apart()
+    found.shorten()
+    assert [node.label for node in found.nodes][:2] == ["node0", "node1"]
+    found = nine_nodes("")
+    found.shorten()
+    assert found.nodes[8].label == "node8"
+    for node in found.nodes:
+        node.name = "0.0.0.0"  # as `artemis create` names every node
+    found.tell_apart()
+    found.shorten()
+    assert found.nodes[8].label == found.label("id-8") == "10.0.0.8:61616"
+    found.nodes[0].shown = "a-very-long-name-of-a-node-in-the-north"
+    assert "a-very-long-name-of-a-n…" in svg_of(flow_of(found))
+
+
 def test_the_picture_is_well_formed_and_says_the_same() -> None:
     root = ElementTree.fromstring(svg_of(flow_of(a_cluster())))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

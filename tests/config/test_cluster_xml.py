@@ -93,6 +93,37 @@ def test_forward_when_no_consumers(tmp_path: Path, old: str, expected: str) -> N
     assert only(tmp_path, connection % given).message_load_balancing == "OFF"
 
 
+def test_both_names_of_load_balancing_that_contradict(tmp_path: Path) -> None:
+    """A real Artemis would take the other one: told, with the line."""
+    connection = (
+        '<cluster-connection name="x">\n<connector-ref>own</connector-ref>'
+        "<forward-when-no-consumers>%s</forward-when-no-consumers>"
+        "<message-load-balancing>STRICT</message-load-balancing></cluster-connection>"
+    )
+    for old, told in (("true", False), ("false", True)):
+        configuration = read(tmp_path, connection % old)
+        assert configuration.cluster_connections[0].message_load_balancing == "STRICT"
+        text = "a real Artemis takes forward-when-no-consumers, which is ON_DEMAND"
+        assert any(text in each for each in configuration.warnings) == told
+
+
+def test_an_in_vm_connector_and_an_unknown_cluster_are_told_where_they_stand(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text(
+        "<configuration><core><connectors><connector name='own'>tcp://127.0.0.1:1</connector>"
+        "<connector name='self'>vm://0</connector></connectors>\n<acceptors>\n"
+        "<acceptor name='a'>tcp://127.0.0.1:1?clusterConnection=y</acceptor></acceptors>\n"
+        "<cluster-connections><cluster-connection name='x'><connector-ref>own</connector-ref>\n"
+        "<static-connectors><connector-ref>self</connector-ref></static-connectors>"
+        "</cluster-connection></cluster-connections></core></configuration>"
+    )
+    with pytest.raises(ConfigError) as caught:
+        read_broker_xml(path)
+    door, vm = sorted(caught.value.problems, key=lambda problem: problem.line)
+    assert vm.line == 5 and "it is in-vm" in vm.hint
+    assert door.line == 3 and "no cluster-connection 'y'" in door.text
+
+
 def test_uri_forms(tmp_path: Path) -> None:
     found = only(
         tmp_path,

@@ -101,6 +101,17 @@ def _check_tls(node: CheckedNode, findings: Findings) -> None:
         findings.about(ERROR, node, str(error).removeprefix(prefix))
 
 
+def grouped_by_text(found: list[Finding]) -> list[tuple[Finding, list[str]]]:
+    """What is said of several files once, with all the places; the worst first."""
+    order = [ERROR, WARNING, INFORMATION]
+    groups: dict[tuple[str, str, str], tuple[Finding, list[str]]] = {}
+    for each in sorted(found, key=lambda finding: order.index(finding.level)):
+        _, places = groups.setdefault((each.level, each.text, each.hint), (each, []))
+        if each.place():
+            places.append(each.place())
+    return list(groups.values())
+
+
 def show(found: list[Finding], files: int) -> None:
     """A table, the worst first, and one line of numbers."""
     console = Console()
@@ -109,11 +120,10 @@ def show(found: list[Finding], files: int) -> None:
         table.add_column("where", overflow="fold")
         table.add_column("what", overflow="fold")
         here = f"{Path.cwd()}/"
-        order = [ERROR, WARNING, INFORMATION]
-        for each in sorted(found, key=lambda finding: order.index(finding.level)):
+        for each, places in grouped_by_text(found):
             what = f"{each.text}\n({each.hint})" if each.hint else each.text
-            style = STYLES[each.level]
-            table.add_row(f"[{style}]{each.level}[/]", _plain(each.place().removeprefix(here)), _plain(what))
+            where = "\n".join(place.removeprefix(here) for place in places)
+            table.add_row(f"[{STYLES[each.level]}]{each.level}[/]", _plain(where), _plain(what))
         console.print(table)
     counts = [sum(each.level == level for each in found) for level in (ERROR, WARNING)]
     console.print(f"files: {files}, errors: {counts[0]}, warnings: {counts[1]}", highlight=False)

@@ -126,10 +126,11 @@ class NodeView:
     consumers: list[ConsumerView] = field(default_factory=list)
     redistribution_delay_ms: dict[str, int] = field(default_factory=dict)  # by address
     unasked: list[str] = field(default_factory=list)  # what it refused to tell
+    shown: str = ""  # in the place of its name
 
     @property
     def label(self) -> str:
-        return self.name or self.at
+        return self.shown or self.name or self.at
 
     def linked(self) -> dict[str, LinkView]:
         """Members that it forwards to, over all its cluster connections."""
@@ -167,6 +168,26 @@ class LiveCluster:
             if node.node_id == node_id:
                 return node
         return None
+
+    def tell_apart(self) -> None:
+        """Nodes of one name (`artemis create` names all of them 0.0.0.0) are called by where they are."""
+        names = [node.name for node in self.nodes]
+        for node in self.nodes:
+            if names.count(node.name) > 1:
+                node.shown = node.at
+
+    def shorten(self) -> None:
+        """For people: without the ending that all names share, `.eu.example.com`; it begins with a dot."""
+        labels = [node.label for node in self.nodes]
+        if len(labels) < 2 or any(node.shown or not node.name for node in self.nodes):
+            return
+        words = [label.split(".")[::-1] for label in labels]
+        alike = 0
+        while all(len(each) > alike + 1 and each[alike] == words[0][alike] for each in words):
+            alike += 1
+        for node in self.nodes:
+            if alike:
+                node.shown = ".".join(node.name.split(".")[:-alike])
 
     def label(self, node_id: str) -> str:
         """How people call that node."""

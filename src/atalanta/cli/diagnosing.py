@@ -22,6 +22,7 @@ from atalanta.cli.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
 from atalanta.client import run
 
+NODE_MAX: Final = 24  # characters; the rest is for what is wrong
 STYLES: Final = {ERROR: "bold red", WARNING: "yellow", NOTE: "dim"}
 
 
@@ -32,6 +33,8 @@ def run_doctor(
     with reported():
         target = Target("", user, password)
         cluster = run(Survey(target, wait).look(nodes))
+        if not json_output:
+            cluster.shorten()
         found = diagnosed(cluster, target.user, target.password)
     if json_output:
         typer.echo(json.dumps(as_json(cluster, found), indent=2, ensure_ascii=False))
@@ -73,7 +76,8 @@ def show(cluster: LiveCluster, found: list[Finding]) -> None:
         table = Table("", "node", "what is wrong, and what mends it", show_lines=True)
         for column in table.columns:
             column.overflow = "fold"
-        table.columns[1].min_width = 12
+        table.columns[0].no_wrap = True
+        table.columns[1].max_width = NODE_MAX
         for each in merged(found):
             cell = Text(plain(each.text))
             if each.mend:

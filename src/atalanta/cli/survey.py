@@ -76,6 +76,7 @@ class Survey:
         finally:
             for connection, _ in self._connections.values():
                 await connection.close()
+        self.found.tell_apart()
         return self.found
 
     async def _others(self, options: str) -> None:

@@ -26,14 +26,19 @@ from atalanta.client import ClientError, run
 
 PAUSE_S: Final = 1.0  # of --watch with --wait 0
 BAR: Final = 12
+WIDE: Final = 100  # columns of a terminal that has room for bars
+PAIRS_MAX: Final = 10  # more are summed up
 NUMBERS: Final = ("queues", "messages", "consumers", "in", "out")
 
 
 class Looks:
     """One look after the other. Nodes that were found are asked, too, so that it goes on when those named are away."""
 
-    def __init__(self, nodes: list[str], target: Target, wait: float, svg: Path | None) -> None:
+    def __init__(
+        self, nodes: list[str], target: Target, wait: float, svg: Path | None, short: bool = True
+    ) -> None:
         self.nodes = nodes
+        self.short = short  # names for people
         self.target = target
         self.wait = wait
         self.svg = svg
@@ -44,7 +49,10 @@ class Looks:
         options = url_of(self.nodes[0])[1]
         more = [f"tcp://{at}?{options}" if options else at for at in self.found]
         survey = Survey(self.target, self.wait, details=False)
-        flow = flow_of(run(survey.look(list(dict.fromkeys([*self.nodes, *more])))))
+        cluster = run(survey.look(list(dict.fromkeys([*self.nodes, *more]))))
+        if self.short:
+            cluster.shorten()
+        flow = flow_of(cluster)
         self.found = [node.at for node in flow.nodes if node.reached]
         if self.svg is not None:
             self.svg.write_text(svg_of(flow), encoding="utf-8")
@@ -72,7 +80,7 @@ def run_topology(
 ) -> None:
     """An error ends it at the first look; --watch goes on after later ones, until Ctrl-C."""
     with reported():
-        looks = Looks(nodes, Target("", user, password), wait, svg)
+        looks = Looks(nodes, Target("", user, password), wait, svg, not json_output)
         flow = looks.look()
         if json_output:
             typer.echo(as_text(flow, not watch))
@@ -82,24 +90,24 @@ def run_topology(
             return
         console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
         if not watch or not console.is_terminal:
-            console.print(drawn(flow))
+            console.print(drawn(flow, console.width))
             while watch:
                 flow, why = looks.again(flow)
-                console.print(Text(why) if why else drawn(flow))
+                console.print(Text(why) if why else drawn(flow, console.width))
             return
-        with Live(drawn(flow), console=console, auto_refresh=False) as live:
+        with Live(drawn(flow, console.width), console=console, auto_refresh=False) as live:
             while True:
                 flow, why = looks.again(flow)
-                live.update(Group(drawn(flow), Text(why, "red")), refresh=True)
+                live.update(Group(drawn(flow, console.width), Text(why, "red")), refresh=True)
 
 
 def as_text(flow: Flow, wide: bool) -> str:
     return json.dumps(flow.as_json(), indent=2 if wide else None, ensure_ascii=False)
 
 
-def drawn(flow: Flow) -> RenderableType:
+def drawn(flow: Flow, width: int = FILE_COLUMNS) -> RenderableType:
     """A line that sums up, a table of nodes, a line for each pair of them."""
-    return Group(Text(summary(flow), "bold"), node_table(flow), *pair_lines(flow))
+    return Group(Text(summary(flow), "bold"), node_table(flow, width), *pair_lines(flow))
 
 
 def summary(flow: Flow) -> str:
@@ -116,28 +124,45 @@ def summary(flow: Flow) -> str:
     parked = sum(link.waiting for link in flow.links if not link.linked)
     if parked:
         parts.append(f"{messages(parked)} parked")
+    kinds = versions(flow)
+    if len(kinds) == 1:
+        parts.append(plain(kinds[0]))
     return " · ".join(parts)
 
 
-def node_table(flow: Flow) -> Table:
-    table = Table("node", "at", "version", "queues", "messages", "", "consumers", "in", "out")
+def versions(flow: Flow) -> list[str]:
+    """What the nodes are, each once: `atalanta 0.1.0`."""
+    return sorted({version(node) for node in flow.nodes if node.reached})
+
+
+def version(node: FlowNode) -> str:
+    return f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip()
+
+
+def node_table(flow: Flow, width: int) -> Table:
+    """Without the bars where they would cost a narrow terminal its numbers."""
+    bars, kinds = width >= WIDE, len(versions(flow)) > 1
+    columns = ["node", "at", *["version"] * kinds, "queues", "messages", *[""] * bars, "consumers", "in", "out"]
+    table = Table(*columns)
     for column in table.columns:
         column.overflow = "fold"
         if column.header in NUMBERS:
             column.justify = "right"
+            column.no_wrap = True
     most = max((node.messages for node in flow.nodes), default=0)
     for node in flow.nodes:
         if not node.reached:
-            table.add_row(Text(plain(node.label), "red"), Text(plain(node.at)), Text("not reached", "red"))
+            cells = [Text(plain(node.label), "red"), Text(plain(node.at)), Text("not reached", "red")]
+            table.add_row(*(cells if kinds else [*cells[:1], Text(f"{plain(node.at)} not reached", "red")]))
             continue
         bar = "█" * -(-node.messages * BAR // most) if most else ""
         table.add_row(
             Text(plain(node.label), "bold"),
             Text(plain(node.at)),
-            Text(plain(f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip())),
+            *[Text(plain(version(node)))] * kinds,
             f"{node.queues:,}",
             f"{node.messages:,}",
-            Text(bar, "cyan"),
+            *[Text(bar, "cyan")] * bars,
             f"{node.consumers:,}",
             rate(node.in_per_second),
             rate(node.out_per_second),
@@ -146,10 +171,25 @@ def node_table(flow: Flow) -> Table:
 
 
 def pair_lines(flow: Flow) -> list[Text]:
-    """`a ═══▶ 53/s   2/s ◀─── b`: thick where something flows, broken where a member is away."""
+    """`a ═══▶ 53/s   2/s ◀─── b`: thick where something flows, broken where a member is away. Of many pairs only those
+    of which there is something to say, and how many others there are."""
     pairs = flow.pairs()
-    width = max((len(first.label) for first, _ in pairs), default=0)
-    return [_pair_line(flow, first, second, width) for first, second in pairs]
+    shown = pairs
+    if len(pairs) > PAIRS_MAX:
+        shown = [pair for pair in pairs if not _quiet(flow, *pair)]
+    width = max((len(first.label) for first, _ in shown), default=0)
+    lines = [_pair_line(flow, first, second, width) for first, second in shown]
+    if len(shown) < len(pairs):
+        rest = len(pairs) - len(shown)
+        who = "all" if not shown else "the other"
+        lines.append(Text(f"  {who} {rest} pairs: linked both ways, nothing flows between them", "dim"))
+    return lines
+
+
+def _quiet(flow: Flow, first: FlowNode, second: FlowNode) -> bool:
+    """Linked both ways, and nothing flows or waits."""
+    links = (flow.between(first.node_id, second.node_id), flow.between(second.node_id, first.node_id))
+    return all(link is not None and link.linked and not link.per_second and not link.waiting for link in links)
 
 
 def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Text:

@@ -11,6 +11,7 @@ from atalanta.cli.topology_flow import Flow, FlowLink, FlowNode, rate
 BOX: Final = Box(230, 92)
 BAR: Final = 202
 WIDEST: Final = 8.0
+LABEL_MAX: Final = 24  # characters in a box
 
 
 def svg_of(flow: Flow) -> str:
@@ -28,6 +29,11 @@ def svg_of(flow: Flow) -> str:
         parts.append(_box(node, places[node.node_id], most_messages))
     parts.append("</svg>\n")
     return "".join(parts)
+
+
+def fitting(label: str) -> str:
+    """Cut where it would leave its box."""
+    return label if len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
 
 
 def _arrow(link: FlowLink, start: Point, end: Point, most: float) -> str:
@@ -49,7 +55,7 @@ def _box(node: FlowNode, centre: Point, most: int) -> str:
     lines = [
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{BOX.width}" height="{BOX.height}" rx="8" fill="{fill}"'
         f' stroke="{edge}"/>\n',
-        text(left + 14, top + 20, node.label, f'font-size="14" font-weight="600" fill="{INK}"'),
+        text(left + 14, top + 20, fitting(node.label), f'font-size="14" font-weight="600" fill="{INK}"'),
     ]
     kind = f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip()
     under = f"{node.at} · {kind}" if node.reached else "not reached"

@@ -157,7 +157,7 @@ class BrokerXml:
         self.bridges.finish()
         self.routers.finish(core)
         self.masks.finish()
-        self._check_acceptors(core)
+        self._check_acceptors()
         self._warn()
 
     def _acceptors(self, section: Node) -> None:
@@ -199,6 +199,7 @@ class BrokerXml:
                 continue
             if text.startswith(IN_VM):
                 self._in_vm(child)
+                self.configuration.in_vm_connectors.append(child.attributes["name"])
                 continue
             try:
                 connector = parse_connector(child.attributes["name"], text)
@@ -279,14 +280,15 @@ class BrokerXml:
             what = f"{node.name} {node.attributes['name']}: {', '.join(parameters)}"
             self.report.without_effect(node.file, node.line, what, why)
 
-    def _check_acceptors(self, core: Node) -> None:
+    def _check_acceptors(self) -> None:
         connections = {each.name for each in self.configuration.cluster_connections}
         for acceptor in self.configuration.acceptors:
             wanted = acceptor.cluster_connection
             if wanted is not None and wanted not in connections:
+                file, line = self.configuration.place("acceptor", acceptor.name)
                 self.report.problem(
-                    core.file,
-                    core.line,
+                    file,
+                    line,
                     f"acceptor '{acceptor.name}': there is no cluster-connection '{wanted}'",
                     nearest(wanted, sorted(connections)),
                 )

@@ -77,12 +77,10 @@ class ClusterSections:
         }
         for node, kind, name in self.references:
             if name not in defined[kind]:
-                self.report.problem(
-                    node.file,
-                    node.line,
-                    f"there is no {kind} '{name}'",
-                    nearest(name, defined[kind]),
-                )
+                hint = nearest(name, defined[kind])
+                if kind == "connector" and name in self.configuration.in_vm_connectors:
+                    hint = "it is in-vm, and leads nowhere here: name one with tcp://"
+                self.report.problem(node.file, node.line, f"there is no {kind} '{name}'", hint)
 
     def finish_own(self) -> None:
         """After atalanta.toml was read."""
@@ -248,9 +246,23 @@ class ClusterSections:
         self.reader.read(node, [into(config)], handlers, attributes=("uri",))
         given = any(child.name == "message-load-balancing" for child in node.children)
         if config.forward_when_no_consumers is not None and not given:
-            strict = config.forward_when_no_consumers
-            config.message_load_balancing = STRICT if strict else ON_DEMAND
+            config.message_load_balancing = self._of_old(config)
+        if config.forward_when_no_consumers is not None and given:
+            self._both_given(node, config)
         self._add(node, config)
+
+    def _of_old(self, config: ClusterConnectionConfig) -> str:
+        return STRICT if config.forward_when_no_consumers else ON_DEMAND
+
+    def _both_given(self, node: Node, config: ClusterConnectionConfig) -> None:
+        """Artemis 2.44 lets the older name decide (FileConfigurationParser), its manual the newer."""
+        other = self._of_old(config)
+        if config.message_load_balancing != other:
+            self.report.warnings.append(
+                f"{node.file}:{node.line}: cluster-connection '{config.name}': message-load-balancing"
+                f" {config.message_load_balancing} counts here; a real Artemis takes forward-when-no-consumers,"
+                f" which is {other}: keep one of them"
+            )
 
     def _add(self, node: Node, config: ClusterConnectionConfig) -> None:
         taken = [each.name for each in self.configuration.cluster_connections]

@@ -57,6 +57,7 @@ class Configuration:
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     grouping: GroupingHandlerConfig | None = None
     scale_down: ScaleDownConfig | None = None
+    in_vm_connectors: list[str] = field(default_factory=list)  # names; they are not opened
     bridges: list[BridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
