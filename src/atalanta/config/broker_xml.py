@@ -26,6 +26,7 @@ from atalanta.config.masks import Masks
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
+from atalanta.config.queue_warnings import queue_warnings
 from atalanta.config.router_xml import RouterSection
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
@@ -330,6 +331,7 @@ class BrokerXml:
                 "cluster-user and cluster-password are as shipped: everybody knows them"
             )
         configuration.warnings.extend(link_warnings(configuration))
+        configuration.warnings.extend(queue_warnings(configuration))
         if not configuration.acceptors:
             configuration.warnings.append("there is no acceptor for CORE: nobody can connect")
 

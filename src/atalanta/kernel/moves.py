@@ -230,4 +230,18 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
     queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
     if found:
         expire(broker, now, found)
+    if at_end and _next_from_pages(broker, now, queue, bool(found)):
+        queue.expiry_scan = 1
     return len(looked) + EXPIRY_COST * len(found)
+
+
+def _next_from_pages(broker: Broker, now: int, queue: Queue, wanted: bool) -> bool:
+    """All that was in memory has expired: what lies in files would otherwise stay there until somebody reads the
+    queue.
+    """
+    paged = queue.paged
+    if paged is None or queue.message_count > paged.count:
+        return False
+    if not wanted and broker.memory.full_for(queue.account):
+        return False
+    return broker.paging.refill(now, queue, True)

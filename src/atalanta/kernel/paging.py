@@ -60,9 +60,16 @@ class Paging:
     # -- going out ------------------------------------------------------------------------------
     def start(self, queue: Queue) -> None:
         """The queue's address or the node is full: what comes from here on waits outside."""
-        if self.on and queue.account.policy == PAGE and queue.may_page():
+        if not self.on or queue.account.policy != PAGE:
+            return
+        if queue.may_page():
             queue.paged = PagedQueue(self, queue)
             self.broker.trace.count("paging_started")
+        elif queue.special is not None and not queue.special.told_full:
+            queue.special.told_full = True
+            self.broker.trace.event(
+                "queue_not_paged", {"queue": queue.name, "bytes": queue.bytes}
+            )
 
     def take(self, reference: Reference) -> None:
         """A stable message for a queue that pages."""
@@ -120,6 +127,8 @@ class Paging:
             paged.touched = False
             if queue.deleted:
                 continue
+            if queue.keeps_messages:
+                self.broker.mark_dirty(queue)
             if self._wanted(queue, paged) and not queue.paused:
                 self.refill(now, queue, False)
             if queue.paged is None:
@@ -233,8 +242,11 @@ class Paging:
         return came
 
     def on_idle(self, now: int, queue: Queue) -> bool:
-        """Nothing more of what is in memory can be handed out; whether there is something now."""
-        if not queue.paused:
+        """Nothing more of what is in memory can be handed out; whether there is something now.
+
+        From a non-destructive queue nobody takes anything: its consumers read the files (PagedQueue.browse).
+        """
+        if not queue.paused and not queue.keeps_messages:
             for consumer in queue.consumers:
                 if not consumer.browse_only and consumer.ready():
                     return self.refill(now, queue, True)

@@ -9,6 +9,7 @@ from librt.strings import BytesWriter
 
 from atalanta.kernel.account import UNLIMITED
 from atalanta.kernel.paging_page import write_entry
+from atalanta.kernel.priorities import LEVELS
 from atalanta.kernel.reference import READY
 
 if TYPE_CHECKING:
@@ -85,17 +86,29 @@ class PagedQueue:
         self.open = BytesWriter()
         self.encoded = 0
 
-    def browse(self, consumer: Consumer) -> Reference | None:
-        """The next message for a browser whose position is behind what is in memory; None and a further position
-        when it must look again, or a position behind `last` when there is none."""
-        found = self.paging.reader.after(self.queue, consumer.position - 1)
+    def browse(self, consumer: Consumer, now_ms: int) -> Reference | None:
+        """The next message for one who takes none away (a browser, or any consumer of a non-destructive queue) and
+        has seen what is in memory; None and a further position when it must look again, or one behind `last` if
+        there is none.
+        """
+        queue = self.queue
+        consumer.position = max(consumer.position, queue.end())
+        found = self.paging.reader.after(queue, consumer.position - 1)
+        chosen: Reference | None = None
         for reference in found:
             consumer.position = reference.sequence + 1
-            if consumer.selector is None or consumer.selector.matches(reference.message):
-                return reference
+            message = reference.message
+            if not consumer.browse_only and 0 < message.expiration <= now_ms:
+                continue  # it goes when it comes into memory, see housekeeping
+            if consumer.selector is None or consumer.selector.matches(message):
+                chosen = reference
+                break
         if not found:
             consumer.position = max(consumer.position, self.last + 1)
-        return None
+        if not consumer.browse_only and queue.priorities.mixed():
+            # What comes into memory from now on was seen in its file, or has a higher place.
+            consumer.cursors = [consumer.position] * LEVELS
+        return chosen
 
 
 def within_prefetch(queue: Queue, account: Account, ready: int) -> bool:

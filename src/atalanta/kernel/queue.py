@@ -196,11 +196,12 @@ class Queue:
             self.scheduled_durable_bytes += size
 
     def may_page(self) -> bool:
-        """Whether its messages can lie in files, to be brought back in their order and once."""
+        """Whether its messages can lie in files, to be brought back in their order.
+
+        Not those of a ring or of last values: what is pushed out of them is looked for in memory.
+        """
         spec = self.spec
-        if spec.non_destructive or spec.ring_size >= 0 or spec.last_value_key is not None:
-            return False
-        return not self.deleted
+        return spec.ring_size < 0 and spec.last_value_key is None and not self.deleted
 
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
@@ -368,14 +369,19 @@ class Queue:
                 continue
             by_priority = self.priorities.mixed() and not consumer.browse_only
             paged = self.paged
-            if paged is not None and consumer.browse_only and consumer.position >= self.end():
-                reference = paged.browse(consumer)
-                if reference is None and consumer.position <= paged.last:
-                    return -1
-            elif by_priority:
-                reference = next_by_priority(self, consumer, now_ms)
-            else:
-                reference = self._next_for(consumer, now_ms)
+            reference: Reference | None = None
+            in_memory = paged is None or consumer.position < self.end() or by_priority
+            if in_memory or not (consumer.browse_only or self.keeps_messages):
+                if by_priority:
+                    reference = next_by_priority(self, consumer, now_ms)
+                    in_memory = reference is not None or self.priorities.unfinished
+                else:
+                    reference = self._next_for(consumer, now_ms)
+            if paged is not None and not in_memory:
+                if consumer.browse_only or self.keeps_messages:
+                    reference = paged.browse(consumer, now_ms)
+                    if reference is None and consumer.position <= paged.last:
+                        return -1
             if reference is not None:
                 self._hand_out(consumer, reference)
                 return 1

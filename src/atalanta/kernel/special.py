@@ -42,6 +42,7 @@ class Special:
         self.leaving: dict[int, Reference] = {}
         self.leaving_ready: int = 0
         self.replaced: int = 0
+        self.told_full: bool = False  # that it stays in memory though its address is full
         self.gate: Gate | None = gate_of(spec)
 
     # -- who is asked ---------------------------------------------------------------------------

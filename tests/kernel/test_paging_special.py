@@ -1,0 +1,148 @@
+"""Queues that page although nobody takes anything away, and those that do not page and say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel import housekeeping
+from atalanta.kernel.paging_view import everything
+from atalanta.kernel.session import Session
+from atalanta.kernel.settings import AddressSettingsRepository
+from tests.kernel.bench import SECOND, Bench, consume, endpoint
+from tests.kernel.test_paging import LIMIT, PAGE, SMALL, files, numbers_of, send
+
+
+def bench_with(**attributes: object) -> Bench:
+    settings = AddressSettingsRepository()
+    settings.add("#", SMALL)
+    bench = Bench(None, settings, paging=True)
+    bench.queue("orders", **attributes)  # type: ignore[arg-type]
+    return bench
+
+
+def reader(bench: Bench, selector: str | None = None, credits: int = -1) -> Session:
+    session = bench.session()
+    consume(session, bench, "orders", selector, credits)
+    bench.settle()
+    return session
+
+
+def seen(session: Session) -> list[int]:
+    return numbers_of(endpoint(session).bodies())
+
+
+def acknowledge(bench: Bench, session: Session) -> None:
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 0)
+    bench.settle()
+
+
+def test_every_consumer_of_a_non_destructive_queue_reads_its_pages() -> None:
+    bench = bench_with(non_destructive=True)
+    queue = bench.broker.queues["orders"]
+    early = reader(bench)
+    send(bench, range(500))
+    used_bytes = bench.broker.memory.used_bytes
+    assert files(bench) > 3 and used_bytes < 2.5 * LIMIT
+    assert seen(early) == list(range(500))
+    acknowledge(bench, early)
+    late = reader(bench)
+    assert seen(late) == list(range(500))
+    send(bench, range(500, 700))
+    assert seen(early) == seen(late) == list(range(700))
+    for session in (early, late):
+        acknowledge(bench, session)
+        session.close(bench.now, False)
+    assert queue.message_count == 700 and queue.delivering_count == 0
+    assert numbers_of([each.message.body for each in everything(queue)]) == list(range(700))
+    assert bench.broker.memory.used_bytes < used_bytes + PAGE
+    housekeeping.validate(bench.broker)
+
+
+def test_with_a_selector_window_and_restart() -> None:
+    bench = bench_with(non_destructive=True)
+    send(bench, range(400))
+    bench.restart()
+    queue = bench.broker.queues["orders"]
+    assert queue.paged is not None and queue.message_count == 400
+    slow = reader(bench, credits=3_000)
+    assert 0 < len(seen(slow)) < 10
+    slow.add_credits(0, -1)
+    bench.settle()
+    assert seen(slow) == list(range(400))
+    housekeeping.validate(bench.broker)
+
+
+def test_a_rollback_shows_again_what_was_only_prefetched_from_a_page() -> None:
+    bench = bench_with(non_destructive=True)
+    send(bench, range(300))
+    session = bench.session(transacted=True)
+    consume(session, bench, "orders")
+    bench.settle()
+    assert seen(session) == list(range(300))
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[289], False, 0)
+    session.rollback(bench.now, False, 1)
+    bench.settle()
+    assert seen(session)[300:] == list(range(290, 300))
+    housekeeping.validate(bench.broker)
+
+
+def test_priorities_in_memory_and_pages_in_their_order() -> None:
+    bench = bench_with(non_destructive=True)
+    sender = bench.session()
+    for number in range(400):
+        body = number.to_bytes(4, "big") + bytes(400)
+        message = bench.message("orders", body)
+        message.priority = 9 if number % 10 == 5 else 4
+        sender.send(bench.now, message, 0)
+        if number % 10 == 9:
+            bench.settle()
+    first, second = reader(bench), reader(bench)
+    assert sorted(seen(first)) == sorted(seen(second)) == list(range(400))
+    assert seen(first)[:3] == [5, 15, 25]
+    housekeeping.validate(bench.broker)
+
+
+def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
+    for non_destructive in (True, False):
+        bench = bench_with(non_destructive=non_destructive)
+        sender = bench.session()
+        for number in range(400):
+            message = bench.message("orders", number.to_bytes(4, "big") + bytes(400))
+            message.expiration = bench.now // 1_000_000 + 10 if number < 390 else 0
+            sender.send(bench.now, message, 0)
+            if number % 10 == 9:
+                bench.settle()
+        assert files(bench) > 3
+        bench.now += SECOND
+        if non_destructive:
+            session = reader(bench)
+            assert seen(session) == list(range(390, 400))
+            session.close(bench.now, False)
+        while housekeeping.scan_all_expired(bench.broker, bench.now):
+            bench.settle()
+        bench.settle()
+        queue = bench.broker.queues["orders"]
+        assert queue.message_count == 10 and files(bench) <= 1
+        assert seen(reader(bench)) == list(range(390, 400))
+        housekeeping.validate(bench.broker)
+
+
+@pytest.mark.parametrize("kind", ["ring", "last-value"])
+def test_rings_and_last_values_stay_in_memory_with_a_bound_of_their_own(kind: str) -> None:
+    attributes: dict[str, object] = {"ring_size": 150}
+    if kind == "last-value":
+        attributes = {"last_value_key": "key"}
+    bench = bench_with(**attributes)
+    bench.trace.events.clear()
+    sender = bench.session()
+    for number in range(1_000):
+        body = number.to_bytes(4, "big") + bytes(400)
+        sender.send(bench.now, bench.message("orders", body, key=str(number % 150)), 0)
+        if number % 10 == 9:
+            bench.settle()
+    queue = bench.broker.queues["orders"]
+    assert queue.message_count == 150 and queue.paged is None and files(bench) == 0
+    told = [fields for name, fields in bench.trace.events if name == "queue_not_paged"]
+    assert [fields["queue"] for fields in told] == ["orders"]  # once
+    assert seen(reader(bench)) == list(range(850, 1_000))
+    housekeeping.validate(bench.broker)
