@@ -32,6 +32,7 @@ from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Listen
 from atalanta.runtime.callables import CallableError, load_callable
 from atalanta.runtime.clients_leaving import ClientsLeaving
+from atalanta.runtime.critical import CriticalAnalyzer
 from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
@@ -75,18 +76,21 @@ class Storage:
     pages: Path | None = None
     large: Path | None = None
 
-    def disk(self, shell: Shell) -> FileDisk | MemoryDisk:
-        """The Disk port for `shell`'s node."""
+    def disk(self, shell: Shell, configuration: Configuration) -> FileDisk | MemoryDisk:
+        """The Disk port for `shell`'s node, and who watches it."""
         driver = shell.driver
         if self.folder is None:
+            shell.analyzer = critical_analyzer(shell, configuration, lambda: 0.0)
             return MemoryDisk(shell.loop.call_soon, driver.committed)
         soon = shell.loop.call_soon_threadsafe
         elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
         disk = FileDisk(
             self.folder.journal, soon, driver.committed, driver.disk_failed, elsewhere
         )
-        disk.commit_at_turn_end()
-        driver.disk_at_turn_end(disk)
+        if configuration.own.commits_in_loop:
+            disk.commit_at_turn_end()
+            driver.disk_at_turn_end(disk)
+        shell.analyzer = critical_analyzer(shell, configuration, lambda: disk.busy_since)
         return disk
 
     def large_files(
@@ -186,7 +190,7 @@ async def serve(
         raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
     except OSError as error:
         raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
-    disk = storage.disk(shell)
+    disk = storage.disk(shell, configuration)
     large = storage.large_files(shell, configuration)
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
@@ -216,6 +220,23 @@ async def serve(
         large.close()
         if server is not None:
             await server.stop()
+
+
+def critical_analyzer(
+    shell: Shell, configuration: Configuration, busy_since: Callable[[], float]
+) -> CriticalAnalyzer | None:
+    """As broker.xml has it; None if it wants none."""
+    broker = configuration.broker
+    if not broker.critical_analyzer:
+        return None
+    return CriticalAnalyzer(
+        shell.loop,
+        busy_since,
+        broker.critical_analyzer_timeout_ms / 1_000,
+        broker.critical_analyzer_check_period_ms / 1_000,
+        broker.critical_analyzer_policy,
+        shell.request_stop,
+    )
 
 
 def attach_departure(shell: Shell, node: Node) -> None:

@@ -63,7 +63,8 @@ def test_what_artemis_create_writes() -> None:
 def test_what_is_without_effect_is_listed_with_its_place() -> None:
     configuration = read_broker_xml(DATA / "artemis-create.xml")
     names = [entry.name for entry in configuration.unsupported]
-    assert "critical-analyzer" in names
+    assert "critical-analyzer" not in names
+    assert configuration.broker.critical_analyzer_policy == "HALT"
     assert "journal-type" in names
     assert "acceptor mqtt" in names
     assert "persistence-enabled" not in names

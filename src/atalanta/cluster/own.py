@@ -105,6 +105,12 @@ class OwnSettings:
         minimum=64 << 10,
         maximum=1 << 30,
     )
+    commits_in_loop: bool = option(
+        True,
+        "commits-in-loop",
+        "short commits of a fast disk are done by the node's own thread; false where a disk may hang (over a network):"
+        " a hanging commit then never holds up connections, and a durable message costs more",
+    )
     scale_down_resume: bool = option(
         True,
         "scale-down-resume",

@@ -73,6 +73,7 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration.unsupported = report.unsupported
     configuration.warnings.extend(report.warnings)
     report.check()
+    configuration.warnings.extend(queue_warnings(configuration))
     return configuration
 
 
@@ -331,7 +332,6 @@ class BrokerXml:
                 "cluster-user and cluster-password are as shipped: everybody knows them"
             )
         configuration.warnings.extend(link_warnings(configuration))
-        configuration.warnings.extend(queue_warnings(configuration))
         if not configuration.acceptors:
             configuration.warnings.append("there is no acceptor for CORE: nobody can connect")
 

@@ -5,6 +5,7 @@ C8).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.notification_options import NotificationOptions
@@ -15,6 +16,8 @@ from atalanta.kernel.resource_limits import ResourceLimit
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER, SecurityRule
 from atalanta.kernel.settings import SettingValue
 from atalanta.kernel.wildcard import WildcardConfiguration
+
+CRITICAL_POLICIES: Final = {"LOG": "LOG", "HALT": "HALT", "SHUTDOWN": "SHUTDOWN"}
 
 
 @dataclass
@@ -349,6 +352,28 @@ class BrokerConfig:
     )
     graceful_shutdown_timeout_ms: int = option(
         -1, "graceful-shutdown-timeout", "longest such wait, -1 for ever", unit="ms"
+    )
+    critical_analyzer: bool = option(
+        True, "critical-analyzer", "a thread watches whether the node's loop and its disk go on"
+    )
+    critical_analyzer_timeout_ms: int = option(
+        120_000,
+        "critical-analyzer-timeout",
+        "so long may one of them hang; after 5 s it is told",
+        unit="ms",
+        minimum=1,
+    )
+    critical_analyzer_check_period_ms: int = option(
+        -1,
+        "critical-analyzer-check-period",
+        "how often that is looked at; -1, and anything above: every second",
+        unit="ms",
+    )
+    critical_analyzer_policy: str = option(
+        "LOG",
+        "critical-analyzer-policy",
+        "what is done then: it is told again, the node stops, or its process ends at once",
+        choices=CRITICAL_POLICIES,
     )
     literal_match_markers: str | None = option(
         None, "literal-match-markers", "two characters around matches meant literally"

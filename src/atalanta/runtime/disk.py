@@ -55,6 +55,8 @@ class FileDisk(Disk):
         self._open_jobs = 0
         self._broken = False
         self._closed = False
+        # time.monotonic() when what is being done now began, 0.0 if nothing is: runtime/critical.py looks at it.
+        self.busy_since = 0.0
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         # The file last read is kept open by the node's thread, the one last written by the worker.
@@ -256,12 +258,14 @@ class FileDisk(Disk):
                 break
             if broken:
                 continue
+            self.busy_since = time.monotonic()
             try:
                 job()
             except Exception as error:
                 # Whatever it is, no later job may be done as if this one had been.
                 broken = True
                 self._tell(self._answer_failed, self._failure(error))
+            self.busy_since = 0.0
         self._write_file.close()
 
     def _failure(self, error: Exception) -> str:
@@ -319,11 +323,12 @@ class FileDisk(Disk):
 
     def _write_commit(self, name: str, offset: int, data: bytes, more: bytes) -> float:
         """How long it took, in seconds."""
-        begin = time.monotonic()
+        begin = self.busy_since = time.monotonic()
         file = self._write_file
         if name != file.name:
             file.open(name, self._folder(name) / name)
         file.write(offset, data, more)
+        self.busy_since = 0.0
         return time.monotonic() - begin
 
     def _do_delete(self, name: str) -> None:

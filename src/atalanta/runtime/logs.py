@@ -28,6 +28,7 @@ LEVELS: Final = {
     "binding_known_elsewhere": logging.WARNING,
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
+    "critical_component_hangs": logging.CRITICAL,
     "core_bridge_gave_up": logging.WARNING,
     "core_bridge_not_made": logging.WARNING,
     "discovery_found_nobody": logging.WARNING,

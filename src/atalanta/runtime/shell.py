@@ -15,6 +15,7 @@ from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Acceptor, Listen
 from atalanta.runtime.clients_leaving import ClientsLeaving
 from atalanta.runtime.clock import Clock
+from atalanta.runtime.critical import CriticalAnalyzer
 from atalanta.runtime.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
@@ -67,6 +68,7 @@ class Shell:
         self.reloader: Reloader | None = None
         self.departing: Departing | None = None
         self.clients_leaving: ClientsLeaving | None = None
+        self.analyzer: CriticalAnalyzer | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -119,6 +121,8 @@ class Shell:
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
         self._check_clock()
         self.driver.start()
+        if self.analyzer is not None:
+            self.analyzer.start()
         if self._monitor is not None:
             self._monitor.start()
         if not self._stop.is_set():
@@ -242,3 +246,5 @@ class Shell:
         self.connections.handshakes.close()
         if self._disk is not None:
             self._disk.close()
+        if self.analyzer is not None:
+            self.analyzer.stop()
