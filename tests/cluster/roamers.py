@@ -26,6 +26,7 @@ from atalanta.wire.core.packets_producer import (
 )
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
 from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.core.packets_transaction import Commit
 from atalanta.wire.core.types import HANDSHAKE
 from tests.cluster.rig import Client, Rig
 
@@ -44,6 +45,7 @@ class Accounts:
         self.attempts: dict[bytes, int] = {}  # the highest delivery count seen
         self.redirects: int = 0
         self.errors: int = 0  # calls that a redirect cut short
+        self.cut_short: int = 0  # transactions, likewise
 
     def lost(self) -> list[bytes]:
         return [body for body in self.confirmed if body not in self.received]
@@ -76,6 +78,7 @@ class Roamer(Client):
         work_ns: int = 5 * MILLISECOND,
         window_bytes: int = WINDOW_BYTES,
         credit_window: int = 0,
+        batch: int = 0,
     ) -> None:
         super().__init__(rig.world, rig.network, name, target)
         self.names = names
@@ -93,6 +96,8 @@ class Roamer(Client):
         self.sending = True
         self.window_bytes = window_bytes  # that its consumer gets ahead
         self.credit_window = credit_window  # 0: it sends without asking for credit
+        self.batch = batch  # messages of a transaction, 0: it makes none
+        self.uncommitted = 0
         self.credits = 0
         self.asked = False
         self.out_of_credit = False
@@ -113,7 +118,9 @@ class Roamer(Client):
         if self.was_at is not None and self.reconnects:
             self.send(CheckForFailover(self.was_at), 1)
         self.send(SubscribeTopologyV2(False, 136), 0)
-        self.send(CreateSession(f"{self.name}/{conn}", 10, 136, USER, PASSWORD, 102400), 1)
+        name = f"{self.name}/{conn}"
+        made = CreateSession(name, 10, 136, USER, PASSWORD, 102400, False, not self.batch)
+        self.send(made, 1)
 
     def on_dial_failed(self, key: str, why: str) -> None:
         self.target = self.names[(self.names.index(self.target) + 1) % len(self.names)]
@@ -146,6 +153,7 @@ class Roamer(Client):
             if self.deaf:
                 return
             self.accounts.errors += self.under_way is not None
+            self.accounts.cut_short += self.uncommitted > 0
             if self.obeys:
                 self.target = packet.target.host
         else:
@@ -155,6 +163,7 @@ class Roamer(Client):
 
     def on_lost(self) -> None:
         self.work = []
+        self.uncommitted = 0
         if self.under_way is not None:
             self.accounts.unsure[self.under_way] = True
             self.under_way = None
@@ -202,6 +211,13 @@ class Roamer(Client):
             if packet.correlation == self.sent and self.under_way is not None:
                 self.accounts.confirmed[self.under_way] = True
                 self.under_way = None
+                self.uncommitted += self.batch > 0
+                if self.batch and self.uncommitted == self.batch:
+                    self.send(Commit())
+                else:
+                    self.send_later()
+            elif self.batch and self.uncommitted == self.batch:
+                self.uncommitted = 0
                 self.send_later()
             else:
                 self.answers.append(packet.correlation)

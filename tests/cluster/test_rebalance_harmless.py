@@ -12,7 +12,7 @@ from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.sim.host import Host
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
-from atalanta.wire.core.packets_consumer import CreateConsumer
+from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_producer import RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from tests.cluster.rig import Rig, count, node_of
@@ -159,6 +159,55 @@ def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
     assert accounts.errors == 0
     assert accounts.lost() == []
     assert accounts.repeated(1) == []
+
+
+@pytest.mark.parametrize("period_ms", [50, 20, 4])
+def test_who_calls_without_a_pause_and_needs_no_credit_is_told_behind_an_answer(
+    period_ms: int,
+) -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 4, accounts, period_ns=period_ms * MILLISECOND)
+    rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=20)
+    rig.run(2)
+    for one in roamers:
+        one.sending = False
+    rig.run(5)
+    assert accounts.errors == 0
+    assert accounts.lost() == []
+    assert accounts.repeated(1) == []
+
+
+def test_who_waits_for_a_message_may_go_meanwhile() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 2, accounts, window_bytes=0)
+    held = balancer(hosts[0]).departures.held
+    rig.until(lambda: bool(held))
+    for one in roamers:
+        one.send(ForceConsumerDelivery(0, 1))
+    rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=3)
+
+
+def test_one_that_works_through_what_it_has_is_waited_for() -> None:
+    rig, hosts, accounts = two(rebalance_patience_ms=1_000)
+    roamers = fleet(rig, hosts[0], 2, accounts, work_ns=500 * MILLISECOND)
+    sender = rig.client(hosts[0])
+    for number in range(20):
+        sender.publish("orders", b"%d" % number, 1)
+    rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=15)
+    rig.run(10)
+    assert len(accounts.received) == 20
+    assert accounts.repeated(1) == []
+
+
+def test_who_waits_for_credit_within_a_transaction_gets_enough_to_end_it() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(
+        rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000, batch=7
+    )  # fmt: skip
+    rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=20)
+    assert accounts.errors == 0
+    assert accounts.cut_short == 0
+    assert accounts.redirects == 2
 
 
 def test_credit_that_was_held_back_comes_if_the_client_stays() -> None:

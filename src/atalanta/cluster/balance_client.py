@@ -37,7 +37,11 @@ NOTICE_NS: Final = 60_000_000
 GAPS_MIN: Final = 2  # between its calls, before one speaks of a rhythm; together they last
 RHYTHM_NS: Final = 400_000_000
 HURRIED_NS: Final = 100_000_000
-HURRIED_GAPS_MIN: Final = 5
+HURRIED_GAPS_MIN: Final = 8
+# One that rests so long between an answer and its next call is told right behind an answer.
+BRIEF_REST_NS: Final = 20_000_000
+BRIEF_RESTS_MIN: Final = 5
+DRIP_AFTER_NS: Final = 20_000_000  # who waits for credit in the middle of something
 # Looks in a row, none of them late, that found it silent: after a late one bytes may wait unread.
 LOOKS_MIN: Final = 3
 LATE_NS: Final = 20_000_000
@@ -167,19 +171,30 @@ class Judge:
                         return True
         return False
 
-    def _pauses(self, moving: Moving, silent_ns: int) -> bool:
-        if silent_ns >= SILENCE_NS:
-            return True
-        if moving.credits and silent_ns >= WITHOUT_CREDIT_NS:
-            return True
-        shortest_ns = moving.shortest_ns
-        if moving.gaps < GAPS_MIN or moving.gaps * shortest_ns < RHYTHM_NS:
-            return False
-        return PAUSE_NS <= silent_ns <= shortest_ns - max(NOTICE_NS, shortest_ns // 2)
+    def _pauses(self, moving: Moving, silent_ns: int, now: int) -> bool:
+        """Will its next call not come just now?"""
+        if moving.looks >= LOOKS_MIN:
+            if silent_ns >= SILENCE_NS:
+                return True
+            if moving.credits and silent_ns >= WITHOUT_CREDIT_NS:
+                return True
+            shortest_ns = moving.shortest_ns
+            if moving.gaps >= GAPS_MIN and moving.gaps * shortest_ns >= RHYTHM_NS:
+                least_ns = max(NOTICE_NS, shortest_ns // 2)
+                if PAUSE_NS <= silent_ns <= shortest_ns - least_ns:
+                    return True
+        # However late this look is: its next call is not due for as long again.
+        resting_ns = now - moving.answered_at
+        return self.rests(moving) and resting_ns <= moving.shortest_rest_ns // 2
+
+    def rests(self, moving: Moving) -> bool:
+        """Between its calls, for long enough to hear what it is told right behind an answer."""
+        return moving.rests >= BRIEF_RESTS_MIN and moving.shortest_rest_ns >= BRIEF_REST_NS
 
     def hurried(self, moving: Moving) -> bool:
         """It calls so quickly that no pause will do."""
-        return moving.gaps >= HURRIED_GAPS_MIN and moving.shortest_ns < HURRIED_NS
+        often = moving.gaps >= HURRIED_GAPS_MIN and moving.shortest_ns < HURRIED_NS
+        return often and not self.rests(moving)
 
     def unrest(self, connection: CoreConnection, now: int) -> str | None:
         """What must end before it can be told to go; the connection is held back already."""
@@ -187,37 +202,59 @@ class Judge:
         assert moving is not None
         moving.looks = 0 if now - moving.looked_at > LATE_NS else moving.looks + 1
         moving.looked_at = now
-        if moving.heard != connection.last_seen:
-            moving.note(connection.last_seen)
-            moving.mark = self.broker.journal.last
-            moving.looks = 0
+        reason = self._begun(connection, moving, now)
+        if reason is not None:
+            return reason
+        if moving.last or self._pauses(moving, now - connection.last_seen, now):
+            return None
+        return "is talking"
+
+    def _begun(self, connection: CoreConnection, moving: Moving, now: int) -> str | None:
+        """What it has begun and not ended, or waits for."""
+        in_hand = 0
+        reason: str | None = None
         for session in connection.sessions.values():
-            reason = _work(session)
-            if reason is not None:
-                moving.gaps = 0  # its acknowledgements are no rhythm of calls
-                return reason
-        if moving.looks < LOOKS_MIN or not self._pauses(moving, now - connection.last_seen):
-            return "is talking"
+            held, why = _work(session)
+            in_hand += held
+            reason = reason or why
+        if in_hand < moving.in_hand:
+            moving.worked_at = now
+        moving.in_hand = in_hand
+        if in_hand:
+            moving.gaps = 0  # its acknowledgements are no rhythm of calls
+        if reason is not None:
+            if moving.credits and now - connection.last_seen >= DRIP_AFTER_NS:
+                if in_hand > 1:
+                    moving.hand_out()  # it answers what it receives, and has more of that
+                else:
+                    moving.drip()
+            return reason
         if self.broker.journal.durable < moving.mark:
             return "waits for the disk"
-        if connection.holds > 0 or connection.blocked or connection.login.waiting or len(connection.out):
+        if (
+            connection.holds > 0
+            or connection.blocked
+            or connection.login.waiting
+            or len(connection.out)
+        ):
             return "has bytes on their way"
         return None
 
 
-def _work(session: CoreSession) -> str | None:
-    """What the session has begun and not ended."""
+def _work(session: CoreSession) -> tuple[int, str | None]:
+    """(messages that it has not acknowledged, what the session has begun and not ended).
+
+    Waiting for a message is nothing of the kind: the client asks for it again (moving.py).
+    """
     kernel = session.kernel
-    if session.large is not None:
-        return "is sending a large message"
+    in_hand = 0
+    reason = "is sending a large message" if session.large is not None else None
     if kernel is None:
-        return None
+        return in_hand, reason
     if not kernel.transaction.empty() or kernel.branch is not None:
-        return "has a transaction open"
+        reason = "has a transaction open"
     for consumer in kernel.consumers.values():
-        if len(consumer.unacknowledged) > 0 or consumer.stream is not None:
-            return "has messages that it has not acknowledged"
-        for waiting, _ in consumer.queue.forced:
-            if waiting is consumer:
-                return "is receiving"
-    return None
+        in_hand += len(consumer.unacknowledged)
+        if in_hand or consumer.stream is not None:
+            reason = reason or "has messages that it has not acknowledged"
+    return in_hand, reason

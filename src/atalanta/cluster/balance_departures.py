@@ -14,13 +14,17 @@ if TYPE_CHECKING:
 
 POLL: Final = "rebalance.poll"
 POLL_NS: Final = 5_000_000
+BEHIND_ANSWER_NS: Final = 500_000
 SECOND_NS: Final = 1_000_000_000
 ARRIVAL_NS: Final = 3 * SECOND_NS  # a client that was told to go is counted at its target
 TOLD_LATER_NS: Final = SECOND_NS // 2  # until the target has said something newer than this
 LINGER_NS: Final = 10 * SECOND_NS  # then the connection of a client that does not go is closed
 AGAIN_NS: Final = 10 * SECOND_NS  # before a client that found no pause is asked to find one again
 # A client in a hurry is given no more credit to send, and tried now and then: is it out of it?
-OUT_OF_CREDIT_NS: Final = 25 * SECOND_NS
+OUT_OF_CREDIT_NS: Final = 5 * SECOND_NS
+DRAIN_NS: Final = (
+    20 * SECOND_NS
+)  # one that works through what it has is waited for, so long at most
 TRY_NS: Final = SECOND_NS // 2
 BETWEEN_TRIES_NS: Final = SECOND_NS
 
@@ -35,6 +39,7 @@ class Departures:
         self.gone: dict[int, Moving] = {}
         self.on_their_way: dict[int, tuple[str, int]] = {}  # (node, since when), by old connection
         self.again_at: dict[int, int] = {}
+        self.why: dict[int, str] = {}  # it made no pause; with `again_at`
         self.in_a_hurry: dict[int, int] = {}
         self.sent_in_tick: int = 0
 
@@ -61,6 +66,7 @@ class Departures:
     def _begin(self, now: int, connection: CoreConnection, node_id: str) -> None:
         conn = connection.conn
         moving = Moving(connection, now, node_id, conn in self.in_a_hurry)
+        moving.on_answer = self._look_soon
         self.held[conn] = moving
         self.broker.clients.leaving[conn] = True
         moving.begin(now)
@@ -96,28 +102,57 @@ class Departures:
     def _look_at(self, now: int, moving: Moving) -> None:
         connection = moving.connection
         conn = connection.conn
-        limit_ns = self.node.own.rebalance_patience_ms * 1_000_000
         target = self.node.target(moving.target_node)
         if connection.gone or connection.moving is not moving or target is None:
             self.keep(now, moving)
-        elif now - moving.since > (OUT_OF_CREDIT_NS if moving.patient else limit_ns):
-            self.again_at[conn] = now + AGAIN_NS
-            self.broker.trace.count("clients_without_pause")
-            self.keep(now, moving)
+        elif self._waited_enough(now, moving):
+            self._try_harder(now, moving)
         elif not moving.holding:
             if moving.credits and now - moving.changed_at >= BETWEEN_TRIES_NS:
                 moving.hold(now)
-        elif self.node.judge.unrest(connection, now) is None:
+        elif self._rests(now, moving):
             if self.node.judge.obstacle(connection, now) is not None:
                 self.keep(now, moving)
             elif self.sent_in_tick < self.node.own.rebalance_rate:
                 self._send_away(now, conn, moving, target)
+        elif moving.last:
+            pass
         elif moving.patient:
             if now - moving.changed_at > TRY_NS:
                 moving.release(now)
         elif self.node.judge.hurried(moving):
             self.in_a_hurry[conn] = now
             self.keep(now, moving)
+
+    def _rests(self, now: int, moving: Moving) -> bool:
+        moving.why = self.node.judge.unrest(moving.connection, now) or ""
+        return not moving.why
+
+    def _waited_enough(self, now: int, moving: Moving) -> bool:
+        """In this attempt; the time does not run while it works through the messages that it has."""
+        if moving.patient and not moving.last:
+            return now - moving.stage_since > OUT_OF_CREDIT_NS
+        since = moving.stage_since
+        if now - moving.since < DRAIN_NS:
+            since = max(since, moving.worked_at)
+        return now - since > self.node.own.rebalance_patience_ms * 1_000_000
+
+    def _try_harder(self, now: int, moving: Moving) -> None:
+        """No pause was long enough: it is told right behind an answer, with nothing under way. Else it stays."""
+        if moving.last:
+            self.again_at[moving.connection.conn] = now + AGAIN_NS
+            self.why[moving.connection.conn] = moving.why or "is talking"
+            self.broker.trace.count("clients_without_pause")
+            self.keep(now, moving)
+            return
+        moving.last = True
+        moving.stage_since = now
+        if not moving.holding:
+            moving.hold(now)
+
+    def _look_soon(self, now: int) -> None:
+        """An answer went to one that is held back."""
+        self.broker.timers.set(POLL, now + BEHIND_ANSWER_NS)
 
     def keep_all(self, now: int) -> None:
         """Nobody is sent anywhere any more."""
@@ -160,10 +195,11 @@ class Departures:
     def let_go(self, now: int) -> None:
         """Once a second: who is gone is forgotten, who does not go is helped."""
         self.sent_in_tick = 0
-        for known in (self.again_at, self.in_a_hurry):
-            for conn in list(known):
-                if conn not in self.node.connections:
-                    del known[conn]
+        for conn in [conn for conn in self.again_at if conn not in self.node.connections]:
+            del self.again_at[conn]
+            del self.why[conn]
+        for conn in [conn for conn in self.in_a_hurry if conn not in self.node.connections]:
+            del self.in_a_hurry[conn]
         for conn, moving in list(self.gone.items()):
             if conn not in self.node.connections:
                 del self.gone[conn]

@@ -55,7 +55,7 @@ class OwnSettings:
     rebalance_patience_ms: int = option(
         3_000,
         "rebalance-patience",
-        "so long a client is held back until it pauses; then it stays",
+        "so long a client is held back until it pauses; then it is told behind an answer, or stays",
         unit="ms",
         minimum=0,
         maximum=60_000,

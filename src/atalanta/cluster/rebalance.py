@@ -247,7 +247,7 @@ class Rebalance(Part):
             if isinstance(connection, CoreConnection) and is_client(connection):
                 reason = self.judge.obstacle(connection, now)
                 if reason is None and self.departures.again_at.get(conn, 0) > now:
-                    reason = "made no pause"
+                    reason = f"made no pause: {self.departures.why[conn]}"
                 if reason is not None:
                     counted[reason] = counted.get(reason, 0) + 1
         return counted

@@ -123,6 +123,8 @@ class CoreConnection(Connection):
                 return
         self.framer.begin(data)
         self._take_up(now)
+        if self.moving is not None:
+            self.moving.fed(now)
 
     def _take_up(self, now: int) -> None:
         """What the framer has, until a session must wait for the disk."""
@@ -304,6 +306,8 @@ class CoreConnection(Connection):
             if self.replaying:
                 remember(self.sessions, data)
             self.host.wire.write(self.conn, data)
+            if self.moving is not None:
+                self.moving.written(now)
         if self.full:
             self.full = False
             if not self.blocked:
