@@ -203,6 +203,7 @@ async def serve(
         {"node_id": storage.node_id, "name": name, "configuration": configuration.path},
     )
     node.management.counters = shell.trace.counters
+    node.management.reload = shell.request_reload
     attach_departure(shell, node)
     if configuration.broker.graceful_shutdown_enabled:
         shell.clients_leaving = ClientsLeaving(

@@ -115,6 +115,9 @@ class Node:
         for acceptor in config.acceptors:
             shown = ListedAcceptor(acceptor.name, {"host": acceptor.host, "port": acceptor.port})
             self.management.acceptors[acceptor.name] = shown
+        connectors = {} if config.cluster is None else config.cluster.connectors
+        for name, connector in connectors.items():
+            self.management.connectors[name] = connector.transport_params()
         self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
         self.broker.clients.close = self._close_after_turn
         parts = Parts(

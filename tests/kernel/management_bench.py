@@ -78,6 +78,13 @@ class Desk(Bench):
         assert isinstance(answer, str)
         return json.loads(answer)
 
+    def json_attribute(self, resource: str, attribute: str) -> list[dict[str, object]]:
+        """An attribute that is JSON text, a list."""
+        answer = self.get(resource, attribute)
+        assert isinstance(answer, str)
+        found: list[dict[str, object]] = json.loads(answer)
+        return found
+
     def answer(self) -> object:
         self.steps = 0
         replies = self.broker.queues[REPLIES]

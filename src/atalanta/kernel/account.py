@@ -57,6 +57,7 @@ class Account:
         self.dropped: int = 0
         self.waiting: dict[Endpoint, CreditRequest] = {}
         self.told: bool = False
+        self.held: bool = False  # an operator lets nobody send more (AddressControl.block), until the next start
 
     def apply(self, settings: AddressSettings) -> None:
         """Take the limits of these settings; -1 is none (PagingStoreImpl.applySetting)."""

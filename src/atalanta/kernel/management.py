@@ -8,7 +8,7 @@ with a JSON array of parameters in its body; the answer is a JSON array of one v
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
@@ -84,6 +84,8 @@ class Management:
         self.disk_used: float = -1.0
         self.counters: dict[str, int] = {}
         self.acceptors: dict[str, ListedAcceptor] = {}
+        self.connectors: dict[str, Mapping[str, object]] = {}  # parameters, as they are announced
+        self.reload: Callable[[str], None] = cannot_reload
         self.cluster_connections: list[str] = []
         self.clusters: dict[str, ListedClusterConnection] = {}
         self.bridges: BridgeRegistry = BridgeRegistry()
@@ -260,6 +262,10 @@ def correlation(request: Message) -> str | bytes:
         return native
     user_id = request.user_id
     return "null" if user_id is None else uuid_text(user_id)
+
+
+def cannot_reload(why: str) -> None:
+    raise BrokerError(ILLEGAL_STATE, "this node reads no files")
 
 
 def no_topology() -> list[dict[str, object]]:

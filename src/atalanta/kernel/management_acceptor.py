@@ -1,4 +1,4 @@
-"""Acceptors: resource `acceptor.NAME` (AcceptorControl). They open and close with the node."""
+"""Acceptors: resource `acceptor.NAME` (AcceptorControl), and connectors. They open and close with the node."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # What Artemis calls the one kind of acceptor there is.
 FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
+CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 
 
 class ListedAcceptor:
@@ -42,3 +43,11 @@ ACCEPTOR_OPERATIONS: Final[Operations] = {}
 
 def all_as_json(call: Call) -> object:
     return encode_json([one.described() for one in call.management.acceptors.values()])
+
+
+def connectors_as_json(call: Call) -> object:
+    """What is announced of them: nothing of their own key stores."""
+    found: list[dict[str, object]] = []
+    for name, parameters in call.management.connectors.items():
+        found.append({"name": name, "factoryClassName": CONNECTOR_FACTORY, "params": parameters})
+    return encode_json(found)

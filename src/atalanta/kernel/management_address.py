@@ -103,6 +103,7 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "PrefetchPageBytes": lambda call: prefetch_bytes(call.address),
     "PrefetchPageMessages": lambda call: prefetch_messages(call.address),
     "Paused": lambda call: call.address.name in call.management.pauses.addresses,
+    "BlockedViaManagement": lambda call: call.address.account.held,
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,
     "Temporary": lambda call: call.address.lsn == 0,
@@ -152,7 +153,31 @@ def send_message(call: Call, given: Parameters) -> object:
     return send(call, call.address.name, given)
 
 
+def block(call: Call, given: Parameters) -> object:
+    """Senders get no further credits until `unblock` or the next start; what they had they may still send."""
+    account = call.address.account
+    if account.held:
+        return False
+    account.held = True
+    return True
+
+
+def unblock(call: Call, given: Parameters) -> object:
+    call.address.account.held = False
+    call.broker.memory.freed = True
+    call.broker.wake(call.now)
+    return None
+
+
+def clean_pages(call: Call, given: Parameters) -> object:
+    """Page files go by themselves as soon as nothing in them is alive."""
+    return None
+
+
 ADDRESS_OPERATIONS: Final[Operations] = {
+    "block": [("", block)],
+    "unblock": [("", unblock)],
+    "schedulePageCleanup": [("", clean_pages)],
     "pause": [("", pause), ("b", pause)],
     "resume": [("", resume)],
     "purge": [("", purge)],

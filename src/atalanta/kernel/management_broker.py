@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.management_acceptor import all_as_json
+from atalanta.kernel.management_acceptor import all_as_json, connectors_as_json
 from atalanta.kernel.management_balance import BALANCE_OPERATIONS, client_balance
 from atalanta.kernel.management_bridge import BRIDGES_OPERATIONS
 from atalanta.kernel.management_call import (
@@ -139,6 +139,11 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "BridgeNames": lambda call: call.management.bridges.names(),
     "ConnectorServices": lambda call: [],
     "AcceptorsAsJSON": all_as_json,
+    "ConnectorsAsJSON": connectors_as_json,
+    "FailoverOnServerShutdown": lambda call: False,
+    "IncomingInterceptorClassNames": lambda call: [],
+    "OutgoingInterceptorClassNames": lambda call: [],
+    "BrokerPluginClassNames": lambda call: [],
     "EmbeddedWebServerStarted": lambda call: call.management.web_started,
 }
 
@@ -234,6 +239,21 @@ def scale_down_progress(call: Call, given: Parameters) -> object:
     return encode_json(call.management.departure.progress())
 
 
+def divert_names(call: Call, given: Parameters) -> object:
+    return list(call.broker.diverts)
+
+
+def none_as_json(call: Call, given: Parameters) -> object:
+    """Of what this broker does not have."""
+    return "[]"
+
+
+def reload_configuration(call: Call, given: Parameters) -> object:
+    """As SIGHUP: the files are read beside the loop, and what cannot be used is told in the log."""
+    call.management.reload("management")
+    return None
+
+
 USERS: Final = "users stand in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
 SETTINGS: Final = "settings stand in broker.xml: edit the file"
@@ -263,6 +283,11 @@ OWN_OPERATIONS: Final[Operations] = {
     "removeAddressSettings": [("S", refuse(SETTINGS))],
     "addAddressSettings": [("SS", refuse(SETTINGS))],
     "removeSecuritySettings": [("S", refuse(SETTINGS))],
+    "addSecuritySettings": [("S" * count, refuse(SETTINGS)) for count in (2, 8, 9, 11, 13)],
+    "reloadConfigurationFile": [("", reload_configuration)],
+    "listDivertNames": [("", divert_names)],
+    "listBrokerConnections": [("", none_as_json)],
+    "listLockCoordinatorsAsJSON": [("", none_as_json)],
     "stopEmbeddedWebServer": [("", refuse(WEB))],
     "startEmbeddedWebServer": [("", refuse(WEB))],
     "restartEmbeddedWebServer": [("", refuse(WEB)), ("l", refuse(WEB))],

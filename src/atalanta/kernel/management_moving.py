@@ -244,7 +244,8 @@ def retry_message(call: Call, given: Parameters) -> object:
 
 
 def retry_messages(call: Call, given: Parameters) -> object:
-    return call.management.jobs.run(Retry(call, call.queue, None))
+    selector = selector_of(given, 0) if given else None
+    return call.management.jobs.run(Retry(call, call.queue, selector))
 
 
 def move_message(call: Call, given: Parameters) -> object:
@@ -292,7 +293,7 @@ MOVING_OPERATIONS: Final[Operations] = {
     "sendMessageToDeadLetterAddress": [("l", dead_letter_message)],
     "sendMessagesToDeadLetterAddress": [("S", dead_letter_messages)],
     "retryMessage": [("l", retry_message)],
-    "retryMessages": [("", retry_messages)],
+    "retryMessages": [("", retry_messages), ("S", retry_messages)],
     "moveMessage": [("ls", move_message), ("lsb", move_message)],
     "copyMessage": [("ls", copy_message)],
     "moveMessages": [

@@ -30,6 +30,7 @@ from atalanta.kernel.management_reading import (
     durable_total,
     first_message_age,
     first_message_timestamp,
+    prepared_count,
 )
 from atalanta.kernel.management_scheduled import SCHEDULED_OPERATIONS
 from atalanta.kernel.management_sending import send
@@ -94,6 +95,7 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "ScheduledSize": lambda call: call.queue.scheduled_bytes,
     "DurableScheduledCount": lambda call: call.queue.scheduled_durable_count,
     "DurableScheduledSize": lambda call: call.queue.scheduled_durable_bytes,
+    "PreparedTransactionMessageCount": prepared_count,
     "MessagesAdded": lambda call: call.queue.added,
     "MessagesAcknowledged": lambda call: call.queue.acknowledged,
     "MessagesExpired": lambda call: call.queue.expired,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, xa
 from atalanta.kernel.management_call import (
     Call,
     Operations,
@@ -256,11 +256,11 @@ def durable_delivering_size(call: Call) -> object:
     return call.management.jobs.run(job)
 
 
-def list_delivering_as_json(call: Call, given: Parameters) -> object:
+def _delivering(call: Call) -> list[tuple[str, list[dict[str, object]]]]:
     """By consumer: what it holds; together at most management-browse-page-size messages."""
     settings = call.broker.settings_of(call.queue.spec.address)
     left = settings.management_browse_page_size
-    found: list[dict[str, object]] = []
+    found: list[tuple[str, list[dict[str, object]]]] = []
     for consumer in call.queue.consumers:
         maps: list[dict[str, object]] = []
         for reference in consumer.unacknowledged.values():
@@ -269,8 +269,28 @@ def list_delivering_as_json(call: Call, given: Parameters) -> object:
             left -= 1
             limit = settings.management_message_attribute_size_limit
             maps.append(message_map(reference.message, limit))
-        found.append({"consumerName": str(consumer.id), "elements": maps})
+        found.append((str(consumer.id), maps))
+    return found
+
+
+def list_delivering_as_json(call: Call, given: Parameters) -> object:
+    found = [{"consumerName": name, "elements": maps} for name, maps in _delivering(call)]
     return encode_json(found)
+
+
+def list_delivering(call: Call, given: Parameters) -> object:
+    """An object: consumer -> its messages."""
+    return dict(_delivering(call))
+
+
+def prepared_count(call: Call) -> object:
+    """Messages of the queue that prepared transactions have acknowledged."""
+    count = 0
+    for branch in xa.list_prepared(call.broker):
+        for reference in branch.transaction.acknowledged:
+            if reference.queue is call.queue:
+                count += 1
+    return count
 
 
 READING_OPERATIONS: Final[Operations] = {
@@ -278,6 +298,7 @@ READING_OPERATIONS: Final[Operations] = {
     "countDeliveringMessages": [("S", count_delivering), ("SS", count_delivering)],
     "listMessages": [("S", list_messages)],
     "listMessagesAsJSON": [("S", list_messages_as_json)],
+    "listDeliveringMessages": [("", list_delivering)],
     "listDeliveringMessagesAsJSON": [("", list_delivering_as_json)],
     "browse": [("", browse), ("S", browse), ("ii", browse), ("iiS", browse)],
     "getFirstMessageAsJSON": [("", first_message_as_json)],

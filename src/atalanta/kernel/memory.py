@@ -181,6 +181,8 @@ class Memory:
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Whether credits of the address wait now."""
+        if account.held:
+            return True
         if self.disk_full or self.behind:
             return account.disk_policy != DROP or self.behind
         if account.policy == FAIL:
@@ -208,6 +210,8 @@ class Memory:
         if not account.told:
             account.told = True
             why = "the disk is full" if self.disk_full else "the address is full"
+            if account.held:
+                why = "an operator blocks it"
             self.trace.event(
                 "address_blocked",
                 {
