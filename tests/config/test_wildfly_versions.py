@@ -93,6 +93,16 @@ def test_defaults_are_those_of_wildfly(tmp_path: Path) -> None:
     assert configuration.broker.max_disk_usage == 100
 
 
+def test_what_wildfly_lets_be_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "standalone.xml"
+    text = FILE.format(domain="20.0", schema="16.0", groups=WILDFLY_35)
+    link = 'name="my-cluster" check-period="-1" connection-ttl="-1" confirmation-window-size="-1" '
+    path.write_text(text.replace('name="my-cluster" ', link))
+    connection = read_broker_xml(path).cluster_connections[0]
+    assert connection.connection_ttl_ms == connection.check_period_ms == 2**31 - 1
+    assert connection.confirmation_window_bytes == 2**31 - 1
+
+
 def test_defaults_of_artemis_are_written_where_wildfly_has_others(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_text("""<configuration><core>

@@ -103,6 +103,13 @@ def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
             <exclusive>true</exclusive>
             <routing-type>ANYCAST</routing-type>
          </divert>
+         <divert name="sorting">
+            <address>diverted.kinds</address>
+            <forwarding-address>diverted.late</forwarding-address>
+            <filter string="kind = 'late'"/>
+            <exclusive>true</exclusive>
+            <routing-type>PASS</routing-type>
+         </divert>
       </diverts>
    </core>
 </configuration>

@@ -311,7 +311,9 @@ class SubsystemReader:
             elif name == "filter":
                 entry.children.append(made(node, "filter", string=text))
             else:
-                entry.children.append(made(node, names.get(name, name), text))
+                endless = name in tables.ENDLESS and text.strip() == "-1"
+                value = tables.ENDLESS_VALUE if endless else text
+                entry.children.append(made(node, names.get(name, name), value))
         self._defaults(node, entry, tables.DEFAULTS.get(node.name, {}))
         return entry
 

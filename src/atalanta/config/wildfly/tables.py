@@ -166,6 +166,10 @@ ARTEMIS_DEFAULTS: Final[dict[str, dict[str, str]]] = {
 }
 ARTEMIS_CORE_DEFAULTS: Final = {"max-disk-usage": "90"}
 
+# Attributes of links that WildFly lets be -1, without end (InfiniteOrPositiveValidators), and Artemis' broker.xml not.
+ENDLESS: Final = ("check-period", "connection-ttl", "confirmation-window-size")
+ENDLESS_VALUE: Final = str(2**31 - 1)
+
 # Parts of the subsystem that are about clients within WildFly, or about Java.
 _CLIENTS: Final = "for applications within WildFly: the broker does not need it"
 WITHOUT_EFFECT: Final[dict[str, str]] = {
