@@ -8,9 +8,9 @@ from atalanta.cluster.scale_down import DONE
 from atalanta.kernel.catalogue import update_queue
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.sim.host import Host
+from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
 from tests.cluster.rig import count, node_of, waiting
 from tests.cluster.scale_down_rig import leave
-from tests.cluster.test_parked import TIMEOUT, Parked, numbers
 
 
 def left(leavings: int) -> tuple[Parked, Host]:

@@ -124,7 +124,7 @@ def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice() -> N
 
 
 def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back() -> None:
-    """Not in general (docs/clusters.md): but here nobody takes what is new before the old is back."""
+    """It arrives when all that is older is back."""
     rig = Rig()
     producer = parked(rig)
     leave_alone(rig)

@@ -22,11 +22,13 @@ from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
+from atalanta.kernel.holding import hold, hold_until_durable, let_go
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.returning import Return
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 
 if TYPE_CHECKING:
@@ -71,6 +73,15 @@ class Away:
         self.returned: int = 0
         self.without_room: int = 0  # looks in a row that found no room for the next page
         self.given_up: bool = False  # by an operator, in this life of the node
+        # Queues here, by name: where something came back to in this look; which wait for more of it; and the first
+        # message for a queue whose place lies among others in page files.
+        self.touched: dict[str, bool] = {}
+        self.held_queues: dict[str, bool] = {}
+        self.waits: dict[str, int] = {}
+        # What came back in this turn: the last one by queue id, and the id of the oldest by queue name.
+        self.newest: dict[int, Reference] = {}
+        self.first: dict[str, int] = {}
+        self.last_id: int = 0  # of the last message looked at
 
 
 class ParkedMessages(Observer):
@@ -123,7 +134,7 @@ class ParkedMessages(Observer):
         if not queue.deleted or not ours:  # not deleted: it has changed
             return
         self.marks.pop(node_id, None)
-        self.away.pop(node_id, None)
+        self._let_go(self.away.pop(node_id, None), node_id)
         for timer in (MARK, PARKED):
             self.cluster.broker.timers.cancel(self.cluster.key(timer + node_id))
         self._forget(queue.name)
@@ -138,7 +149,9 @@ class ParkedMessages(Observer):
 
     def back(self, node_id: str) -> None:
         """Messages flow to it again."""
-        if self.away.pop(node_id, None) is not None:
+        away = self.away.pop(node_id, None)
+        if away is not None:
+            self._let_go(away, node_id)
             meanings.forget(self.cluster.broker, self.cluster.forward_name(node_id))
             self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
 
@@ -179,11 +192,11 @@ class ParkedMessages(Observer):
             self.look_again(now)
 
     def look_again(self, now: int) -> None:
-        """There is a consumer more, here or elsewhere."""
-        for node_id, away in self.away.items():
+        """There is a consumer more, here or elsewhere. At once: it gets nothing before what is older comes back."""
+        for node_id, away in list(self.away.items()):
             if away.due and not away.armed:
                 away.position = 0
-                self._arm(node_id, away, now)
+                self.on_timer(now, node_id)
 
     def on_mark_timer(self, now: int, node_id: str) -> None:
         mark = self.marks.get(node_id)
@@ -199,11 +212,18 @@ class ParkedMessages(Observer):
         broker = self.cluster.broker
         queue = broker.queues.get(self.cluster.forward_name(node_id))
         if queue is None or queue.consumers:
+            self._let_go(away, node_id)
             return
         if away.position == 0:
             away.held = {}
             away.without_room = 0
+            away.touched = {}
+            away.waits = {}
+        away.newest = {}
+        away.first = {}
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
+        for name, message_id in away.first.items():
+            hold_until_durable(broker, broker.queues[name], message_id)
         if moved:
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
@@ -215,6 +235,36 @@ class ParkedMessages(Observer):
                 {"node": node_id, "messages": away.returned, "stay": queue.message_count},
             )
             away.returned = 0
+        self._hold(away, node_id)
+
+    def _hold(self, away: Away, node_id: str) -> None:
+        """Queues that more comes back to wait with what is younger; the others do not any more."""
+        broker = self.cluster.broker
+        key = self.cluster.key(PARKED + node_id)
+        wanted: dict[str, int] = {}
+        if away.position == 0:
+            wanted = away.waits
+        elif not away.without_room:
+            wanted = {name: away.waits.get(name, away.last_id) for name in away.touched}
+        for name in away.held_queues:
+            queue = broker.queues.get(name)
+            if name not in wanted and queue is not None:
+                let_go(broker, queue, key)
+        away.held_queues = {}
+        for name, message_id in wanted.items():
+            queue = broker.queues.get(name)
+            if queue is not None:
+                hold(broker, queue, key, message_id)
+                away.held_queues[name] = True
+
+    def _let_go(self, away: Away | None, node_id: str) -> None:
+        if away is None:
+            return
+        for name in away.held_queues:
+            queue = self.cluster.broker.queues.get(name)
+            if queue is not None:
+                let_go(self.cluster.broker, queue, self.cluster.key(PARKED + node_id))
+        away.held_queues = {}
 
     # -- going back -----------------------------------------------------------------------------
     def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
@@ -225,6 +275,7 @@ class ParkedMessages(Observer):
         moves = 0
         for reference in looked:
             away.position = reference.sequence + 1
+            away.last_id = int(reference.message.id)
             if reference.state == READY and self._return(reference, away, mark):
                 moves += 1
                 if moves >= MOVES_MAX:
@@ -266,6 +317,22 @@ class ParkedMessages(Observer):
             if group is not None:
                 away.held[group] = True
             return False
+        back = self._to_its_place(reference, away, chosen)
+        if back is not None:
+            waiting = back.waits_for()
+            if group is not None and len(chosen) == 1:
+                away.groups[group] = chosen[0]
+            if waiting is not None:
+                waits = int(reference.message.id)
+                away.waits[waiting.name] = min(away.waits.get(waiting.name, waits), waits)
+                return False
+            for queue in back.targets:
+                away.touched[queue.name] = True
+            for here in back.go(reference.queue.message_count):
+                message_id = int(here.message.id)
+                name = here.queue.name
+                away.first[name] = min(away.first.get(name, message_id), message_id)
+            return True
         routes: list[Route] = []
         for taker in chosen:
             if isinstance(taker, RemoteBinding):
@@ -277,6 +344,20 @@ class ParkedMessages(Observer):
         why = "parked for a member that is away"
         reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE)
         return True
+
+    def _to_its_place(
+        self, reference: Reference, away: Away, chosen: list[Queue | RemoteBinding]
+    ) -> Return | None:
+        """None if it does not go to queues of this node, or they have no such places."""
+        targets: list[Queue] = []
+        for taker in chosen:
+            if isinstance(taker, RemoteBinding):
+                return None
+            targets.append(taker)
+        if sent_by_another(reference.message):
+            return None  # it must lose that header, and may share the message with others
+        back = Return(self.cluster.broker, reference, targets, away.newest)
+        return back if back.keeps_its_place() else None
 
     def _takers(
         self, reference: Reference, away: Away, group_id: str | None

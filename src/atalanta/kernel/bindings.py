@@ -159,33 +159,33 @@ class BindingGroup:
     def attended(self, message: Message, only_queue: str, besides: Queue) -> int:
         """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody.
 
-        A queue that is read as a log takes none: its reader relies on the order in which messages came.
+        A queue here comes first, since only there the message's place among others is known. One that is read as a
+        log takes none: its reader relies on the order in which messages came.
         """
-        queues = self.locals
-        here = len(queues)
-        total = here + len(self.remotes)
-        routing_type = message.routing_type
-        for step in range(total):
-            place = (self.position + step) % total
-            if place < here:
-                queue = queues[place]
-                takes = (
-                    _local_eligible(queue, message, routing_type, only_queue)
-                    and queue.active_lease() is None
-                    and queue.has_match(message)
-                )
-            else:
-                remote = self.remotes[place - here]
-                takes = (
-                    remote.connected
-                    and remote.forward is not besides
-                    and (not only_queue or remote.is_of_queue(only_queue))
-                    and remote.accepts(message)
-                    and remote.high_accept(message)
-                )
-            if takes:
-                self.position = (place + 1) % total
+        here = len(self.locals)
+        remotes = len(self.remotes)
+        for step in range(here):
+            place = (self.position + step) % here
+            queue = self.locals[place]
+            if (
+                _local_eligible(queue, message, message.routing_type, only_queue)
+                and queue.active_lease() is None
+                and queue.has_match(message)
+            ):
+                self.position = (place + 1) % (here + remotes)
                 return place
+        for step in range(remotes):
+            place = (self.position + step) % remotes
+            remote = self.remotes[place]
+            if (
+                remote.connected
+                and remote.forward is not besides
+                and (not only_queue or remote.is_of_queue(only_queue))
+                and remote.accepts(message)
+                and remote.high_accept(message)
+            ):
+                self.position = (here + place + 1) % (here + remotes)
+                return here + place
         return -1
 
     def has_queue(self, name: str) -> bool:

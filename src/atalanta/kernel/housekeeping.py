@@ -14,7 +14,7 @@ from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED, PagedReference
+from atalanta.kernel.reference import BELOW, DELIVERING, DONE, SCHEDULED, PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -194,7 +194,7 @@ def validate(broker: Broker) -> None:
         live = 0
         size = 0
         delivering = 0
-        previous = 0
+        previous = BELOW
         _validate_scheduled(broker, queue)
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:

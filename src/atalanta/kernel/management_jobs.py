@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import LATER, Call
-from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.reference import BELOW, DONE, READY, SCHEDULED, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.filter import Filter
@@ -41,7 +41,7 @@ class MessageJob:
         self.selector = selector
         self.message_id: int = -1
         self.left: int = -1
-        self.cursor: int = 0
+        self.cursor: int = BELOW
         self.end: int = queue.next_sequence
         self.taken: int = 0
         # Messages whose time has not come, once the others are done; None: not asked for yet.

@@ -219,7 +219,7 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
         queue.expiry_scan = 0
         return 0
     now_ms = now // 1_000_000
-    start = queue.index_of(queue.expiry_scan)
+    start = queue.index_of(queue.expiry_scan) if queue.expiry_scan else 0
     looked = queue.references[start : start + looks_max]
     found: list[Reference] = []
     for reference in looked:

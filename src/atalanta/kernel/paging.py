@@ -246,7 +246,9 @@ class Paging:
 
         From a non-destructive queue nobody takes anything: its consumers read the files (PagedQueue.browse).
         """
-        if not queue.paused and not queue.keeps_messages:
+        held = queue.held
+        stopped = queue.paused or (held is not None and held.back)
+        if not stopped and not queue.keeps_messages:
             for consumer in queue.consumers:
                 if not consumer.browse_only and consumer.ready():
                     return self.refill(now, queue, True)

@@ -62,6 +62,7 @@ class Page:
         self.unread_bytes: int = 0
         self.finished: bytearray = bytearray()
         self.deliveries: dict[int, tuple[int, int]] = {}
+        self.places: dict[int, int] = {}  # index -> sequence, of entries that moved (returning.py)
         self.bodies: dict[int, LargeBody] = {}  # of large messages that are not finished, by index
         self.passing: dict[int, bool] = {}  # those of them that a restart ends
         self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, its bytes
@@ -155,6 +156,10 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
         writer.int32(index)
         writer.int32(count)
         writer.int64(at_ms)
+    writer.int32(len(page.places))
+    for index, sequence in page.places.items():
+        writer.int32(index)
+        writer.int64(sequence)
     lasting = [(index, body) for index, body in page.bodies.items() if index not in page.passing]
     writer.int32(len(lasting))
     for index, body in lasting:
@@ -188,6 +193,9 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
         index = reader.int32("page.index")
         count = reader.int32("page.delivery_count")
         page.deliveries[index] = (count, reader.int64("page.not_before"))
+    for _ in range(reader.count("page.places", 12)):
+        index = reader.int32("page.place_index")
+        page.places[index] = reader.int64("page.place")
     for _ in range(reader.count("page.large", 20)):
         index = reader.int32("page.large_index")
         file = reader.int64("page.file")

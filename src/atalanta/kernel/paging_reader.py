@@ -40,9 +40,10 @@ class PageReader:
     def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
         if page.bodies:
             entry.message.large = page.bodies.get(index)
-        reference = PagedReference(
-            entry.message, queue, entry.sequence, entry.route_to, page, index
-        )
+        sequence = entry.sequence
+        if page.places:
+            sequence = page.places.get(index, sequence)
+        reference = PagedReference(entry.message, queue, sequence, entry.route_to, page, index)
         reference.durable = entry.durable
         reference.delivery_count = entry.delivery_count
         delivered = page.deliveries.get(index)

@@ -13,12 +13,13 @@ from mypy_extensions import i64
 
 from atalanta.kernel.account import Account
 from atalanta.kernel.groups import NOWHERE, Groups
+from atalanta.kernel.holding import dispatch_held
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import Priorities, level_of
 from atalanta.kernel.priority_turns import SCAN_MAX, mix_priorities, next_by_priority
-from atalanta.kernel.queue_consumers import configure
+from atalanta.kernel.queue_consumers import NOBODY, Hold, configure
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
 from atalanta.kernel.special_turns import hand_out_specially, look_at_gate
 
@@ -103,6 +104,7 @@ class Queue:
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
         self.special: Special | None = special_of(spec)
+        self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
         configure(self)
 
     def open_to_messages(self) -> bool:
@@ -301,6 +303,8 @@ class Queue:
 
         Expired references that were met are put into `found_expired` for the broker to move.
         """
+        if self.held is not None and self.held.turn == NOBODY:
+            return dispatch_held(self, self.held, now, messages_max)
         if self.special is not None:
             look_at_gate(self, self.special, now)
         if self.paused or not self.turns:
@@ -389,9 +393,20 @@ class Queue:
                 return -1
         return 0
 
+    def start(self) -> int:
+        """At or below its first sequence: 1, or what came back to it lies below 0."""
+        references = self.references
+        return min(references[0].sequence, 1) if references else 1
+
+    def begin_at(self, sequence: int) -> None:
+        """After a restart: nothing before that is READY."""
+        if sequence < self.cursor:
+            self.cursor = sequence
+            self.priorities.cursors = [sequence] * len(self.priorities.cursors)
+
     def end(self) -> int:
         references = self.references
-        return references[len(references) - 1].sequence + 1 if references else 0
+        return references[len(references) - 1].sequence + 1 if references else BELOW
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Reference | None:
         position = consumer.position

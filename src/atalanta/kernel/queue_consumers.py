@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.priorities import LEVELS
 from atalanta.kernel.reference import DONE
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue import Queue
+
+NOBODY: Final = 0
+TAKERS: Final = 1
+BROWSERS: Final = 2
+
+
+class Hold:
+    """Messages come back to the queue: what arrived later than the first of them is not handed out (returning.py).
+
+    `before`: key of the timer that makes them come -> id of the first. `turn`: who is asked just now.
+    `back`: something in memory was not handed out for it.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.before: dict[str, int] = {}
+        self.turn: int = NOBODY
+        self.back: bool = False
 
 
 def configure(queue: Queue) -> None:
@@ -38,7 +57,7 @@ def configure(queue: Queue) -> None:
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
     """Behind those of its priority and of higher ones; it begins where the queue is, a browser at the start."""
-    consumer.position = 1 if consumer.browse_only else queue.cursor
+    consumer.position = queue.start() if consumer.browse_only else queue.cursor
     consumer.cursors = [queue.cursor] * LEVELS
     at = len(queue.consumers)
     while at > 0 and queue.consumers[at - 1].priority < consumer.priority:
@@ -68,6 +87,10 @@ def arrange(queue: Queue) -> None:
     """Who is asked in turn, and where each priority ends among them, the highest first."""
     special = queue.special
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
+    held = queue.held
+    if held is not None:
+        browsing = held.turn == BROWSERS
+        queue.turns = [each for each in queue.turns if each.browse_only == browsing]
     ends: list[int] = []
     consumers = queue.turns
     for index in range(1, len(consumers) + 1):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 READY: Final = 0
 DELIVERING: Final = 1
 DONE: Final = 2
+BELOW: Final = -(1 << 62)  # lower than every sequence: those of what came back to a queue may be below 0
 SCHEDULED: Final = 3  # its time has not come: kernel/scheduled.py
 
 

@@ -18,7 +18,7 @@ from atalanta.sim.readers import LogReader
 from atalanta.sim.replay import check_replay
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.views import wrong_views
-from atalanta.sim.whereabouts import check_one_queue
+from atalanta.sim.whereabouts import check_arrivals, check_one_queue
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
@@ -203,6 +203,7 @@ class Scenario:
         """What a node gives away while it leaves is at both for a moment."""
         if not self.faults.departed.under_way():
             check_one_queue(self.hosts)
+        check_arrivals(self.hosts)
         self.world.at(LOOK_NS, self._look)
 
     def _check_replays(self) -> None:

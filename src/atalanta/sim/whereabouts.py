@@ -1,10 +1,12 @@
-"""Where every message is at one moment: in at most one of the queues of a routing name, over all nodes."""
+"""Where every message is at one moment: in one of the queues of a routing name, over all nodes, and in order."""
 
 from __future__ import annotations
 
 from atalanta.kernel.paging_view import everything
+from atalanta.kernel.reference import READY
 from atalanta.sim.host import Host
-from atalanta.sim.ledger import Violation
+from atalanta.sim.jobs import later_ms
+from atalanta.sim.ledger import ORDERS, Violation
 
 
 def check_one_queue(hosts: list[Host]) -> None:
@@ -29,3 +31,30 @@ def check_one_queue(hosts: list[Host]) -> None:
                         f"{key} lies in {queue.name} of {where} and in that of {host.name}", key
                     )
                 seen[(queue.name, key)] = host.name
+
+
+def check_arrivals(hosts: list[Host]) -> None:
+    """Violation for an order that stands behind one which came to its node later, wherever it was meanwhile.
+
+    Ids of a node ascend with arrival. Scheduled ones arrive when their time comes.
+    """
+    for host in hosts:
+        queue = None if host.node is None else host.node.broker.queues.get(ORDERS)
+        if queue is None:
+            continue
+        last = 0
+        last_key = ""
+        for reference in everything(queue):
+            key = reference.message.properties.get("key")
+            if not isinstance(key, str) or reference.state != READY:
+                continue
+            number = key.rpartition("/")[2]
+            if not number.isdigit() or later_ms(int(number)) > 0:
+                continue
+            if reference.message.id < last:
+                raise Violation(
+                    f"{key} stands behind {last_key} in {ORDERS} of {host.name}, which came later",
+                    key,
+                )
+            last = int(reference.message.id)
+            last_key = key

@@ -1,0 +1,308 @@
+"""Messages that come back to a queue of this node, to the place that their arrival here gives them.
+
+Ids of one node's messages ascend as they arrive, and one that comes back keeps its id: it goes in front of the first
+message of the queue that has a higher one, and so the order of each producer holds among all that nobody has taken
+yet. Its sequence is one that is free there; where none is, messages before it move to lower ones, below the first
+sequence of the queue if need be (0 is never used: kernel/scheduled.py). The moves are journalled (PLACED) in the
+record of the message that comes.
+
+A queue that was read as a log takes nothing back like this: sequences are places in its log, given once. Nor does a
+non-destructive queue, whose consumers have positions in it.
+
+Who brings messages back holds the queue until their records are durable (holding.py), and while there are more of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import records
+from atalanta.kernel.displacing import enter
+from atalanta.kernel.finishing import drop_from_queue, store_delivery_count
+from atalanta.kernel.message_record import encode_message_record
+from atalanta.kernel.moves import reroute
+from atalanta.kernel.placing import over_limit
+from atalanta.kernel.reference import BELOW, DONE, READY, SCHEDULED, PagedReference, Reference
+from atalanta.kernel.router import Route
+from atalanta.kernel.story import places, tell
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+
+WAITS: Final = -1  # its place lies among messages that are not in memory
+LAST: Final = -2  # behind everything
+ROOM_MIN: Final = 16  # a smaller gap is used only where it is near
+
+
+class Return:
+    """One message of another queue of this node, on its way back to `targets`.
+
+    `newest`: queue id -> what came back to that queue just before: where to begin to look for the next place.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        reference: Reference,
+        targets: list[Queue],
+        newest: dict[int, Reference],
+    ) -> None:
+        self.broker = broker
+        self.reference = reference
+        self.targets = targets
+        self.newest = newest
+        self.spots: list[int] = []
+        message = reference.message
+        known = broker.messages.get(message.id) if reference.durable else None
+        self.message: Message = message if known is None else known
+
+    def keeps_its_place(self) -> bool:
+        """Whether the queues have places by arrival, and the message may lie in them under its own id."""
+        for queue in self.targets:
+            if queue.leases or queue.acked_through > 0 or queue.keeps_messages or queue.internal:
+                return False
+            if queue.special is not None and queue.special.last_value_key is not None:
+                return False
+            for other in self.message.references:
+                if other.queue is queue:
+                    return False
+        scheduled_ms = self.message.scheduled_ms
+        return self.reference.sequence != 0 and scheduled_ms <= self.broker.now // 1_000_000
+
+    def waits_for(self) -> Queue | None:
+        """A queue whose messages in page files have to come into memory first."""
+        self.spots = []
+        for queue in self.targets:
+            index = spot(self.broker, queue, int(self.message.id), self.newest.get(queue.id))
+            if index == WAITS:
+                return queue
+            self.spots.append(index)
+        return None
+
+    def go(self, spare: int) -> list[Reference]:
+        """From its queue into the others, in one record, after `waits_for`. `spare`: so many more may follow.
+
+        Returns the references that are in their queues already: those are to be held until the record is durable.
+        """
+        broker = self.broker
+        message = self.message
+        old = self.reference
+        batch = records.Batch()
+        now_here: list[Reference] = []
+        later: list[Reference] = []
+        for queue, index in zip(self.targets, self.spots, strict=True):
+            if index == LAST:
+                sequence = queue.take_sequence()
+            else:
+                sequence = _make_room(broker, queue, index, spare, batch)
+            reference = Reference(message, queue, sequence, b"")
+            reference.delivery_count = old.delivery_count
+            if broker.memory.charge(reference):
+                over_limit(broker, queue)
+            if index == LAST:
+                queue.pending += 1
+                later.append(reference)
+            else:
+                now_here.append(reference)
+        if message.large is not None:
+            broker.large.hold(message.large, len(self.targets))
+        if old.durable:
+            batch.add(records.ACKS, records.encode_acks(old.queue.id, [message.id]))
+        stored = self._store([*now_here, *later], batch)
+        drop_from_queue(broker, old)
+        if broker.trace.on:
+            tell(broker.trace, "story_moved_away", message, old.queue.name)
+            tell(broker.trace, "story_routed", message, places([*now_here, *later]))
+        lsn = broker.append_batch(batch, [], later, None, 0)
+        if stored:
+            message.lsn = lsn
+            for other in message.references:
+                if other.state == SCHEDULED and other.sequence != 0:
+                    store_delivery_count(broker, other, broker.scheduled.times[other])
+        for reference in now_here:
+            _enter(broker, reference)
+            self.newest[reference.queue.id] = reference
+        return now_here
+
+    def _store(self, new: list[Reference], batch: records.Batch) -> bool:
+        """The message's record, with its new places and those it has elsewhere; False if none of them is durable."""
+        durable = [reference for reference in new if reference.durable]
+        if not durable:
+            return False
+        broker = self.broker
+        message = self.message
+        kept = [each for each in message.references if each is not self.reference]
+        batch.add(records.MESSAGE, encode_message_record(message, [*kept, *durable], []))
+        if message.plain:
+            message.plain = False
+            broker.journal.forget(message.lsn)
+        if message.id not in broker.messages:
+            broker.messages[message.id] = message
+            broker.stored_bytes += durable[0].size
+        message.references = [*message.references, *durable]
+        return True
+
+
+def spot(broker: Broker, queue: Queue, message_id: int, newest: Reference | None) -> int:
+    """Index in `queue.references` of the place of a message that arrived under this id; or WAITS, or LAST."""
+    if queue.tombstones > 0:
+        queue.references = queue.live()
+        queue.tombstones = 0
+    references = queue.references
+    outside = _outside(broker, queue)
+    if outside and outside[0].message.id < message_id:
+        later = _last_outside(queue) > message_id or _pending_above(broker, queue, 0) is not None
+        return WAITS if later else LAST
+    index = 0
+    if newest is not None and newest.state != DONE and newest.message.id < message_id:
+        index = queue.index_of(newest.sequence)
+    while index < len(references) and references[index].message.id < message_id:
+        index += 1
+    if index < len(references) or outside:
+        return index
+    return LAST if _pending_above(broker, queue, message_id) is None else index
+
+
+def _outside(broker: Broker, queue: Queue) -> list[Reference]:
+    """The first messages that are not in memory."""
+    if queue.paged is None or queue.paged.count == 0:
+        return []
+    references = queue.references
+    behind = references[len(references) - 1].sequence if references else BELOW
+    return broker.paging.reader.after(queue, behind)
+
+
+def _last_outside(queue: Queue) -> int:
+    """The highest message id that is not in memory."""
+    paged = queue.paged
+    found = 0
+    if paged is not None:
+        for page in paged.pages:
+            found = max(found, page.id_max)
+        if paged.tail:
+            found = max(found, int(paged.tail[len(paged.tail) - 1].message.id))
+    return found
+
+
+def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference | None:
+    """The first that waits for the journal, if it arrived later than that."""
+    found: Reference | None = None
+    if queue.pending > 0:
+        for parked in reversed(broker.parked):
+            for reference in reversed(parked.references):
+                if reference.queue is queue:
+                    if reference.message.id < message_id:
+                        return found
+                    found = reference
+    return found
+
+
+# -- room ---------------------------------------------------------------------------------------------
+def _make_room(broker: Broker, queue: Queue, index: int, spare: int, batch: records.Batch) -> int:
+    """A free sequence before the reference at `index` (or what is not in the list yet); others may move for it.
+
+    There are no tombstones in the list (`spot`).
+    """
+    references = queue.references
+    if index < len(references):
+        above = references[index].sequence
+    else:
+        above = queue.next_sequence
+        outside = _outside(broker, queue)
+        if outside:
+            above = outside[0].sequence
+        pending = _pending_above(broker, queue, 0)
+        if pending is not None and pending.sequence != 0:
+            above = min(above, pending.sequence)
+    first = index  # of those that move
+    end = above
+    while first > 0:
+        below = references[first - 1].sequence
+        room = free_between(below, end)
+        if room >= ROOM_MIN or (room > 0 and index - first < ROOM_MIN):
+            return _move(queue, first, index, below + 1, batch)
+        first -= 1
+        end = below
+    base = end - spare - 1
+    if base <= 0:
+        base = min(end, 1) - (index + 1) - spare - 1  # all of them below 0
+    return _move(queue, 0, index, base, batch)
+
+
+def free_between(low: int, high: int) -> int:
+    """How many sequences lie between those two."""
+    return high - low - 1 - (1 if low < 0 < high else 0)
+
+
+def _move(queue: Queue, first: int, index: int, base: int, batch: records.Batch) -> int:
+    """references[first:index] take the sequences from `base` on; returns the next one."""
+    references = queue.references
+    browsing: list[tuple[Consumer, int]] = []
+    for consumer in queue.consumers:
+        if consumer.browse_only:
+            at = queue.index_of(consumer.position)
+            if first <= at < index:
+                browsing.append((consumer, at))
+    moved: list[tuple[int, int]] = []
+    sequence = base
+    for at in range(first, index):
+        if sequence == 0:
+            sequence = 1
+        reference = references[at]
+        if reference.sequence != sequence:
+            reference.sequence = sequence
+            if isinstance(reference, PagedReference):
+                reference.page.places[reference.index] = sequence
+            if reference.durable:
+                moved.append((int(reference.message.id), sequence))
+        sequence += 1
+    for consumer, at in browsing:
+        consumer.position = references[at].sequence
+    if moved:
+        batch.add(records.PLACED, records.encode_placed(queue.id, moved))
+    if first < index:
+        _look_again(queue, references[first].sequence)
+    return sequence if sequence != 0 else 1
+
+
+def _look_again(queue: Queue, sequence: int) -> None:
+    """What lies from there on may be READY."""
+    queue.cursor = min(queue.cursor, sequence)
+    queue.look_again(sequence)
+    if queue.priorities.mixed():
+        queue.priorities.cursors = [min(each, sequence) for each in queue.priorities.cursors]
+    if queue.groups is not None:
+        passed = queue.groups.passed
+        for key in passed:
+            passed[key] = min(passed[key], sequence)
+    if queue.special is not None:
+        queue.special.oldest = min(queue.special.oldest, sequence)
+
+
+def _enter(broker: Broker, reference: Reference) -> None:
+    """Into the list, to be handed out before all that is behind it."""
+    queue = reference.queue
+    queue.message_count += 1
+    queue.added += 1
+    queue.bytes += reference.size
+    if reference.durable:
+        queue.durable_through = max(queue.durable_through, reference.sequence)
+    queue.enter(reference)
+    queue.give_back(reference)
+    if queue.special is not None:
+        enter(broker, queue.special, reference)
+    broker.mark_dirty(queue)
+    if queue.open_consumers == 0 and not queue.has_match(reference.message):
+        broker.note_unattended(queue)
+
+
+def settle_front(broker: Broker, queue: Queue) -> None:
+    """The queue is read as a log, whose first sequence is 1: what lies below goes behind everything, as a copy."""
+    for reference in queue.live():
+        if reference.sequence > 0:
+            return
+        if reference.state == READY:
+            reroute(broker, reference, [Route(queue, b"")], "read as a log")

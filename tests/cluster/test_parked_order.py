@@ -1,0 +1,202 @@
+"""What comes back from parking takes the place of its arrival among all that waits in the queue here."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.message import Message
+from atalanta.kernel.properties import Byte
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets_message import SendMessage
+from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
+from tests.cluster.rig import Rig, count, queue_of, remote_consumers, waiting
+
+
+def newer(play: Parked, first: int, end: int, **properties: object) -> None:
+    """Sent while the member is away, and nobody takes them."""
+    before = count(play.hosts[0], "orders")
+    for body in numbers(first, end):
+        play.publish(body, **properties)
+    play.rig.until(lambda: count(play.hosts[0], "orders") == before + end - first)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_newer_messages_of_the_producer_come_behind(restart: bool) -> None:
+    play = Parked()
+    play.crash_far()
+    newer(play, 5, 10)
+    play.rig.run(TIMEOUT + 1)
+    if restart:
+        play.hosts[0].crash()
+        play.hosts[0].start()
+        play.rig.run(TIMEOUT + 1)
+    near = play.consumer(play.hosts[0])
+    play.rig.run(1)
+    assert near.bodies == numbers(0, 10)
+
+
+def test_they_keep_that_place_after_a_crash() -> None:
+    """Nothing is consumed before it: who made them come back takes other messages only."""
+    play = Parked(colour="red")
+    play.crash_far()
+    newer(play, 5, 10, colour="blue")
+    picky = play.rig.client(play.hosts[0])
+    picky.on_packet = lambda packet: None  # type: ignore[method-assign]
+    picky.consume("orders", "colour = 'red'")
+    play.rig.run(TIMEOUT + 1)
+    assert waiting(play.hosts[0], "node-1") == 0
+    play.hosts[0].crash()
+    play.hosts[0].start()
+    near = play.consumer(play.hosts[0])
+    play.rig.run(1)
+    assert near.bodies == numbers(0, 10)
+
+
+def test_between_older_and_newer_ones() -> None:
+    """Both queues had consumers, and each got its share of one producer's messages."""
+    play = Parked(unsent=0)
+    slow = play.rig.client(play.hosts[0])
+    slow.on_packet = lambda packet: None  # type: ignore[method-assign]
+    slow.consume("orders")
+    play.rig.run(1)
+    for body in numbers(0, 20):
+        play.publish(body)
+    play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 10)
+    play.crash_far()
+    newer(play, 20, 25)
+    play.rig.run(TIMEOUT)
+    assert waiting(play.hosts[0], "node-1") == 0
+    slow.close()
+    near = play.consumer(play.hosts[0])
+    play.rig.run(1)
+    assert near.bodies == numbers(0, 25)
+
+
+def test_what_two_members_do_not_get_is_put_together_again() -> None:
+    play = Parked(3, unsent=0)
+    play.consumer(play.hosts[2])
+    play.rig.until(lambda: remote_consumers(play.hosts[0], play.hosts[2], "orders") == 1)
+    play.rig.network.block("n0", "n2")
+    for body in numbers(0, 20):
+        play.publish(body)
+    play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 10)
+    play.rig.until(lambda: waiting(play.hosts[0], "node-2") == 10)
+    play.hosts[2].crash()
+    play.crash_far()
+    newer(play, 20, 25)
+    play.rig.run(TIMEOUT + 1)
+    near = play.consumer(play.hosts[0])
+    play.rig.run(1)
+    assert near.bodies[:2] == [b"\0", b"\1"] and near.bodies == numbers(0, 25)
+
+
+def test_higher_priorities_go_first_and_each_keeps_its_order() -> None:
+    play = Parked(unsent=0)
+    rig = play.rig
+    send_by_priority(play, 0, 6)
+    rig.until(lambda: waiting(play.hosts[0], "node-1") == 6)
+    play.crash_far()
+    rig.run(1)
+    send_by_priority(play, 6, 12)
+    rig.until(lambda: count(play.hosts[0], "orders") == 6)
+    rig.run(TIMEOUT + 1)
+    near = play.consumer(play.hosts[0])
+    rig.run(1)
+    odd, even = numbers(0, 12)[1::2], numbers(0, 12)[::2]
+    assert near.bodies == odd + even
+
+
+def send_by_priority(play: Parked, first: int, end: int) -> None:
+    for body in numbers(first, end):
+        message = Message.create("orders", body, 4, True, 1, 7 if body[0] % 2 else 2)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        message.properties_changed()
+        play.producer.send(SendMessage(message, True, 100 + body[0], 1))
+
+
+def test_a_group_keeps_its_order_and_its_consumer() -> None:
+    play = Parked(_AMQ_GROUP_ID="g")
+    play.crash_far()
+    newer(play, 5, 10, _AMQ_GROUP_ID="g")
+    play.rig.run(TIMEOUT + 1)
+    near = [play.consumer(play.hosts[0]) for _ in range(2)]
+    play.rig.run(1)
+    assert sorted([near[0].bodies, near[1].bodies]) == [[], numbers(0, 10)]
+
+
+def test_thousands_come_back_before_anything_newer_is_handed_out() -> None:
+    play = Parked(unsent=0)
+    for number in range(3_000):
+        play.publish(number.to_bytes(2, "big"))
+    play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 3_000)
+    play.crash_far()
+    for number in range(3_000, 3_500):
+        play.publish(number.to_bytes(2, "big"))
+    play.rig.until(lambda: count(play.hosts[0], "orders") == 500)
+    play.rig.run(TIMEOUT + 1)
+    near = play.consumer(play.hosts[0])
+    play.rig.run(2)
+    assert near.bodies == [number.to_bytes(2, "big") for number in range(3_500)]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_among_newer_ones_in_page_files(restart: bool) -> None:
+    """The queue here had its own share, more than memory: what comes back waits for its turn, and none is passed."""
+    rig = Rig()
+    rig.node(memory_bytes=60_000)
+    rig.node()
+    for host in rig.hosts:
+        host.start()
+    rig.formed()
+    far = rig.client(rig.hosts[1])
+    far.consume("orders")
+    slow = rig.client(rig.hosts[0])
+    slow.on_packet = lambda packet: None  # type: ignore[method-assign]
+    slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+    slow.send(FlowToken(0, 10_000))
+    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
+    rig.network.block("n0", "n1")
+    producer = rig.client(rig.hosts[0])
+    for number in range(200):
+        producer.publish("orders", b"%03d" % number + bytes(2_000), ANYCAST)
+        if number % 20 == 19:
+            rig.run(0.02)
+    rig.until(lambda: waiting(rig.hosts[0], "node-1") + count(rig.hosts[0], "orders") == 200)
+    assert queue_of(rig.hosts[0], "orders").paged is not None
+    rig.hosts[1].crash()
+    rig.network.heal()
+    rig.run(TIMEOUT + 2)
+    slow.close()
+    if restart:
+        rig.hosts[0].crash()
+        rig.hosts[0].start()
+        rig.run(TIMEOUT + 2)
+    near = rig.client(rig.hosts[0])
+    near.consume("orders")
+    rig.until(lambda: len(near.bodies) == 200, TIMEOUT + 20)
+    assert [int(body[:3]) for body in near.bodies] == list(range(200))
+
+
+def test_copies_for_a_subscription_come_back_in_front() -> None:
+    rig = Rig()
+    rig.cluster(2)
+    far = rig.client(rig.hosts[1])
+    far.consume("archive")
+    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "archive") == 1)
+    rig.network.block("n0", "n1")
+    producer = rig.client(rig.hosts[0])
+    for body in numbers(0, 4):
+        producer.publish("prices", body, MULTICAST)
+    rig.until(lambda: waiting(rig.hosts[0], "node-1") == 4)
+    rig.hosts[1].crash()
+    rig.network.heal()
+    rig.run(1)
+    for body in numbers(4, 8):
+        producer.publish("prices", body, MULTICAST)
+    rig.until(lambda: count(rig.hosts[0], "archive") == 4)
+    rig.run(TIMEOUT + 1)
+    near = rig.client(rig.hosts[0])
+    near.consume("archive")
+    rig.run(1)
+    assert near.bodies == numbers(0, 8)
