@@ -12,7 +12,7 @@ from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets_connection import Ping
 from atalanta.wire.core.packets_message import SendContinuation, SendMessage
-from atalanta.wire.core.packets_producer import RequestProducerCredits
+from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
 from tests.cluster.bridge_rig import BridgeRig, bridge, bridge_of, connected
 from tests.cluster.rig import (
@@ -235,6 +235,22 @@ def test_a_full_target_holds_the_bridge_back() -> None:
     consumer = rig.client(target)
     consumer.consume("inbox")
     rig.until(lambda: len(consumer.bodies) == 200, 60)
+
+
+def test_without_a_producer_window_a_full_target_takes_what_a_bridge_brings() -> None:
+    """So two full nodes, each of which waits for the other, come free (docs/bridges.md); clients wait as ever."""
+    rig = BridgeRig()
+    source = rig.single(bridge(producer_window_bytes=-1))
+    target = rig.single(memory_bytes=20_000, change=blocking)
+    rig.until(lambda: connected(source))
+    producer = rig.client(source)
+    for _ in range(200):
+        producer.publish("orders", b"x" * 1_000, ANYCAST)
+    rig.until(lambda: count(target, "inbox") == 200)
+    client = rig.client(target)
+    client.send(RequestProducerCredits(1_000, "inbox"))
+    rig.run(2)
+    assert not [each for _, each in rig.packets(target, client) if isinstance(each, ProducerCredits)]
 
 
 def blocking(config: NodeConfig) -> None:

@@ -57,6 +57,18 @@ def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
     assert departure(leaving).phase == "none"
 
 
+def test_answers_to_the_leaving_node_take_no_room_at_the_target() -> None:
+    """They filled a target with little memory that lets senders wait (BLOCK), and both waited for ever."""
+    rig, target, leaving = filled()
+    underway(rig, leaving, 30)
+    replies = [
+        queue.message_count
+        for queue in node_of(target).broker.queues.values()
+        if queue.name.startswith("activemq.management.")
+    ]
+    assert replies == [0]
+
+
 def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
     """What was under way may be at the target: a bridge would give it to somebody else as well."""
     rig, target, leaving = filled()

@@ -81,7 +81,9 @@ class TargetLink(ClusterLink):
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
             self.send(
                 CreateSession(f"{name}-{channel}", channel, NEWEST_VERSION, settings.cluster_user,
-                              settings.cluster_password, 102400, xa, not xa, not xa), 1,
+                              settings.cluster_password, 102400, xa, not xa, not xa,
+                              # Answers that were read take no room at the target, which may have little.
+                              pre_acknowledge=channel == QUESTION_CHANNEL), 1,
             )  # fmt: skip
 
     def _session_open(self, now: int) -> None:

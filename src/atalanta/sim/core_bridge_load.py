@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.cluster.config import STRICT
 from atalanta.cluster.core_bridge_config import BridgeConfig
 from atalanta.kernel.config import AddressConfig
 from atalanta.kernel.queue_spec import ANYCAST
@@ -12,7 +13,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
-from atalanta.sim.nodes import PASSWORD, PORT, USER, queue
+from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.subject import Subject
 from atalanta.sim.world import World
@@ -23,35 +24,39 @@ from atalanta.wire.core.packets_message import ReceiveMessage
 EXPORTS: Final = "exports"
 IMPORTS: Final = "imports"
 SHARE: Final = 0.25
-ROOM_BYTES: Final = 100 << 20
 
 
 class CoreBridges(Subject):
-    """`exports` at one node, `imports` at another, a bridge between them."""
+    """`exports` at one node, `imports` at another, a bridge between them.
 
-    def __init__(self, world: World, network: Network, ledger: Ledger, nodes: int) -> None:
+    Where nodes leave there is a bridge at each of them: whoever takes over `exports` brings them on.
+    """
+
+    def __init__(
+        self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape
+    ) -> None:
         super().__init__(world, network, ledger)
         self.random = world.random("core bridges")
         self.source, self.target = self.random.sample(range(nodes), 2)
         self.confirmation_bytes = self.random.choice((-1, 1_000, 1 << 20))
+        self.may_block = shape.full_policy == "BLOCK"
+        self.everywhere = shape.departures
+        self.taken_everywhere = shape.departures and shape.taken_everywhere()
+        # One queue in turn with those of the same name at other nodes.
+        self.in_turn = shape.departures and shape.mode == STRICT
         self.newest: dict[str, int] = {}
         self.seen: dict[str, bool] = {}
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        for place, name in ((self.source, EXPORTS), (self.target, IMPORTS)):
-            if index == place:
+        sends = index == self.source or self.everywhere
+        for here, name in ((sends, EXPORTS), (index == self.target, IMPORTS)):
+            if here:
                 address = AddressConfig(name)
                 address.add(queue(name, name, ANYCAST))
                 config.broker.addresses.append(address)
                 # What comes back later than the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
-        if index == self.target:
-            # With full memory (BLOCK) at both ends a bridge one way and messages of the cluster the other way wait for
-            # each other for ever, as between any two brokers: one end has room.
-            config.broker.global_max_size_bytes = max(
-                ROOM_BYTES, config.broker.global_max_size_bytes
-            )
-        if index == self.source:
+        if sends:
             bridge = BridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
             bridge.user = USER
             bridge.password = PASSWORD
@@ -59,6 +64,9 @@ class CoreBridges(Subject):
             bridge.retry_interval_ms = 300
             bridge.connection_ttl_ms = 6_000
             bridge.check_period_ms = 2_000
+            if self.may_block:
+                # Memory may be full at both ends, and messages of the cluster go the other way (docs/bridges.md).
+                bridge.producer_window_bytes = -1
             if self.confirmation_bytes > 0:
                 bridge.confirmation_window_bytes = self.confirmation_bytes
             config.bridges.bridges.append(bridge)
@@ -82,9 +90,10 @@ class CoreBridges(Subject):
                     per_second,
                 )
             )
-        self.takers.append(
-            Importer(self.world, self.network, "importer", hosts[self.target].name, self)
-        )
+        for index, host in enumerate(hosts):
+            if index == self.target or self.taken_everywhere:
+                name = "importer" if index == self.target else f"importer-{host.name}"
+                self.takers.append(Importer(self.world, self.network, name, host.name, self))
 
     def mend(self) -> None:
         super().mend()
@@ -105,9 +114,14 @@ class CoreBridges(Subject):
             return
         self.seen[key] = True
         sender, _, number = key.partition("/")
-        if int(number) < self.newest.get(sender, -1):
+        if int(number) < self.newest.get(sender, -1) and not self._may_mix():
             raise Violation(f"the bridge brought {key} after number {self.newest[sender]}", key)
         self.newest[sender] = int(number)
+
+    def _may_mix(self) -> bool:
+        """What an end of the bridge left at another node takes another way."""
+        moved_from = self.departed.moved_from
+        return self.in_turn or moved_from(f"n{self.source}") or moved_from(f"n{self.target}")
 
     def check(self) -> None:
         for key in self.ledger.confirmed:

@@ -1,4 +1,4 @@
-"""What order a departure cannot keep.
+"""Who left, to whom, and when; and what order a departure cannot keep.
 
 What a node that leaves gives away stands at its target behind what came there by itself: logs of the target may show
 any producer out of order. What waited at that node for others takes the way over the target, and may be overtaken by
@@ -7,28 +7,56 @@ what its own producers send when it is back. Everything else keeps its order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
 
 
+class Handover:
+    """One node gave what it had to another; `ended` is the last time it was seen at it."""
+
+    def __init__(self, source: str, target: str, now: int) -> None:
+        self.source = source
+        self.target = target
+        self.began = now
+        self.ended = now
+
+
 class Departed:
     """`targets` and `sources` of all departures so far, by name of the host."""
 
-    def __init__(self, hosts: list[Host], producers: Sequence[SimClient]) -> None:
-        self.hosts = hosts
-        self.homes = {producer.name: producer.target for producer in producers}
+    def __init__(self) -> None:
+        self.hosts: list[Host] = []
+        self.homes: dict[str, str] = {}
         self.targets: dict[str, bool] = {}
         self.sources: dict[str, bool] = {}
+        self.handovers: list[Handover] = []
+
+    def watch(self, hosts: list[Host], senders: Iterable[SimClient]) -> None:
+        """Nodes that may leave, and who sends to them."""
+        self.hosts = hosts
+        self.homes = {sender.name: sender.target for sender in senders}
 
     def look(self) -> None:
         """While a departure is under way; its target may change."""
         for host in self.hosts:
             part = None if host.node is None else host.node.scale_down
             if part is not None and part.frozen and part.target is not None:
+                target = part.target.node_id.replace("node-", "n")
                 self.sources[host.name] = True
-                self.targets[part.target.node_id.replace("node-", "n")] = True
+                self.targets[target] = True
+                self._under_way(host, target)
+
+    def _under_way(self, host: Host, target: str) -> None:
+        now = host.world.now
+        for known in reversed(self.handovers):
+            if known.source == host.name:
+                if known.target == target and not any(known.ended < at for at in host.stops):
+                    known.ended = now
+                    return
+                break
+        self.handovers.append(Handover(host.name, target, now))
 
     def under_way(self) -> bool:
         """Is a node that is up giving away what it has? Until the target has answered a message is at both."""
@@ -38,7 +66,21 @@ class Departed:
                 return True
         return False
 
-    def excuses(self, node: str, producer: str) -> bool:
-        """May the log of that node show messages of that producer out of order?"""
+    def moved_from(self, node: str) -> bool:
+        """Has that node ever given what it had to another?"""
         self.look()
-        return node in self.targets or self.homes.get(producer) in self.sources
+        return node in self.sources
+
+    def excuses(self, node: str, sender: str) -> bool:
+        """May that node show messages of that sender out of order?"""
+        self.look()
+        return node in self.targets or self.homes.get(sender) in self.sources
+
+    def origins(self, node: str, since: int) -> dict[str, bool]:
+        """Where a message that is at `node` may have been, if it was sent at `since` (ns)."""
+        self.look()
+        found = {node: True}
+        for handover in reversed(self.handovers):
+            if handover.target in found and handover.ended >= since:
+                found[handover.source] = True
+        return found

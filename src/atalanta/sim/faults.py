@@ -18,6 +18,7 @@ PARTITION_NS_MAX: Final = 12 * SECOND
 AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
 ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
 LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # in long runs now and then
+LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # of the faults, in worlds where nodes leave
 LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
 
 
@@ -33,6 +34,7 @@ class Faults:
         consumers: list[Consumer],
         others: list[SimClient],
         until: float,
+        departed: Departed,
     ) -> None:
         self.world = world
         self.network = network
@@ -53,7 +55,8 @@ class Faults:
         self.departures: int = 0
         self.leaving: dict[str, int] = {}  # in which life
         self.may_leave = False
-        self.departed = Departed(hosts, producers)
+        self.leave_share: float = self.random.choice(LEAVE_SHARES)
+        self.departed = departed
         self.failed_disks: int = 0
         for host in hosts:
             host.on_gave_up = self._gave_up
@@ -75,17 +78,17 @@ class Faults:
             if host.node is not None:
                 host.node.validate()
         draw = self.random.random()
-        if draw < 0.15:
+        if self.may_leave and self.random.random() < self.leave_share:
+            self._leave(self.random.choice(self.hosts))
+        elif draw < 0.15:
             self.crash(self.random.choice(self.hosts))
         elif draw < 0.28:
             self._crash_at_commit(self.random.choice(self.hosts))
         elif draw < 0.35:
             self._ambush(self.random.choice(self.hosts))
-        elif draw < 0.41 and self.may_leave:
-            self._leave(self.random.choice(self.hosts))
-        elif draw < 0.45:
+        elif draw < 0.42:
             self._stop(self.random.choice(self.hosts))
-        elif draw < 0.57:
+        elif draw < 0.55:
             self._partition()
         elif draw < 0.70:
             self._cut()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.sim.departed import Departed
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Ledger, Violation
@@ -42,6 +43,7 @@ class GroupLedger:
         self.ledger = ledger
         self.apart_ns = apart_ns
         self.hosts: list[Host] = []
+        self.departed = Departed()
         self.messages: dict[str, Grouped] = {}
         self.unordered: dict[
             str, bool
@@ -81,9 +83,11 @@ class GroupLedger:
             raise Violation(f"{queue} delivered {key} of group {group}, which nobody sent so", key)
         if found.refused:
             raise Violation(f"{queue} delivered {key}, which its sender was told is refused", key)
-        first = queue not in found.at
-        if found.at.setdefault(queue, who.target) != who.target:
-            raise Violation(f"{key} was in {queue} of {found.at[queue]} and of {who.target}", key)
+        before = found.at.get(queue, "")
+        first = before != who.target
+        if before and first and before not in self.departed.origins(who.target, found.sent_at):
+            raise Violation(f"{key} was in {queue} of {before} and of {who.target}", key)
+        found.at[queue] = who.target
         if first:
             self._check_order(queue, who.target, found)
         held = self.held.setdefault((queue, who.target, found.group), {})
@@ -99,7 +103,7 @@ class GroupLedger:
     def _check_order(self, queue: str, node: str, found: Grouped) -> None:
         sender, _, number = found.key.partition("/")
         place = (queue, node, sender, found.group)
-        if found.key in self.unordered:
+        if found.key in self.unordered or self.departed.excuses(node, sender):
             return
         if int(number) < self.newest.get(place, -1):
             raise Violation(
@@ -157,11 +161,19 @@ class GroupLedger:
             return True
         if one.last and other.last:
             return False
+        origins = self.departed.origins(one.at[queue], one.sent_at)
+        others = self.departed.origins(other.at[queue], other.sent_at)
+        if any(node in others for node in origins):
+            return True
         since = min(one.sent_at, other.sent_at) - NEWS_NS
         until = max(one.confirmed_at, other.confirmed_at)
         for host in self.hosts:
-            if host.name in (one.at[queue], other.at[queue]) and any(
-                since <= stopped_at <= until for stopped_at in host.stops
-            ):
-                return True
-        return False
+            if host.name in origins or host.name in others:
+                if any(since <= stopped_at <= until for stopped_at in host.stops):
+                    return True
+        return any(
+            (handover.source in origins or handover.source in others)
+            and handover.began <= until
+            and handover.ended >= since
+            for handover in self.departed.handovers
+        )

@@ -71,6 +71,7 @@ class Groups(Subject):
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
         self.checks.hosts = hosts
+        self.checks.departed = self.departed
         for index, host in enumerate(hosts):
             total = max(4, int(seconds * self.per_second))
             self.senders.append(

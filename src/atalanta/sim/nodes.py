@@ -44,6 +44,7 @@ GROUP_ADDRESS: Final = "231.7.7.7"
 GROUP_PORT: Final = 9876
 MEETING_PORT: Final = 7800
 HEADLESS: Final = "headless"
+DEPARTURES_SHARE: Final = 0.7  # of the worlds
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
 
 
@@ -62,6 +63,7 @@ class Shape:
         self.full_policy: str = "PAGE"
         self.redelivery_delay_ms: int = 0
         self.parked_timeout_ms: int = 10_000
+        self.departures: bool = False
         self.subjects: list[Subject] = []
         self.joiner: int = (
             -1
@@ -86,10 +88,12 @@ class Shape:
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
         self.page_bytes = draw.choice((600, 600, 5_000))
         self.redelivery_delay_ms = draw.choice((0, 0, 300))
+        self.departures = world.random("departures").random() < DEPARTURES_SHARE
 
-    def may_leave(self) -> bool:
-        """Only where the target always has room, and what it got of subscriptions goes back to where they are read."""
-        return self.full_policy == "PAGE" and self.redistributes()
+    def taken_everywhere(self) -> bool:
+        """Whether every node must have consumers of its own: what lies there goes nowhere else, or (where nodes leave
+        and senders wait) makes the room that a node which leaves waits for."""
+        return not self.redistributes() or (self.departures and self.full_policy == "BLOCK")
 
     def redistributes(self) -> bool:
         return self.mode not in (OFF, STRICT)

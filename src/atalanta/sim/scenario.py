@@ -7,6 +7,7 @@ from typing import Final
 
 from atalanta.kernel.paging_view import everything
 from atalanta.sim.clients import SimClient
+from atalanta.sim.departed import Departed
 from atalanta.sim.farewell import farewell
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
 from atalanta.sim.jobs import Consumer, Producer
@@ -77,6 +78,7 @@ class Scenario:
         if nodes > 2 and joining.random() < 0.3:
             self.shape.joiner = nodes - 1
             self.joins_at = int(joining.uniform(0.1, 0.7) * min(seconds, LATE_SECONDS_MAX) * SECOND)
+        self.departed = Departed()
         self.shape.subjects = draw_subjects(
             self.world, self.network, self.ledger, self.shape, nodes, faults
         )
@@ -87,12 +89,15 @@ class Scenario:
         self.late: list[SimClient] = self._choose_late()
         self.subjects = self.shape.subjects
         for subject in self.subjects:
+            subject.departed = self.departed
             subject.populate(self.hosts, seconds)
+        senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
+        self.departed.watch(self.hosts, senders)
         self.faults = Faults(
             self.world,
             self.network,
             self.hosts,
-            [*self.producers, *(client for each in self.subjects for client in each.senders)],
+            senders,
             [
                 each
                 for each in self.consumers
@@ -104,10 +109,11 @@ class Scenario:
                 *(client for each in self.subjects for client in each.takers),
             ],
             seconds,
+            self.departed,
         )
         self.faults.shape()
-        self.faults.may_leave = self.shape.may_leave()
-        self.ledger.excuses = self.faults.departed.excuses
+        self.faults.may_leave = self.shape.departures
+        self.ledger.excuses = self.departed.excuses
 
     # -- who is there ---------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:
@@ -124,8 +130,8 @@ class Scenario:
         return made
 
     def _make_consumers(self, nodes: int) -> list[SimClient]:
-        """At least one of orders; where nothing is redistributed, one at every node."""
-        count = self.random.randint(1, nodes) if self.shape.redistributes() else nodes
+        """At least one of orders, or one at every node."""
+        count = nodes if self.shape.taken_everywhere() else self.random.randint(1, nodes)
         made: list[SimClient] = [
             Consumer(self.world, self.network, f"c{index}", self._place(index), self.ledger, ORDERS)
             for index in range(count)
@@ -134,7 +140,13 @@ class Scenario:
             made.append(
                 Mover(self.world, self.network, f"m{index}", self._somewhere(), self.ledger)
             )
-        made.append(Consumer(self.world, self.network, "alert", "n0", self.ledger, ALERTS))
+        # Where a node leaves to takes over its subscriptions; unless they go back they must be read there.
+        away = self.shape.departures and self.shape.taken_everywhere()
+        for host in self.hosts if away else self.hosts[:1]:
+            name = "alert" if host is self.hosts[0] else f"alert-{host.name}"
+            made.append(
+                Consumer(self.world, self.network, name, host.name, self.ledger, ALERTS)
+            )
         return made
 
     def _make_readers(self) -> list[SimClient]:
@@ -156,7 +168,7 @@ class Scenario:
         return self.random.choice(self.hosts).name
 
     def _place(self, index: int) -> str:
-        return self._somewhere() if self.shape.redistributes() else self.hosts[index].name
+        return self.hosts[index].name if self.shape.taken_everywhere() else self._somewhere()
 
     def knows_alerts(self, name: str) -> int:
         """The life of that node while it has a binding for alerts, else 0."""
@@ -201,7 +213,7 @@ class Scenario:
 
     def _look(self) -> None:
         """What a node gives away while it leaves is at both for a moment."""
-        if not self.faults.departed.under_way():
+        if not self.departed.under_way():
             check_one_queue(self.hosts)
         check_arrivals(self.hosts)
         self.world.at(LOOK_NS, self._look)
@@ -222,7 +234,7 @@ class Scenario:
             self.faults.end()
         for host in self.hosts:
             start(host)
-        if not self.shape.redistributes():
+        if self.shape.taken_everywhere():
             for consumer in self.consumers:
                 if isinstance(consumer, Consumer):
                     consumer.go_home()

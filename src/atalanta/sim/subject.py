@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from atalanta.node import NodeConfig
 from atalanta.sim.clients import SimClient
+from atalanta.sim.departed import Departed
 from atalanta.sim.host import Host
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
@@ -21,6 +22,7 @@ class Subject:
         self.network = network
         self.ledger = ledger
         self.hosts: list[Host] = []
+        self.departed = Departed()  # of this world, once it is there
         self.senders: list[SimClient] = []
         self.takers: list[SimClient] = []  # faults restart them now and then
 

@@ -13,25 +13,21 @@ from atalanta.sim.world import World
 def draw_subjects(
     world: World, network: Network, ledger: Ledger, shape: Shape, nodes: int, faults: bool
 ) -> list[Subject]:
-    """Not where nodes leave by scale-down: what becomes of all this then has tests of its own."""
-
     def drawn(name: str, share: float) -> bool:
         return world.random(name).random() < share
 
     subjects: list[Subject] = []
-    everywhere = not shape.redistributes()
+    everywhere = shape.taken_everywhere()
     if nodes < 2:
         return subjects
     if faults and drawn("slow readers", slow_readers.SHARE):
         subjects.append(slow_readers.SlowReaders(world, network, ledger))
-    if shape.may_leave():
-        return subjects
     if drawn("groups", groups.SHARE):
         subjects.append(groups.Groups(world, network, ledger))
     if drawn("transactions", xa_load.SHARE):
-        subjects.append(xa_load.Transactions(world, network, ledger, everywhere))
+        subjects.append(xa_load.Transactions(world, network, ledger, everywhere, shape.departures))
     if drawn("core bridges", core_bridge_load.SHARE):
-        subjects.append(core_bridge_load.CoreBridges(world, network, ledger, nodes))
+        subjects.append(core_bridge_load.CoreBridges(world, network, ledger, nodes, shape))
     if drawn("large messages", large_load.SHARE):
         subjects.append(large_load.LargeMessages(world, network, ledger, everywhere))
     return subjects

@@ -21,6 +21,18 @@ from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.subject import Subject
 from atalanta.sim.world import SECOND, World
+from atalanta.sim.xa_branches import (
+    COMMIT,
+    COMMITTED,
+    OPEN,
+    ROLLBACK,
+    ROLLED_BACK,
+    WHOLE,
+    Branch,
+    branches_in_doubt,
+    name_of,
+)
+from atalanta.sim.xa_recovery import Recoverer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
@@ -43,20 +55,16 @@ STOCK: Final = "stock"
 SOLD: Final = "sold"
 SHARE: Final = 0.25
 BRANCH_MAX: Final = 3
-# What a manager knows of a branch.
-OPEN: Final = "open"  # nothing was decided: it must not take effect
-WHOLE: Final = "one phase"  # the node decides
-COMMIT: Final = "commit"
-ROLLBACK: Final = "rollback"
-COMMITTED: Final = "committed"
-ROLLED_BACK: Final = "rolled back"
 
 
 class Transactions(Subject):
     """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
 
-    def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
+    def __init__(
+        self, world: World, network: Network, ledger: Ledger, everywhere: bool, departures: bool
+    ) -> None:
         super().__init__(world, network, ledger)
+        self.departures = departures
         self.random = world.random("transactions")
         self.everywhere = everywhere
         self.branches: dict[str, Branch] = {}
@@ -76,6 +84,10 @@ class Transactions(Subject):
         for host in chosen:
             self.takers.append(XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self))
             self.takers.append(Buyer(self.world, self.network, f"xb-{host.name}", host.name, self))
+        if self.departures:
+            for host in hosts:
+                name = f"xr-{host.name}"
+                self.takers.append(Recoverer(self.world, self.network, name, host.name, self))
         host = self.random.choice(hosts)
         self.senders.append(
             Sender(
@@ -90,6 +102,8 @@ class Transactions(Subject):
                 sender.finish()
 
     def left(self) -> list[str]:
+        if self.departures:
+            self._conclude()
         found = [
             f"branch {name} is to be {branch.state}"
             for name, branch in self.branches.items()
@@ -102,6 +116,46 @@ class Transactions(Subject):
             if host.node is not None and host.node.broker.branches.prepared:
                 found.append(f"{host.name} has {host.node.broker.branches.prepared} in doubt")
         return found
+
+    def _conclude(self) -> None:
+        """Once all nodes are there again: what none of them has in doubt has ended somewhere as it was to end."""
+        if self.departed.under_way():
+            return
+        in_doubt: dict[str, bool] = {}
+        for host in self.hosts:
+            if host.node is None:
+                return
+            for name in branches_in_doubt(host.node):
+                in_doubt[name] = True
+        for name, branch in self.branches.items():
+            if name not in in_doubt:
+                self.gone(name, branch)
+
+    def gone(self, name: str, branch: Branch) -> None:
+        """No node has it in doubt any more."""
+        if branch.state == ROLLBACK:
+            self.ended(name, False)
+        elif branch.state == COMMIT:
+            if not branch.told:
+                raise Violation(f"branch {name} was prepared, and is forgotten", branch.keys[0])
+            self.ended(name, True)
+
+    def ended(self, name: str, committed: bool) -> None:
+        branch = self.branches[name]
+        branch.state = COMMITTED if committed else ROLLED_BACK
+        if committed:
+            for key in branch.keys:
+                self.ledger.settle(STOCK, key)
+
+    def decide(self, name: str) -> None:
+        """A node has it in doubt: it is ended as it was decided, and if it was not, it is rolled back."""
+        branch = self.branches[name]
+        if branch.state in (COMMITTED, ROLLED_BACK):
+            raise Violation(f"branch {name} is in doubt, but was {branch.state}", branch.keys[0])
+        if branch.state == WHOLE:
+            raise Violation(f"branch {name} was never prepared, but is in doubt", branch.keys[0])
+        if branch.state != COMMIT:
+            branch.state = ROLLBACK
 
     def buy(self, key: str, name: str) -> None:
         if self.sold.setdefault(key, name) != name:
@@ -122,14 +176,6 @@ class Transactions(Subject):
                 raise Violation(
                     f"branch {name} ({branch.state}) had {branch.keys} and sold {sold}", branch.keys[0]
                 )
-
-
-class Branch:
-    def __init__(self, xid: Xid, keys: list[str]) -> None:
-        self.xid = xid
-        self.keys = keys
-        self.state = OPEN
-        self.told = False  # the decision was sent at least once
 
 
 class XaWorker(SimClient):
@@ -245,13 +291,15 @@ class XaWorker(SimClient):
                 f"{self.name}: {step} of the branch {name} is refused: {packet.message}", branch.keys[0]
             )
         if step == "prepare":
-            branch.state = COMMIT if self.random.random() < 0.75 else ROLLBACK
+            decided = COMMIT if self.random.random() < 0.75 else ROLLBACK
+            if branch.state == OPEN:  # who found it in doubt elsewhere may have been quicker
+                branch.state = decided
             if self.random.random() < 0.3:
                 self._die()
             else:
                 self._carry_out(name)
         elif step in (COMMIT, ROLLBACK, "one phase"):
-            self._ended(name, step != ROLLBACK)
+            self.subject.ended(name, step != ROLLBACK)
             if step == ROLLBACK:
                 self.rolling -= 1
                 if not self.rolling:
@@ -273,13 +321,6 @@ class XaWorker(SimClient):
             self.send(SessionStop())
             self._tell(name, ROLLBACK, XaRollback(branch.xid))
 
-    def _ended(self, name: str, committed: bool) -> None:
-        branch = self.subject.branches[name]
-        branch.state = COMMITTED if committed else ROLLED_BACK
-        if committed:
-            for key in branch.keys:
-                self.ledger.settle(STOCK, key)
-
     def _die(self) -> None:
         life = self.life
         self.world.at(0, lambda: self._restart(life))
@@ -296,19 +337,10 @@ class XaWorker(SimClient):
             if not name.startswith(self.name + "/"):
                 continue
             if name in names:
-                if branch.state in (COMMITTED, ROLLED_BACK):
-                    raise Violation(f"branch {name} is in doubt, but was {branch.state}", branch.keys[0])
-                if branch.state == WHOLE:
-                    raise Violation(f"branch {name} was never prepared, but is in doubt", branch.keys[0])
-                if branch.state != COMMIT:
-                    branch.state = ROLLBACK
+                self.subject.decide(name)
                 self._carry_out(name)
-            elif branch.state == ROLLBACK:
-                self._ended(name, False)
-            elif branch.state == COMMIT:
-                if not branch.told:
-                    raise Violation(f"branch {name} was prepared, and is forgotten", branch.keys[0])
-                self._ended(name, True)
+            elif not self.subject.departed.moved_from(self.target):
+                self.subject.gone(name, branch)
 
     def on_lost(self) -> None:
         self.waiting = []
@@ -331,7 +363,3 @@ class Buyer(Consumer):
             properties = packet.message.properties
             self.subject.buy(str(properties.get("key")), str(properties.get("branch")))
         super().on_packet(packet)
-
-
-def name_of(xid: Xid) -> str:
-    return f"{xid.global_transaction_id.decode()}/{xid.branch_qualifier.decode()}"
