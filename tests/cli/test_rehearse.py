@@ -110,6 +110,9 @@ def test_the_same_again_gives_the_same(tmp_path: Path) -> None:
     [
         (["--kill", "d@3"], "there is no such node: a, b, c"),
         (["--kill", "a@soon"], "'soon' is no time"),
+        (["--kill", "a@-5"], "'-5' is no time"),
+        (["--kill", "a@nan"], "'nan' is no time"),
+        (["--load", "orders a->b 1.2.3/s"], "'1.2.3' is no rate"),
         (["--load", "orders a->z"], "there is no node z"),
         (["--load", "orders"], "written as 'orders a->b,c 20/s'"),
         (["--cut", "a@3"], "two nodes are cut off"),

@@ -82,3 +82,9 @@ def test_clients_of_a_second_cluster_connection_are_said_not_to_be_balanced(tmp_
     assert [each for each in read_broker_xml(path).warnings if says in each]
     (tmp_path / "atalanta.toml").write_text("rebalance = false")
     assert not [each for each in read_broker_xml(path).warnings if says in each]
+
+
+@pytest.mark.parametrize("text", [f"zone = {'9' * 5000}", f"zone = {'[' * 5000}"])
+def test_what_toml_cannot_hold_is_a_problem_of_the_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match=r"atalanta\.toml: is no TOML that can be read"):
+        read_broker_xml(folder_with(tmp_path, text))

@@ -1,7 +1,7 @@
 """`python -m tests.fuzz [--count 1000000] [--target NAME …] [--seed 1] [--blind] [--out DIR]`: fuzz decoders.
 
 Prints one line a target; what breaks is saved with its traceback. Inputs worth keeping are saved too, and are where the
-next run begins. `python -m tests.fuzz --target NAME --input FILE …` runs inputs again, in order.
+next run begins. `--input FILE …` runs inputs again, in order. `--table` prints what ran so far (docs/fuzzing.md).
 """
 
 from __future__ import annotations
@@ -11,33 +11,51 @@ import hashlib
 import sys
 from pathlib import Path
 
+from tests.fuzz import coverage
 from tests.fuzz.engine import Fuzzer
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.memory import give_back_large_blocks
+from tests.fuzz.runs import Run, append, table
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status 1 when something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="inputs for each target")
-    parser.add_argument("--target", action="append", choices=[*TARGETS], default=[])
+    parser.add_argument("--target", action="append", default=[], help="all without it")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--blind", action="store_true", help="without looking at edges (compiled build)")
-    parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="corpus and findings")
+    parser.add_argument("--blind", action="store_true", help="without looking at branches (compiled build)")
+    parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="corpus, findings, runs")
     parser.add_argument("--input", type=Path, nargs="+", default=[], help="run these instead")
+    parser.add_argument("--table", action="store_true", help="what ran, from the runs in --out")
     options = parser.parse_args(arguments)
+    if options.table:
+        print(table(options.out), end="")
+        return 0
+    if not options.blind:
+        coverage.install()
+    # Only now: modules are marked while they are imported.
+    from tests.fuzz.targets import TARGETS
+
     names: list[str] = options.target or [*TARGETS]
+    if unknown := [name for name in names if name not in TARGETS]:
+        parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
     if options.input:
         return again(names[0], options.input)
+    give_back_large_blocks()
+    branches = None if options.blind else coverage.BRANCHES
     findings = 0
     for name in names:
         folder: Path = options.out / name
         more = [path.read_bytes() for path in sorted(folder.glob("*"))]
-        fuzzer = Fuzzer(TARGETS[name](), options.seed, not options.blind, more)
+        if branches is not None:
+            branches.forget()
+        fuzzer = Fuzzer(TARGETS[name](), options.seed, branches, more)
         outcome = fuzzer.run(options.count)
         print(outcome, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
         for data in fuzzer.kept:
             (folder / hashlib.sha256(data).hexdigest()[:20]).write_bytes(data)
+        append(options.out, Run.of(outcome, options.seed))
         for finding in outcome.findings:
             findings += 1
             print(finding.why, finding.save(options.out / "findings"), flush=True)
@@ -45,6 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def again(name: str, paths: list[Path]) -> int:
+    from tests.fuzz.targets import TARGETS
+
     target = TARGETS[name]()
     target.fresh()
     for path in paths:

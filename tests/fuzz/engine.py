@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import random
 import signal
@@ -9,18 +10,18 @@ import threading
 import time
 import traceback
 import tracemalloc
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from tests.fuzz.coverage import Edges
+from tests.fuzz.coverage import Branches
+from tests.fuzz.memory import PAGE_BYTES, Fence, pages_taken
 from tests.fuzz.target import Target
 
-WATCHED_SHARE = 0.06  # of the inputs: their way through the code is looked at
-# Watching an input costs ten of them: once so many in a row went no new way, fewer are watched until one does.
-WATCHED_IN_VAIN = 2000
-WATCHED_LATER_SHARE = 0.01
-MEASURED_EVERY = 97  # inputs: the memory one takes is measured
+MEASURED_EVERY = 97  # inputs: the memory one takes is measured exactly
+FENCE_EVERY = 50  # inputs
+FENCE_SLACK_BYTES = 4 << 20  # beyond what an input may take
 TICK_SECONDS = 10.0  # of CPU; an input that sees two ticks is stalled
 CORPUS_MAX = 4000
 FINDINGS_MAX = 5
@@ -59,70 +60,89 @@ class Outcome:
     refused: int = 0
     edges: int = 0
     kept: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of CPU, so that what else the machine does is left out
     slowest_seconds: float = 0.0
     most_bytes: int = 0
+    looked_at: int = 0
     findings: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
         rate = self.inputs / self.seconds if self.seconds else 0
         return (
             f"{self.target}: {self.inputs} inputs ({rate:.0f}/s), {self.refused} refused,"
-            f" {self.edges} edges, {self.kept} kept, slowest {self.slowest_seconds * 1000:.0f} ms,"
-            f" most {self.most_bytes >> 10} KiB, {len(self.findings)} findings"
+            f" {self.edges} branches, {self.kept} kept, slowest {self.slowest_seconds * 1000:.0f} ms,"
+            f" most {self.most_bytes >> 10} KiB, {self.looked_at} looked at, {len(self.findings)} findings"
         )
 
 
 class Fuzzer:
-    """`corpus` begins with the target's seeds and `more`; `guided` False leaves the edges alone."""
+    """The corpus begins with the target's seeds and what of `more` reaches anything new. `branches` None: blind."""
 
     def __init__(
-        self, target: Target, seed: int, guided: bool = True, more: list[bytes] | None = None
+        self, target: Target, seed: int, branches: Branches | None = None, more: list[bytes] | None = None
     ) -> None:
         self.target = target
         self.source = random.Random(f"{target.name} {seed}")
-        self.guided = guided
-        self.edges = Edges()
+        self.branches = branches
         self.outcome = Outcome(target.name)
-        self.corpus: list[bytes] = target.seeds() + (more or [])
+        self.corpus: list[bytes] = []
         self.kept: list[bytes] = []
+        self._seeds = target.seeds()
+        self._more = sorted(more or [], key=lambda data: (len(data), data))
         self._mutator = target.mutator()
         self._history: list[bytes] = []
         self._whys: set[str] = set()
         self._watchdog = Watchdog()
-        self._in_vain = 0
+        self._beside: Target | None = None
+        room = target.base_bytes + target.bytes_per_byte * target.size_max
+        self._fence = Fence(room + FENCE_SLACK_BYTES)
 
     def run(self, count: int) -> Outcome:
-        """The corpus as it is, then `count` changed inputs, or fewer once FINDINGS_MAX were made."""
-        begin = time.monotonic()
-        with self._watchdog:
-            self._run(count)
-        self.outcome.edges = len(self.edges.seen)
+        """The seeds, then `count` changed inputs, or fewer once FINDINGS_MAX were made."""
+        begin = time.process_time()
+        gc.collect()
+        gc.freeze()  # what was imported is looked at no more
+        try:
+            with self._watchdog, self._fence:
+                self._run(count)
+        finally:
+            gc.unfreeze()
+        self.outcome.edges = self.branches.reached if self.branches else 0
         self.outcome.kept = len(self.kept)
-        self.outcome.seconds = time.monotonic() - begin
+        self.outcome.seconds = time.process_time() - begin
         return self.outcome
 
     def _run(self, count: int) -> None:
         self.target.fresh()
-        for data in list(self.corpus):
-            self._one(data, self.guided, False)
+        for data in self._seeds:
+            self._one(data, False)
+        self.corpus += self._seeds
+        for data in self._more:
+            if self._one(data, False) or self.branches is None:
+                self._keep(data)
         for number in range(count):
             if len(self.outcome.findings) >= FINDINGS_MAX:
                 break
+            if number % FENCE_EVERY == 0:
+                self._fence.renew()
             data = self._mutator.change(self.source, self._chosen(), self.corpus)
-            measured = number % MEASURED_EVERY == 0
-            share = WATCHED_SHARE if self._in_vain < WATCHED_IN_VAIN else WATCHED_LATER_SHARE
-            watched = self.guided and not measured and self.source.random() < share
-            self._one(data, watched, measured)
+            if self._one(data, number % MEASURED_EVERY == 0):
+                self._keep(data)
+
+    def _keep(self, data: bytes) -> None:
+        if len(self.corpus) < CORPUS_MAX:
+            self.corpus.append(data)
+            self.kept.append(data)
 
     def _chosen(self) -> bytes:
-        """What was kept last is tried more often."""
-        if self.kept and self.source.random() < 0.5:
-            recent = self.kept[-50:]
-            return self.source.choice(recent)
-        return self.source.choice(self.corpus)
+        """What was kept last is tried more often, and of two the smaller one."""
+        source = self.source
+        among = self.kept[-50:] if self.kept and source.random() < 0.5 else self.corpus
+        one, other = source.choice(among), source.choice(among)
+        return one if len(one) <= len(other) else other
 
-    def _one(self, data: bytes, watched: bool, measured: bool) -> None:
+    def _one(self, data: bytes, measured: bool) -> bool:
+        """Whether it reached anything new."""
         target = self.target
         if target.stale():
             target.fresh()
@@ -130,33 +150,38 @@ class Fuzzer:
         if len(self._history) < HISTORY_MAX:
             self._history.append(data)
         self.outcome.inputs += 1
-        if watched:
-            why = ""
-
-            def call() -> None:
-                nonlocal why
-                why = self.judged(data, False)
-
-            fresh = self.edges.watch(call)
-            self._in_vain = 0 if fresh else self._in_vain + 1
-            if fresh and len(self.corpus) < CORPUS_MAX:
-                self.corpus.append(data)
-                self.kept.append(data)
-            if why.startswith(SLOW):
-                why = ""  # watching is slow
-        else:
-            why = self.judged(data, measured)
+        pages = pages_taken()
+        why = self.judged(target, data, measured)
+        pages = pages_taken() - pages
+        fresh = self.branches is not None and self.branches.news()
         if why:
             self._found(data, why)
+        elif not measured and pages * PAGE_BYTES > target.allowed_bytes(len(data)) // 2:
+            why = self._looked_at(data)
+            if why:
+                self._found(data, why)
+        return fresh
+
+    def _looked_at(self, data: bytes) -> str:
+        """Once more with exact figures. Beside the run, which must not depend on what the kernel has in store."""
+        self.outcome.looked_at += 1
+        with self.branches.aside() if self.branches else nullcontext():
+            if self._beside is None:
+                self._beside = type(self.target)()
+            self._beside.fresh()
+            return self.judged(self._beside, data, True)
 
     def _found(self, data: bytes, why: str) -> None:
-        self.target.fresh()
-        again = self.judged(data, False, True) or self.judged(data, True)
+        target = self.target
+        target.fresh()
+        self._fence.renew()
+        again = self.judged(target, data, False)
+        if not again:
+            target.fresh()
+            again = self.judged(target, data, True)
         history = [] if again else list(self._history)
         self._history.clear()
-        self.target.fresh()
-        if not again and why.startswith(SLOW):
-            return  # the machine was busy
+        target.fresh()
         why = again or why
         # One finding for each place, not for each input.
         place = why.strip().splitlines()[-1].partition(":")[0] + "".join(
@@ -164,16 +189,14 @@ class Fuzzer:
         )
         if place not in self._whys:
             self._whys.add(place)
-            self.outcome.findings.append(Finding(self.target.name, why, data, history))
+            self.outcome.findings.append(Finding(target.name, why, data, history))
 
-    def judged(self, data: bytes, measured: bool, exact: bool = False) -> str:
-        """Why the target did not do well; empty if it did. `exact`: by CPU time, which costs two system calls."""
-        target = self.target
+    def judged(self, target: Target, data: bytes, measured: bool) -> str:
+        """Why the target did not do well; empty if it did."""
         if measured:
             tracemalloc.start()
         self._watchdog.inputs += 1
-        clock = time.thread_time if exact else time.perf_counter
-        begin = clock()
+        begin = time.thread_time()
         why = ""
         try:
             target.run(data)
@@ -184,13 +207,13 @@ class Fuzzer:
         except Exception:
             why = traceback.format_exc()
         finally:
-            took = clock() - begin
+            took = time.thread_time() - begin
             if measured:
                 peak = tracemalloc.get_traced_memory()[1]
                 tracemalloc.stop()
         if measured:
             self.outcome.most_bytes = max(self.outcome.most_bytes, peak)
-            if not why and peak > target.base_bytes + target.bytes_per_byte * len(data):
+            if not why and peak > target.allowed_bytes(len(data)):
                 why = f"{LARGE}: {peak} bytes at once for an input of {len(data)}"
         else:
             self.outcome.slowest_seconds = max(self.outcome.slowest_seconds, took)

@@ -27,6 +27,9 @@ class Target:
     def mutator(self) -> Mutator:
         return Mutator(self.size_max, self.words)
 
+    def allowed_bytes(self, size: int) -> int:
+        return self.base_bytes + self.bytes_per_byte * size
+
     def seeds(self) -> list[bytes]:
         """Well-formed inputs."""
         raise NotImplementedError

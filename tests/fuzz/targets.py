@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.fuzz.answer_targets import (
+    AnswerTarget,
+    DnsTarget,
+    ReceivedTarget,
+    UpgradeTarget,
+    UrlTarget,
+)
+from tests.fuzz.config_targets import LoadTarget, LoginTarget, MaskTarget, StoreTarget, TomlTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.meeting_targets import MeetingTarget, StackTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
+from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
 from tests.fuzz.target import Target
-from tests.fuzz.text_targets import PropertiesTarget, SelectorTarget, UsersTarget, XmlTarget
+from tests.fuzz.text_targets import PropertiesTarget, SelectorTarget, UsersTarget
 from tests.fuzz.wire_targets import (
     DatagramTarget,
     FramerTarget,
@@ -17,13 +26,16 @@ from tests.fuzz.wire_targets import (
     PacketTarget,
     UriTarget,
 )
+from tests.fuzz.xml_targets import WildFlyTarget, XmlTarget
 
 TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
-        FramerTarget, PacketTarget, MessageTarget, DatagramTarget, UriTarget,
-        SelectorTarget, XmlTarget, PropertiesTarget, UsersTarget,
-        JournalTarget, RecordTarget, PageTarget, ManagementTarget,
-        NodeTarget, ClientTarget, MeetingTarget, StackTarget,
+        FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, MeetingTarget, UpgradeTarget,
+        DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
+        JournalTarget, RecordTarget, PageTarget,
+        SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
+        XmlTarget, WildFlyTarget, StackTarget, TomlTarget,
+        OffsetTarget, OptionTarget, LineTarget, LoadTarget,
     )
 }  # fmt: skip

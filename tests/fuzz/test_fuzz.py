@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from tests.fuzz.engine import Fuzzer
+from tests.fuzz.memory import STATM
 from tests.fuzz.mutator import FrameMutator, cut
+from tests.fuzz.runs import table
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
+from tests.fuzz.xml_mutator import XmlMutator, elements
 
 # Conversations and files take longer; the others run COUNT inputs.
 COUNT = 2000
@@ -55,6 +63,38 @@ def test_each_kind_of_fault_is_found_once() -> None:
     assert whys == ["Traceback", "large", "slow"]
 
 
+class Greedy(Target):
+    """Takes much for one input only, in blocks that it fills or does not even touch."""
+
+    name = "greedy"
+
+    def __init__(self, size: int = 0, filled: bool = False) -> None:
+        self.size = size
+        self.filled = filled
+        self.inputs = 0
+
+    def seeds(self) -> list[bytes]:
+        return [b"a"]
+
+    def run(self, data: bytes) -> None:
+        self.inputs += 1
+        if self.inputs == 30:
+            self.taken = data
+        if self.inputs >= 30 and data == self.taken:
+            (b"\1" if self.filled else b"\0") * self.size if self.filled else bytearray(self.size)
+
+
+@pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
+def test_a_block_that_is_never_touched_is_found_though_memory_is_not_measured() -> None:
+    outcome = Fuzzer(Greedy(1 << 30), 1).run(60)
+    assert "MemoryError" in outcome.findings[0].why
+
+
+def test_what_takes_many_pages_is_looked_at() -> None:
+    outcome = Fuzzer(Greedy(4 << 20, True), 1).run(60)
+    assert outcome.looked_at >= 1
+
+
 class Remembering(Target):
     """Breaks at the third input of its life with a 1 in it."""
 
@@ -85,3 +125,35 @@ def test_a_stream_is_cut_into_its_frames_and_what_is_no_frame() -> None:
     assert cut(frame + frame + b"rest") == [frame, frame, b"rest"]
     assert cut(b"\xff" * 20) == [b"\xff" * 20]
     assert FrameMutator(10, 1, [frame]).size_max == 10
+
+
+def test_guided_runs_keep_what_went_a_new_way_and_stand_in_the_table(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "--out", str(tmp_path)]
+    root = Path(__file__).resolve().parent.parent.parent
+    environment = dict(os.environ, PYTHONPATH=f"{root / 'src'}{os.pathsep}{root}")
+
+    def run(*options: str) -> str:
+        return subprocess.run(
+            [*command, *options], cwd=root, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+
+    first = run("--count", "300", "--target", "selectors", "--seed", "3")
+    kept = sorted(path.name for path in (tmp_path / "selectors").iterdir())
+    assert " branches" in first and len(kept) > 3
+    (row,) = (line for line in table(tmp_path).splitlines() if line.startswith("| selectors"))
+    assert "| interpreted, guided |" in row and "| 1 (3) |" in row and row.endswith("| 0 |")
+
+
+def test_xml_stays_well_formed_for_the_most_part() -> None:
+    data = b"<a x='1'><b>t</b><c y='2'/><b><d>u</d></b></a>"
+    assert [data[one.begin : one.begin + 2] for one in elements(data)] == [b"<a", b"<b", b"<c", b"<b", b"<d"]
+    mutator = XmlMutator(1000, (b"<",), (b"e", b"f"), (b"v",))
+    source = random.Random(1)
+    good = 0
+    for _ in range(300):
+        try:
+            etree.fromstring(mutator.change(source, data, [data]))
+        except etree.XMLSyntaxError:
+            continue
+        good += 1
+    assert good > 200

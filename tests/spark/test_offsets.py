@@ -61,3 +61,9 @@ def test_the_longer_range_gives_more_partitions() -> None:
     parts = split_all([Range("a", "i", "h:1", 0, 900), Range("b", "i", "h:2", 0, 100)], 5)
     assert sum(part.node_id == "a" for part in parts) == 5
     assert sum(part.node_id == "b" for part in parts) == 1
+
+
+def test_an_endless_sequence_is_none_of_this_source() -> None:
+    value = {"queue": "q", "nodes": {"a": {"incarnation": "i", "sequence": float("inf"), "server": "h"}}}
+    with pytest.raises(SparkSourceError, match="none of this source"):
+        Offset.from_json(value, "q")

@@ -84,3 +84,18 @@ def test_the_sink_has_options_of_its_own() -> None:
     assert options.property_columns == ("x", "y")
     with pytest.raises(OptionError, match="unknown option selector"):
         write_options({"servers": "a:1", "selector": "x"})
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("servers", "a:" + "9" * 5000),
+        ("servers", "a:²"),
+        ("maxBytesPerTrigger", "9" * 5000),
+        ("maxBytesPerTrigger", "²k"),
+        ("startingOffsets", "[" * 100_000),
+    ],
+)
+def test_what_is_no_number_and_no_json_names_its_option(name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=f"option {name}"):
+        read_options(READ | {name: value})

@@ -60,9 +60,12 @@ def events_of(texts: dict[str, list[str]], files: list[Path]) -> list[Event]:
 
 def _seconds(what: str, text: str) -> float:
     try:
-        return float(text.removesuffix("s"))
+        seconds = float(text.removesuffix("s"))
     except ValueError:
-        raise BadOption(f"--{what}: '{text}' is no time such as 30 or 30s") from None
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise BadOption(f"--{what}: '{text}' is no time such as 30 or 30s")
+    return seconds
 
 
 def run(files: list[Path], loads: list[str], events: list[Event], seconds: float, seed: int) -> Report:
@@ -93,7 +96,10 @@ def _load(text: str, labels: list[str]) -> Load:
     name = found["queue"]
     address, _, queue = name.partition("::")
     targets = [each for each in found["targets"].split(",") if each]
-    rate = float(found["rate"] or DEFAULT_RATE)
+    try:
+        rate = float(found["rate"] or DEFAULT_RATE)
+    except ValueError:
+        raise BadOption(f"--load '{text}': '{found['rate']}' is no rate") from None
     if not 0 < rate <= RATE_MAX:
         raise BadOption(f"--load '{text}': a rate between 0 and {RATE_MAX:g}/s")
     for label in (found["source"], *targets):

@@ -75,12 +75,9 @@ class Management:
         found: list[dict[str, object]] = []
         for page in range(1, PAGES_MAX):
             text = await self.call(BROKER, operation, asked, page, PAGE_ROWS)
-            answer = json.loads(text) if isinstance(text, str) else None
-            data = answer.get("data") if isinstance(answer, dict) else None
-            if not isinstance(data, list) or not isinstance(answer, dict):
-                raise ManagementFailed(BROKER, operation, f"not a page of rows: {str(text)[:80]}")
-            found += [row for row in data if isinstance(row, dict)]
-            if len(data) < PAGE_ROWS or len(found) >= int(answer.get("count", 0)):
+            rows, count = page_of(text, operation)
+            found += rows
+            if len(rows) < PAGE_ROWS or len(found) >= count:
                 break
         return found
 
@@ -131,12 +128,29 @@ class Management:
         return self._producer, self._replies
 
 
+def page_of(text: object, operation: str) -> tuple[list[dict[str, object]], int]:
+    """The rows of one page, and how many all pages have. ManagementFailed for anything else."""
+    try:
+        answer = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        answer = None
+    data = answer.get("data") if isinstance(answer, dict) else None
+    count = answer.get("count", 0) if isinstance(answer, dict) else None
+    if (
+        not isinstance(data, list)
+        or not all(isinstance(row, dict) for row in data)
+        or not isinstance(count, int)
+    ):
+        raise ManagementFailed(BROKER, operation, f"not a page of rows: {str(text)[:80]}")
+    return data, count
+
+
 def result_of(reply: ReceivedMessage, resource: str, what: str) -> object:
     """What an answer holds: a JSON array of one value, or nothing."""
     text = reply.text
     try:
         values = json.loads(text) if text else []
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ManagementFailed(resource, what, f"the answer is not JSON: {error}") from None
     value: object = values[0] if isinstance(values, list) and values else None
     if reply.header("_AMQ_OperationSucceeded") is not True:

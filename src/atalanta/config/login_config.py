@@ -6,6 +6,7 @@ PropertiesLoginModule and TextFileCertificateLoginModule can be served, one of e
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,8 @@ SUBJECT_ROLE_OPTION: Final = "org.apache.activemq.jaas.textfiledn.role"
 GUEST: Final = "GuestLoginModule"
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
-COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# One that does not end goes to the end of the file.
+COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
 
 
@@ -60,7 +62,8 @@ def read_login_config(folder: Path, report: Report, warnings: list[str]) -> User
     found = UserFileNames()
     try:
         with path.open("rb") as file:
-            text = file.read(FILE_BYTES_MAX).decode("utf-8", "replace")
+            data = file.read(min(os.fstat(file.fileno()).st_size, FILE_BYTES_MAX))
+            text = data.decode("utf-8", "replace")
     except FileNotFoundError:
         return found
     except OSError as error:
@@ -117,6 +120,7 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
     entries: dict[str, list[Module]] = {}
     inside: list[Module] | None = None
     words: list[tuple[str, int]] = []
+    line, counted = 1, 0
     for match in TOKEN.finditer(text):
         word = match.group()
         if word == "{":
@@ -127,7 +131,9 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
             if inside is not None and words:
                 inside.append(_module(words))
         else:
-            words.append((word.strip('"'), text.count("\n", 0, match.start()) + 1))
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            words.append((word.strip('"'), line))
             continue
         words = []
     return entries

@@ -58,6 +58,9 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
         line = int(found.group(1)) if found else text.count("\n") + 1
         report.problem(str(path), line, f"is no TOML: {error}")
         return own
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists within lists within …
+        report.problem(str(path), 0, f"is no TOML that can be read: {error}")
+        return own
     OwnReader(path, text, report).read(table, own)
     return own
 

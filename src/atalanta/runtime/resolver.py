@@ -8,6 +8,7 @@ import socket
 import dns.asyncresolver
 import dns.exception
 import dns.rdatatype
+import dns.resolver
 from dns.rdtypes.IN.SRV import SRV
 
 from atalanta.runtime.driver import Driver
@@ -73,9 +74,14 @@ class Resolver:
         answer = await self._servers.resolve(
             name, dns.rdatatype.SRV, search=True, lifetime=LIFETIME_S
         )
-        places: dict[tuple[str, int], None] = {}
-        for record in answer:
-            # "." as target says that there is no such service (RFC 2782).
-            if isinstance(record, SRV) and record.port and len(record.target.labels) > 1:
-                places[record.target.to_text(omit_final_dot=True), record.port] = None
-        return sorted(places)
+        return services_of(answer)
+
+
+def services_of(answer: dns.resolver.Answer) -> Places:
+    """Where its SRV records point to."""
+    places: dict[tuple[str, int], None] = {}
+    for record in answer:
+        # "." as target says that there is no such service (RFC 2782).
+        if isinstance(record, SRV) and record.port and len(record.target.labels) > 1:
+            places[record.target.to_text(omit_final_dot=True), record.port] = None
+    return sorted(places)

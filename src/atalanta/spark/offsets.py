@@ -78,7 +78,7 @@ class Offset:
                 for node, entry in value["nodes"].items()
             }
             stored = str(value["queue"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise SparkSourceError(
                 f"the checkpoint holds an offset that is none of this source: {value!r} ({error!r})"
             ) from error

@@ -186,7 +186,8 @@ class Values:
             return None
         digits = text.rstrip("bkmgBKMG ")
         unit = text[len(digits) :].strip().lower()
-        if not digits.isdigit() or unit not in _SIZES or int(digits) == 0:
+        whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
+        if not whole or unit not in _SIZES or int(digits) == 0:
             raise OptionError(f"option {name}: {text!r} is not a size such as 500000, 64k or 10m")
         return int(digits) * _SIZES[unit]
 
@@ -203,7 +204,7 @@ class Values:
             return Start(text.lower())
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise OptionError(
                 f"option {name}: {text!r} is neither earliest nor latest nor JSON"
             ) from None
@@ -242,7 +243,8 @@ def servers_of(values: Values) -> tuple[str, ...]:
         )
     for server in servers:
         host, _, port = server.split("://")[-1].split("?")[0].rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        digits = port.isascii() and port.isdigit() and len(port) <= 5
+        if not host or not digits or not 0 < int(port) < 65536:
             raise OptionError(f"option servers: {server!r} is not host:port")
     return servers
 

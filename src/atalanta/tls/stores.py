@@ -5,11 +5,13 @@ JKS is Java's own format and deprecated there; the error says how to convert it.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -17,6 +19,8 @@ from atalanta.tls.errors import TlsError
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 JAVA_MAGIC: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
+# What cryptography says of bytes that are no store: InternalError for keys that OpenSSL does not take.
+UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, InternalError, x509.InvalidVersion)
 PEM_MARK: Final = b"-----BEGIN "
 PKCS12: Final = "PKCS12"
 PEM: Final = "PEM"
@@ -42,15 +46,13 @@ def read_key_store(
         return _pem_key(path, data, secret, passphrase)
     try:
         store = pkcs12.load_pkcs12(data, secret)
-    except ValueError as error:
+    except UNREADABLE as error:
         raise _unreadable("keyStore", path, error) from error
     if store.key is None or store.cert is None:
         raise TlsError(f"keyStorePath: {path} holds no private key with its certificate")
-    named = store.cert.friendly_name
-    if alias and named and named.decode("utf-8", "replace").lower() != alias.lower():
-        raise TlsError(
-            f"keyStoreAlias: the key in {path} is called {named.decode()!r}, not '{alias}'"
-        )
+    named = (store.cert.friendly_name or b"").decode("utf-8", "replace")
+    if alias and named and named.lower() != alias.lower():
+        raise TlsError(f"keyStoreAlias: the key in {path} is called {named!r}, not '{alias}'")
     certificates = [store.cert.certificate, *(more.certificate for more in store.additional_certs)]
     chain = b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
     return KeyMaterial(_sealed(store.key, passphrase), chain)
@@ -62,12 +64,12 @@ def read_trust_store(path: Path, password: str, kind: str) -> str:
     if kind == PEM:
         try:
             found = x509.load_pem_x509_certificates(data)
-        except ValueError as error:
+        except UNREADABLE as error:
             raise TlsError(f"trustStorePath: {path} holds no certificate: {error}") from error
     else:
         try:
             store = pkcs12.load_pkcs12(data, password.encode("utf-8") or None)
-        except ValueError as error:
+        except UNREADABLE as error:
             raise _unreadable("trustStore", path, error) from error
         found = [more.certificate for more in store.additional_certs]
         if store.cert is not None:
@@ -85,7 +87,7 @@ def read_revoked(path: Path) -> str:
             revoked = x509.load_pem_x509_crl(data)
         else:
             revoked = x509.load_der_x509_crl(data)
-    except ValueError as error:
+    except UNREADABLE as error:
         raise TlsError(f"crlPath: {path} is no list of revoked certificates: {error}") from error
     return revoked.public_bytes(serialization.Encoding.PEM).decode()
 
@@ -98,15 +100,18 @@ def _pem_key(path: Path, data: bytes, secret: bytes | None, passphrase: bytes) -
             raise TlsError(f"keyStorePassword: the key in {path} needs one") from None
         # A password is given and the key has none: as Java, not an error.
         key = serialization.load_pem_private_key(data, None)
-    except ValueError as error:
+    except UNREADABLE as error:
         raise TlsError(f"keyStorePath: the key in {path} cannot be read: {error}") from error
     try:
         chain = x509.load_pem_x509_certificates(data)
-    except ValueError as error:
+    except UNREADABLE as error:
         raise TlsError(f"keyStorePath: {path} holds no certificate: {error}") from error
     # The key's own certificate first, wherever it stands in the file.
-    public = _public_bytes(key.public_key())
-    own = [each for each in chain if _public_bytes(each.public_key()) == public]
+    try:
+        public = _public_bytes(key.public_key())
+        own = [each for each in chain if _public_bytes(each.public_key()) == public]
+    except UNREADABLE as error:
+        raise TlsError(f"keyStorePath: a certificate in {path} cannot be read: {error}") from error
     if not own:
         raise TlsError(f"keyStorePath: no certificate in {path} belongs to the key in it")
     ordered = [own[0], *(each for each in chain if each is not own[0])]
@@ -148,7 +153,8 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
 def _bytes(parameter: str, path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+            # What is asked for is taken at once, whatever the file holds.
+            data = file.read(min(os.fstat(file.fileno()).st_size, FILE_BYTES_MAX) + 1)
     except OSError as error:
         raise TlsError(f"{parameter}: {path} cannot be read: {error.strerror}") from error
     if len(data) > FILE_BYTES_MAX:
