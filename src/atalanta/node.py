@@ -437,10 +437,7 @@ class Node:
             return
         for part in self.parts.values():
             part.flush(now)
-        for conn in self.host.take_dirty():
-            connection = self.connections.get(conn)
-            if connection is not None:
-                connection.flush(now)
+        self._write(now)
         for conn, why in self.host.take_closing():
             self._close(now, conn, why)
         if self.broker.large.released:
@@ -451,6 +448,17 @@ class Node:
         if not self.commit_timer and self.journal.idles():
             self.commit_timer = True
             self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
+
+    def flush_answers(self, now: int) -> None:
+        """What is said already goes to the wire; `flush` follows."""
+        if self.failed is None:
+            self._write(now)
+
+    def _write(self, now: int) -> None:
+        for conn in self.host.take_dirty():
+            connection = self.connections.get(conn)
+            if connection is not None:
+                connection.flush(now)
 
     def validate(self) -> None:
         """Assert what must hold between any two inputs (used by the simulator)."""

@@ -19,9 +19,10 @@ from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import NullResponse
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import SendMessage
 from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
-from atalanta.wire.core.packets_session import CreateSessionV2
+from atalanta.wire.core.packets_session import CreateSessionV2, SessionStart
 from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND, START, CountingIds, RecordingTimers, RecordingTrace
 from tests.wire.core.server_bench import RecordingWire, queue_request, text_message
@@ -103,6 +104,29 @@ def test_what_was_confirmed_is_there_after_a_crash() -> None:
     texts = [reference.message.text() for reference in machine.node.broker.queues["orders"].live()]
     assert texts == ["a"]
     machine.node.validate()
+
+
+def test_answers_can_leave_before_anything_is_delivered() -> None:
+    """A sender that waits sends its next message while this one is handed out."""
+    machine = Machine()
+    machine.login(1)
+    machine.login(2)
+    machine.send(1, queue_request("orders"))
+    machine.work()
+    machine.send(2, CreateConsumer(1, "orders"))
+    machine.send(2, SessionStart())
+    machine.send(2, FlowToken(1, 1 << 20))
+    machine.received(1)
+    machine.received(2)
+    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    machine.node.flush(machine.now)
+    machine.node.flush_answers(machine.now)
+    assert machine.wire.written == {}, "it is not on disk yet"
+    machine.calls.pop(0)()
+    machine.node.flush_answers(machine.now)
+    assert list(machine.wire.written) == [1]
+    assert machine.confirmed(1) == [-7]
+    assert len(machine.received(2)) == 1
 
 
 def test_a_node_whose_disk_failed_confirms_nothing_more_and_takes_nothing_in() -> None:

@@ -166,6 +166,10 @@ class EchoNode:
         """Counted."""
         self.flushes += 1
 
+    def flush_answers(self, now: int) -> None:
+        """Noted."""
+        self._note(now, "flush_answers")
+
     def leave(self, now: int) -> None:
         raise AssertionError("nobody asked for this")
 

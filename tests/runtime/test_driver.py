@@ -6,7 +6,7 @@ import asyncio
 
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.coalescing import PAUSE_FIRST_NS, ROW_MIN
-from atalanta.runtime.driver import Driver
+from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
 from atalanta.runtime.shell import Shell
 from tests.runtime.echo import EchoNode
 
@@ -20,6 +20,7 @@ class TurnDisk:
         self.node = EchoNode(shell)
         self.story: list[str] = []
         self.breaks = False
+        self.size = 0
         shell.driver.attach(self.node)
         shell.driver.after_flush(self._write_out)
         shell.driver.disk_at_turn_end(self)
@@ -28,7 +29,7 @@ class TurnDisk:
     def commit_waits(self) -> bool:
         return bool(self.tokens)
 
-    def end_turn(self) -> bool:
+    def end_turn(self) -> int:
         if self.breaks:
             self.tokens.clear()
             self.node.failed = "the disk is gone"
@@ -37,7 +38,7 @@ class TurnDisk:
             token = self.tokens.pop(0)
             self.story.append(f"sync {token}")
             self.shell.driver.committed(token)
-        return True
+        return self.size
 
     def idle(self) -> bool:
         return not self.tokens
@@ -52,10 +53,13 @@ async def passes(count: int) -> None:
         await asyncio.sleep(0)
 
 
-async def play(tokens: list[int], count: int, breaks: bool = False) -> tuple[TurnDisk, list[str]]:
+async def play(
+    tokens: list[int], count: int, breaks: bool = False, size: int = ANSWERED_FIRST_BYTES + 1
+) -> tuple[TurnDisk, list[str]]:
     """After `count` passes of the loop."""
     disk = TurnDisk(Shell(asyncio.get_running_loop()), tokens)
     disk.breaks = breaks
+    disk.size = size
     disk.shell.driver.timer("any")
     await passes(count)
     story, disk.story = disk.story, []
@@ -66,6 +70,12 @@ def test_an_answer_is_carried_out_in_the_turn_of_its_commit() -> None:
     disk, story = asyncio.run(play([7], 1))
     assert story == ["write 1", "sync 7", "write 2"]
     assert disk.node.words("committed") == [("committed", 7)]
+
+
+def test_answers_to_a_small_commit_leave_before_anything_is_delivered() -> None:
+    disk, story = asyncio.run(play([7], 1, size=ANSWERED_FIRST_BYTES))
+    assert story == ["write 1", "sync 7", "write 1", "write 2"]
+    assert disk.node.log[-2:] == [("committed", 7), ("flush_answers",)]
 
 
 def test_no_turn_follows_when_nothing_is_left() -> None:
@@ -104,7 +114,7 @@ class Paused:
     def idle(self) -> bool:
         return self._idle
 
-    def end_turn(self) -> bool:
+    def end_turn(self) -> int:
         raise AssertionError("no commit waits")
 
     async def turns(self, count: int) -> list[int]:

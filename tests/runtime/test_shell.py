@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import struct
 
 import pytest
 
@@ -138,6 +140,44 @@ def test_a_peer_that_reads_slowly_is_still_read_from(plain: bool) -> None:
         writer.close()
 
     run(with_echo(use, limits), plain)
+
+
+@both_loops
+def test_what_a_peer_does_not_take_at_once_comes_later_in_order(plain: bool) -> None:
+    first = b"".join(number.to_bytes(4, "big") for number in range(2_000_000))
+
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        for data in (first, b"second", b"third"):
+            running.shell.connections.write(1, data)
+            running.shell.connections.write_out()
+        assert await reader.readexactly(len(first) + 11) == first + b"secondthird"
+        writer.close()
+
+    run(with_echo(use), plain)
+
+
+@both_loops
+def test_writing_to_a_peer_that_is_gone_ends_its_connection_only(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        _, writer = await running.connect()
+        reader, other = await running.connect()
+        await running.until(lambda: len(running.shell.connections) == 2)
+        raw = writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        for _ in range(3):
+            running.shell.connections.write(1, bytes(1000))
+            running.shell.connections.write_out()
+            await asyncio.sleep(0)
+        await running.until(lambda: running.node.words("closed"))
+        other.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        other.close()
+
+    run(with_echo(use), plain)
 
 
 @both_loops

@@ -180,24 +180,25 @@ class FileDisk(Disk):
         """Whether `end_turn` has something to do."""
         return self._own_commit is not None
 
-    def end_turn(self) -> bool:
-        """What this turn wrote is on its way: now the commit, if it is left to us; whether it was."""
+    def end_turn(self) -> int:
+        """What this turn wrote is on its way: now the commit, if it is left to us; its bytes, 0 if it was not."""
         waiting, self._own_commit = self._own_commit, None
         if waiting is None:
-            return False
+            return 0
         behind, self._behind = self._behind, []
         name, offset, data, token, more = waiting
+        size = len(data) + len(more)
         try:
             took_s = self._write_commit(name, offset, data, more)
         except OSError as error:
             self._answer_failed(self._failure(error))
-            return True
+            return size
         if self._own is not None:
-            self._own.own(len(data) + len(more), took_s)
+            self._own.own(size, took_s)
         for job in behind:
             self._give(job)
         self._answer(token)
-        return True
+        return size
 
     def _hand_over(self) -> None:
         """No turn ends any more: the commit that waits for that, and what comes behind it, are the worker's."""

@@ -22,6 +22,10 @@ from atalanta.runtime.logs import log_event
 if TYPE_CHECKING:
     from atalanta.node import NodeConfig
 
+# Few wait for a commit that small, and those who do send nothing meanwhile: each gets its answer before anything is
+# delivered. After larger ones an answer shares a write with the deliveries of its connection.
+ANSWERED_FIRST_BYTES = 16 * 1024
+
 logger = logging.getLogger("atalanta.runtime")
 
 
@@ -32,8 +36,8 @@ class CommittingDisk(Protocol):
     def commit_waits(self) -> bool:
         """Whether there is one."""
 
-    def end_turn(self) -> bool:
-        """Does it and gives its answer to the driver; whether there was one."""
+    def end_turn(self) -> int:
+        """Does it and gives its answer to the driver; how many bytes it had, 0 for none."""
 
     def idle(self) -> bool:
         """Whether nothing that was asked of it is still to be answered."""
@@ -105,13 +109,24 @@ class Driver:
         """As `_carry_out`. The answer is an input, and what it brings is carried out at once: whoever waits for it
         waits no pass longer."""
         self._turn_open = True
-        disk.end_turn()
+        small = disk.end_turn() <= ANSWERED_FIRST_BYTES
         self._turn_open = False
-        wrote = self._carry_out()
+        wrote = small and self._answer()
+        wrote = self._carry_out() or wrote
         if disk.commit_waits:
             # Others may have sent something meanwhile that goes with it.
             self._open_turn()
         return wrote
+
+    def _answer(self) -> bool:
+        """As `_carry_out`, for what is said already: nothing is delivered before it is on its way."""
+        node = self._node
+        if node is not None:
+            try:
+                node.flush_answers(self._clock.now())
+            except Exception as error:
+                self._bug("flush_answers", error)
+        return self._carry_away()
 
     def _carry_out(self) -> bool:
         """Whether anything was written."""
@@ -121,12 +136,16 @@ class Driver:
                 node.flush(self._clock.now())
             except Exception as error:
                 self._bug("flush", error)
-        wrote = False
-        for write_out in self._write_out:
-            wrote = write_out() or wrote
+        wrote = self._carry_away()
         if node is not None and node.failed is not None:
             self._node = None
             self._on_failed(node.failed)
+        return wrote
+
+    def _carry_away(self) -> bool:
+        wrote = False
+        for write_out in self._write_out:
+            wrote = write_out() or wrote
         return wrote
 
     def _bug(self, where: str, error: Exception) -> None:

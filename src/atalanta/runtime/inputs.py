@@ -91,6 +91,9 @@ class NodeInputs(Protocol):
     def flush(self, now: int) -> None:
         """Once after each batch of inputs of a loop turn."""
 
+    def flush_answers(self, now: int) -> None:
+        """Hands over what is written already; `flush` follows."""
+
     def leave(self, now: int) -> None:
         """Give everything to another member of the cluster, before `stop`."""
 

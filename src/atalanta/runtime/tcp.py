@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -120,6 +122,7 @@ class Connection(asyncio.Protocol):
         self._opened = opened
         self._driver = connections.driver
         self._transport: asyncio.Transport
+        self._file = -1  # of the socket, where it can be written to; -1: by the transport alone
         self._linger: asyncio.TimerHandle | None = None
         self._reading = True
         self._choked = False  # the peer takes too little
@@ -131,6 +134,9 @@ class Connection(asyncio.Protocol):
         limits = self._connections.limits
         self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
         self.peer = address_text(transport.get_extra_info("peername"))
+        socket = transport.get_extra_info("socket")
+        if socket is not None and sys.platform != "win32":
+            self._file = socket.fileno()
         self.number = self._connections.add(self)
         self._opened(self.number)
 
@@ -172,10 +178,21 @@ class Connection(asyncio.Protocol):
                 self._linger = self._connections.loop.call_later(linger_s, self.abort)
 
     def _send(self, unsent: Sequence[bytes]) -> None:
-        if len(unsent) == 1:
-            self._transport.write(unsent[0])
-        else:
-            self._transport.writelines(unsent)
+        """At once, as far as the peer takes it: loops collect writes to the end of a pass, and do them in any order."""
+        transport = self._transport
+        if len(unsent) > 1:
+            transport.writelines(unsent)
+            return
+        data = unsent[0]
+        written = 0
+        if self._file >= 0 and not transport.get_write_buffer_size():
+            try:
+                written = os.write(self._file, data)
+            except OSError:
+                pass  # it would block, or the peer is gone: the transport finds the same
+            if written == len(data):
+                return
+        transport.write(memoryview(data)[written:] if written else data)
 
     def _say_goodbye(self) -> None:
         """Plain TCP has none of its own."""
