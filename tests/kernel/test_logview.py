@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel import logview
+from atalanta.kernel import housekeeping, logview
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
 from atalanta.kernel.queue import Queue
+from atalanta.kernel.spent import FREED_MAX, SPENT_TIMER
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
 TTL = 60 * SECOND
@@ -177,3 +178,19 @@ def test_in_a_leased_queue_non_durable_messages_are_kept_and_shown_too() -> None
     assert bodies(bench, 0, 2) == [b"0", b"light"]
     bench.restart()
     assert bodies(bench, 0, 2) == [b"0", b"light"]
+
+
+def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns() -> None:
+    bench = Bench()
+    count = 2 * FREED_MAX + 5
+    queue = filled(bench, count)
+    logview.ack_through(
+        bench.broker, "archive", "", "spark", lease(bench), count, RecordingEndpoint(), 9
+    )
+    assert (queue.message_count, queue.bytes, bench.broker.memory.used_bytes) == (0, 0, 0)
+    assert logview.position(bench.broker, "archive").messages == 0
+    turns = 0
+    while bench.timers.due.pop(SPENT_TIMER, None) is not None:
+        housekeeping.on_timer(bench.broker, bench.now, SPENT_TIMER)
+        turns += 1
+    assert (turns, bench.broker.spent.lists) == (3, [])

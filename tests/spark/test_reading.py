@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
+import pytest
+
+from atalanta.spark import reading
 from atalanta.spark.gateway import Credentials
 from atalanta.spark.offsets import Range
 from atalanta.spark.options import read_options
@@ -32,3 +37,15 @@ def test_a_task_never_reads_with_what_another_query_logged_in_with(cluster: Fake
     assert logins == [
         (None, tuple(alice.items())), (None, tuple(bob.items())), ("a", ()), ("b", ()),
     ]  # fmt: skip
+
+
+def test_what_was_imported_is_passed_over_by_the_collector_once_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reading, "_spared_in", 0)
+    gc.unfreeze()
+    reading.spare_collector()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()
+    reading.spare_collector()  # what a task left behind is still collected
+    assert gc.get_freeze_count() == 0

@@ -10,7 +10,8 @@
                 await message.acknowledge()
 """
 
-from atalanta.client.asyncio_client import Connecting, ConnectionFactory, connect, run
+from typing import TYPE_CHECKING, Any
+
 from atalanta.client.balancing import Balancing, FirstElement, Random, RandomSticky, RoundRobin
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
@@ -56,6 +57,9 @@ from atalanta.wire.core.client_errors import (
 from atalanta.wire.core.client_topology import Member
 from atalanta.wire.core.packets_lost_range import LostRange
 from atalanta.wire.uri import UriError
+
+if TYPE_CHECKING:
+    from atalanta.client.asyncio_client import Connecting, ConnectionFactory, connect, run
 
 __all__ = [
     "AddressDoesNotExist",
@@ -121,3 +125,14 @@ __all__ = [
     "connect",
     "run",
 ]
+
+ASYNCIO = ("Connecting", "ConnectionFactory", "connect", "run")
+
+
+def __getattr__(name: str) -> Any:
+    """The four names that bring asyncio: who blocks instead does not wait for its import."""
+    if name not in ASYNCIO:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from atalanta.client import asyncio_client
+
+    return getattr(asyncio_client, name)

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from atalanta.client.balancing import Balancing, policy_named
 from atalanta.client.finding import Finder, UdpFinder, UdpGroup
-from atalanta.jgroups.stack import StackError, read_stack
 from atalanta.tls.context import ClientTls
 from atalanta.wire.core.config import TLS_FIELDS, read_tls
 from atalanta.wire.tls import TLS_REFUSED, TLS_UNUSED, TlsConfig
@@ -246,6 +245,10 @@ def _jgroups(options: ClientOptions, url: str) -> None:
         _set(options, name, value)
     if not file:
         raise UriError(f"'{url}' names no stack file: jgroups://channel?file=stack.xml")
+    # Here, and not above: they bring an XML parser and a DNS library, whose imports every client would wait for.
+    from atalanta.client.meeting import finder_at
+    from atalanta.jgroups.stack import StackError, read_stack
+
     try:
         meeting = read_stack(Path(file), found.host, os.environ)
     except StackError as error:
@@ -254,9 +257,6 @@ def _jgroups(options: ClientOptions, url: str) -> None:
     if options.local_bind_address:
         meeting.interface = options.local_bind_address
     refresh_ms, wait_ms = options.refresh_timeout_ms, options.initial_wait_timeout_ms
-    # Here, and not above: it brings a DNS library, whose import every client would wait for.
-    from atalanta.client.meeting import finder_at
-
     options.finder = finder_at(meeting, refresh_ms, wait_ms, Server)
 
 

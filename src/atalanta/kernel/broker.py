@@ -41,6 +41,7 @@ from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.slow_consumers import SlowConsumers
 from atalanta.kernel.special_turns import arm_gate
+from atalanta.kernel.spent import Spent
 from atalanta.kernel.stamping import stamping_wanted
 from atalanta.kernel.story import places, tell
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
@@ -101,6 +102,7 @@ class Broker:
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.large = LargeBodies(trace)
         self.scheduled = ScheduledMessages(timers)
+        self.spent = Spent(timers)
         self.paging = Paging(self, pages)
         self.memory.paging = pages is not None
         self.observers: list[Observer] = []

@@ -15,6 +15,7 @@ from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, SCHEDULED, PagedReference
+from atalanta.kernel.spent import SPENT_TIMER
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -112,6 +113,8 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         xa.on_timer(broker, now)
     elif key == scheduled.SCHEDULED_TIMER:
         scheduled.on_timer(broker, now)
+    elif key == SPENT_TIMER:
+        broker.spent.on_timer(now)
     elif key.startswith(GATE_TIMER):
         gated = broker.queues.get(key[len(GATE_TIMER) :])
         if gated is not None:

@@ -308,6 +308,7 @@ def ack_through(
         drop_from_queue(broker, reference)
         if broker.trace.on:
             tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
+    broker.spent.add(done)
     queue.acknowledged += taken
     queue.acked_through = end
     writer = Writer()

@@ -6,6 +6,7 @@ goes on behind the last batch that was handed out: Spark's local master never re
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import time
@@ -40,6 +41,21 @@ log = logging.getLogger("atalanta.spark")
 _idle: dict[tuple[int, str, LoginOptions], Gateway] = {}
 
 
+# The process whose imports the collector passes over.
+_spared_in = 0
+
+
+def spare_collector() -> None:
+    """Spark's workers collect garbage after every task: 40 ms of looking at what was imported, all of which stays.
+
+    Once a process, when all is imported. A process that was forked since has its own tasks before it.
+    """
+    global _spared_in
+    if _spared_in != os.getpid():
+        _spared_in = os.getpid()
+        gc.freeze()
+
+
 @dataclass
 class RangePartition(InputPartition):
     """All a task must know: (start, end] of one incarnation at one node."""
@@ -67,6 +83,7 @@ class RangeReader:
         from atalanta.spark.columns import BatchBuilder
 
         self.builder = BatchBuilder(schema, options.queue, part.node_id)
+        spare_collector()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """In order of the sequence. NodeTimeout, DataLost."""

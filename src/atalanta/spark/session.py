@@ -22,6 +22,8 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",
+    # On TCP each task waits 40 ms for its input: Nagle's algorithm at Spark's end, a late acknowledgement at Python's.
+    "spark.python.unix.domain.socket.enabled": "true",
     # What a task writes must be cut the same way when a batch is run again.
     "spark.sql.adaptive.enabled": "false",
 }

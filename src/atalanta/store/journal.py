@@ -55,6 +55,7 @@ class Journal(ports.Journal):
         # Those with blocks, oldest first; then at most one that is prepared and still empty.
         self.segments: list[Segment] = []
         self.spares: list[Segment] = []
+        self._near: Segment | None = None  # where `forget` was last: the next is most likely there, too
         self.set_aside: list[str] = []  # names of files of the usual size, to become segments
         self.total_bytes = 0
         # Bytes of records that were handed to the disk in this life.
@@ -163,6 +164,10 @@ class Journal(ports.Journal):
         if lsn > self._started:
             self._early.append(lsn)
             return
+        near = self._near
+        if near is not None and near.first <= lsn <= near.last:
+            near.plain -= 1
+            return
         segments = self.segments
         # The newest or the oldest, nearly always.
         segment = segments[len(segments) - 1]
@@ -172,6 +177,7 @@ class Journal(ports.Journal):
                 segment = segments[bisect_right(segments, lsn, key=_first_of) - 1]
         if segment.first <= lsn <= segment.last:
             segment.plain -= 1
+            self._near = segment
 
     def _count(self, segment: Segment, kinds: bytearray) -> None:
         """These records go into the segment now; `_started` is the last of them."""
@@ -266,6 +272,8 @@ class Journal(ports.Journal):
         """For compaction: nothing that is alive has its only durable copy in the oldest segment."""
         segment = self.segments.pop(0)
         self.total_bytes -= segment.size
+        if segment is self._near:
+            self._near = None
         if (
             segment.size == self.config.segment_size_bytes
             and len(self.set_aside) < SET_ASIDE_MAX

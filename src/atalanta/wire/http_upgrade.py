@@ -1,7 +1,8 @@
 """CORE behind an HTTP request, as WildFly's http-connector and http-acceptor have it: both ends, without sockets.
 
 The client asks `GET /` with `Upgrade: activemq-remoting` and a key; the answer 101 proves by a hash of the key that it
-comes from a broker, and then both speak CORE (Artemis' NettyConnector.HttpUpgradeHandler). h11 reads and writes HTTP.
+comes from a broker, and then both speak CORE (Artemis' NettyConnector.HttpUpgradeHandler). h11 reads and writes HTTP;
+it is imported by who speaks HTTP: that takes longer than all the rest of a client's start.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 from typing import Final
-
-import h11
 
 from atalanta.wire.base import ProtocolError
 
@@ -38,6 +37,8 @@ class UpgradeAnswer:
     """The broker's end: `feed` until `done`; then `answer` is to be written and `rest` is CORE."""
 
     def __init__(self) -> None:
+        import h11
+
         self.done: bool = False
         self.answer: bytes = b""
         self.rest: bytes = b""
@@ -45,6 +46,8 @@ class UpgradeAnswer:
 
     def feed(self, data: bytes) -> None:
         """Bytes of the client. ProtocolError for any request but the one that asks for CORE."""
+        import h11
+
         try:
             self._http.receive_data(data)
             event = self._http.next_event()
@@ -85,6 +88,8 @@ class UpgradeRequest:
     """The dialling end: write `request`, `feed` until `done`; then `rest` is CORE."""
 
     def __init__(self, host: str, nonce: bytes, endpoint: str = "", server_name: str = "") -> None:
+        import h11
+
         self.done: bool = False
         self.rest: bytes = b""
         self._key = base64.b64encode(nonce).decode("ascii")
@@ -108,6 +113,8 @@ class UpgradeRequest:
 
     def feed(self, data: bytes) -> None:
         """Bytes of the other side. ProtocolError if it does not go on with CORE."""
+        import h11
+
         try:
             self._http.receive_data(data)
             event = self._http.next_event()
