@@ -32,6 +32,7 @@ QUEUE_COLUMNS: Final = {
     "messagesAcked": "acknowledged",
     "paused": "paused",
 }
+PEER: Final = ".ActiveMQServerImpl_"  # Artemis' name for such queues, and ours
 NUMBERS: Final = ("messages", "consumers", "delivering", "scheduled", "added", "acknowledged")
 
 
@@ -46,13 +47,19 @@ def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result
     return run(conversation())
 
 
+def of_the_broker(row: dict[str, object]) -> bool:
+    """An internal queue, or the ear of another member for this node's notifications."""
+    name = str(row.get("name"))
+    return row.get("internalQueue") is True or (name.startswith("notif.") and PEER in name)
+
+
 def run_stat(
     credentials: Credentials, part: str | None, all_queues: bool, json_output: bool
 ) -> None:
     """A table of queues, sorted by name; the JSON has every field that the broker gives."""
     with reported():
         rows = asked(credentials, lambda management: queue_rows(management, part))
-        rows = [row for row in rows if all_queues or row.get("internalQueue") is not True]
+        rows = [row for row in rows if all_queues or not of_the_broker(row)]
         rows.sort(key=lambda row: str(row.get("name")))
         if json_output:
             typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
