@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.message import Message
 from atalanta.wire.core.packets_consumer import ConsumerClose, DisconnectConsumer
 from atalanta.wire.core.packets_message import SendMessage
 from atalanta.wire.core.packets_producer import CreateProducer
+from atalanta.wire.core.packets_session import SessionClose, SessionStop
 from tests.wire.core.server_bench import Client, Server
 
 
@@ -56,7 +59,12 @@ def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     assert [gone.consumer_id for gone in worker.packets(DisconnectConsumer)] == [3]
     assert server.broker.queues["work"].delivering_count == 0
     assert worker.closed is None
-    worker.send(ConsumerClose(3))  # what a client does next; nobody is there to answer
+    # What its client does next: it is told, instead of waiting in vain.
+    worker.succeeds(ConsumerClose(3))
+    with pytest.raises(AssertionError, match="closed by management"):
+        worker.create_queue("more")
+    worker.succeeds(SessionStop())
+    worker.succeeds(SessionClose())
     worker.open_session(11, "admin", "admin")
     worker.consume("work", channel=11)
     server.settle()

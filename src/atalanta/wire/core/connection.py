@@ -19,6 +19,7 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.security import Identity
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core import codec, types
+from atalanta.wire.core.ended import answer_ended
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer, write_frame_header
 from atalanta.wire.core.greeting import Greeting
 from atalanta.wire.core.login import CLUSTER_CHANNEL, Login, answered, log_in, log_in_peer
@@ -98,6 +99,7 @@ class CoreConnection(Connection):
         self.cluster_peer: bool = False
         self.subscribed: bool = False
         self.sessions: dict[int, CoreSession] = {}
+        self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
         self.last_seen: int = now
         self.opened: int = now
         self.ttl_ns: int = DEFAULT_TTL_NS
@@ -173,6 +175,9 @@ class CoreConnection(Connection):
             self.moving.late(now, packet_type, channel, framer.data, framer.start, framer.end)
         elif packet_type != types.PACKETS_CONFIRMED:
             self.host.broker.trace.count("frames_for_closed_sessions")
+            if channel in self.ended:
+                framer = self.framer
+                answer_ended(self, packet_type, channel, framer.data, framer.start, framer.end)
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
         """Channels below the sessions'. What is not named here closes the connection."""
@@ -355,6 +360,11 @@ class CoreConnection(Connection):
         self._hold(self.blocked or self.full)
 
     # -- life -----------------------------------------------------------------------------------
+    def end_by_operator(self, channel: int) -> None:
+        """The session of a channel: its client is told as soon as it asks for something."""
+        self.remove_session(channel)
+        self.ended[channel] = True
+
     def remove_session(self, channel: int) -> None:
         self.sessions.pop(channel, None)
 

@@ -323,7 +323,7 @@ class CoreSession(Endpoint):
 
     def ended_by_operator(self, now: int) -> None:
         self.closed(now, True)
-        self.connection.remove_session(int(self.channel))
+        self.connection.end_by_operator(int(self.channel))
 
     def closed(self, now: int, failed: bool) -> None:
         kernel = self.kernel
