@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atalanta.kernel.message import Message
-from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world import SECOND
 from atalanta.wire.core import codec
 from atalanta.wire.core.packets_base import Packet
@@ -79,6 +79,7 @@ class Roamer(Client):
         window_bytes: int = WINDOW_BYTES,
         credit_window: int = 0,
         batch: int = 0,
+        port: int = PORT,
     ) -> None:
         super().__init__(rig.world, rig.network, name, target)
         self.names = names
@@ -96,6 +97,7 @@ class Roamer(Client):
         self.sending = True
         self.window_bytes = window_bytes  # that its consumer gets ahead
         self.credit_window = credit_window  # 0: it sends without asking for credit
+        self.port = port  # of the door that it knows
         self.batch = batch  # messages of a transaction, 0: it makes none
         self.uncommitted = 0
         self.credits = 0
@@ -106,6 +108,9 @@ class Roamer(Client):
         self.heard_goodbye = False
 
     # -- connection -----------------------------------------------------------------------------
+    def _dial(self) -> None:
+        self.network.dial(self, f"{self.life}", self.target, self.port)
+
     def on_dialed(self, conn: int, key: str) -> None:
         if key != str(self.life) or self.conn:
             self.network.close(conn, "not wanted any more")
@@ -155,7 +160,7 @@ class Roamer(Client):
             self.accounts.errors += self.under_way is not None
             self.accounts.cut_short += self.uncommitted > 0
             if self.obeys:
-                self.target = packet.target.host
+                self.target, self.port = packet.target.host, packet.target.port
         else:
             self.target = self.names[(self.names.index(self.target) + 1) % len(self.names)]
         self.network.close(conn, "told to go")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.cluster.balancers import Balancers
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.rebalance import Rebalance
 from atalanta.sim.host import Host
@@ -11,8 +12,8 @@ from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
 
 def balancer(host: Host) -> Rebalance:
     part = node_of(host).parts["rebalance"]
-    assert isinstance(part, Rebalance)
-    return part
+    assert isinstance(part, Balancers)
+    return part.by_number[0]
 
 
 def at_node(roamers: list[Roamer], hosts: list[Host]) -> list[int]:

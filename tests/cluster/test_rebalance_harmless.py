@@ -52,7 +52,7 @@ def test_a_client_that_never_reconnected_stays_unless_all_are_known_to() -> None
     roamers = roam(rig, hosts[0].name, 10, accounts, period_ns=0)
     rig.run(30)
     assert at_node(roamers, hosts) == [10, 0]
-    assert len(rig.events("rebalance_stuck surplus=5 why=not known to reconnect")) == 1
+    assert len(rig.events("rebalance_stuck surplus=5 stay=10 why=10 not known to reconnect")) == 1
     rig, hosts, accounts = two(rebalance_any_client=True)
     roamers = roam(rig, hosts[0].name, 10, accounts, period_ns=0)
     rig.until(lambda: at_node(roamers, hosts) == [5, 5])

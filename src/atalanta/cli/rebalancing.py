@@ -144,10 +144,10 @@ def show(round_: Round, dry_run: bool) -> None:
     ]
     if moves:
         show_table(["from", "to", "clients", "can go now"], moves, ("clients", "can go now"))
-        for view in round_.views:
-            for why, count in sorted(view["stay"].items()) if view["moves"] else ():
-                typer.echo(f"{places.get(view['node'], '')}: {count} stay: {why}")
     elif dry_run:
         typer.echo("the clients are balanced")
+    for view in round_.views:
+        for why, count in sorted(view["stay"].items()) if dry_run or view["moves"] else ():
+            typer.echo(f"{places.get(view['node'], '')}: {count} stay: {why}")
     if not dry_run:
         typer.echo(f"{round_.sent} clients were sent to other members")

@@ -70,8 +70,7 @@ class Judge:
         self.any_client = any_client
         self.follows = follows
         self.door: TransportConfiguration = TransportConfiguration("")  # announced for clients
-        self.doors: int = 0
-        self.cluster_name: str = ""
+        self.doors: int = 0  # of this cluster connection
         self.returned: dict[
             int, bool
         ] = {}  # connections of clients that came back from where they were sent
@@ -108,8 +107,6 @@ class Judge:
         if acceptor is None:
             return True
         if self.doors > 1 and acceptor.port != self.door.port:
-            return False
-        if (acceptor.cluster_connection or self.cluster_name) != self.cluster_name:
             return False
         announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
         return announced == (acceptor.tls is not None)

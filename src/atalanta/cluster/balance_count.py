@@ -2,20 +2,30 @@
 
 The way is the one the members' other news go: a message on the notification address, read by each peer's bridge. A real
 Artemis has its type in no filter and never sends one: it does not notice, and nobody is sent to it.
+
+A node with several cluster connections tells one count for each, and all its peers hear all: they take the one whose
+door is what the node announces to them. Names of cluster connections need not be the same everywhere; only where two
+of a node announce the same door does the name tell.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.message import Message
 from atalanta.kernel.notifications import Notifications
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.cluster.cluster import Cluster
 
 KIND: Final = "ATALANTA_CLIENTS"
 NODE: Final = "_ATALANTA_Node"
 CLIENTS: Final = "_ATALANTA_Clients"
 ZONE: Final = "_ATALANTA_Zone"
 ACCEPTS: Final = "_ATALANTA_Accepts"
+NAME: Final = "_ATALANTA_Cluster"
+DOOR: Final = "_ATALANTA_Door"
 
 
 class ClientCount:
@@ -28,10 +38,21 @@ class ClientCount:
         self.heard_at = heard_at
 
 
-def read_count(now: int, message: Message, node_id: str) -> ClientCount | None:
-    """None if the message is no such news of that node."""
+def place_of(door: TransportConfiguration) -> str:
+    """How it is told which door is meant."""
+    return f"{door.host}:{door.port}"
+
+
+def read_count(now: int, message: Message, cluster: Cluster, node_id: str) -> ClientCount | None:
+    """None if the message is no such news of that member of that cluster."""
     properties = message.properties
     if properties.get("_AMQ_NotifType") != KIND or properties.get(NODE) != node_id:
+        return None
+    member = cluster.topology.members.get(node_id)
+    if member is None or member.primary is None or properties.get(DOOR) != place_of(member.primary):
+        return None
+    name = properties.get(NAME)
+    if name != cluster.config.name and name in cluster.clusters.by_name:
         return None
     clients = properties.get(CLIENTS)
     zone = properties.get(ZONE)
@@ -44,12 +65,15 @@ def read_count(now: int, message: Message, node_id: str) -> ClientCount | None:
 def tell_count(
     notifications: Notifications,
     now: int,
-    node_id: str,
+    source: tuple[str, str, str],
     clients: int,
     zone: str | None,
     accepts: bool,
 ) -> None:
-    """To all peers that listen."""
+    """To all peers that listen; `source` is the node's id, the name of the cluster connection, and its door."""
+    node_id, name, door = source
     notifications.publish(
-        now, KIND, {NODE: node_id, CLIENTS: clients, ZONE: zone, ACCEPTS: accepts}
+        now,
+        KIND,
+        {NODE: node_id, NAME: name, DOOR: door, CLIENTS: clients, ZONE: zone, ACCEPTS: accepts},
     )

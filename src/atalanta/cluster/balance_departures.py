@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balance_client import is_client
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.rebalance import Rebalance
     from atalanta.wire.core.transport import TransportConfiguration
 
-POLL: Final = "rebalance.poll"
+POLL: Final = "poll"
 POLL_NS: Final = 5_000_000
 BEHIND_ANSWER_NS: Final = 500_000
 SECOND_NS: Final = 1_000_000_000
@@ -35,6 +34,7 @@ class Departures:
     def __init__(self, node: Rebalance) -> None:
         self.node = node
         self.broker = node.broker
+        self.poll_key: str = node.prefix + POLL
         self.held: dict[int, Moving] = {}
         self.gone: dict[int, Moving] = {}
         self.on_their_way: dict[int, tuple[str, int]] = {}  # (node, since when), by old connection
@@ -60,7 +60,7 @@ class Departures:
             for connection in found:
                 self._begin(now, connection, node_id)
         if self.held:
-            self.broker.timers.set(POLL, now + POLL_NS)
+            self.broker.timers.set(self.poll_key, now + POLL_NS)
         return missing
 
     def _begin(self, now: int, connection: CoreConnection, node_id: str) -> None:
@@ -76,12 +76,13 @@ class Departures:
     ) -> list[CoreConnection]:
         """Clients for that member: those that came from there first, then the newest."""
         found: list[CoreConnection] = []
+        here = self.node.clients_here()
+        here.reverse()
         for home in (True, False):
-            for conn, connection in reversed(list(self.node.connections.items())):
+            for connection in here:
+                conn = connection.conn
                 if len(found) >= count:
                     return found
-                if not isinstance(connection, CoreConnection) or not is_client(connection):
-                    continue
                 if (
                     (connection.came_from == node_id) == home
                     and connection.moving is None
@@ -97,7 +98,7 @@ class Departures:
         for moving in list(self.held.values()):
             self._look_at(now, moving)
         if self.held:
-            self.broker.timers.set(POLL, now + POLL_NS)
+            self.broker.timers.set(self.poll_key, now + POLL_NS)
 
     def _look_at(self, now: int, moving: Moving) -> None:
         connection = moving.connection
@@ -152,7 +153,7 @@ class Departures:
 
     def _look_soon(self, now: int) -> None:
         """An answer went to one that is held back."""
-        self.broker.timers.set(POLL, now + BEHIND_ANSWER_NS)
+        self.broker.timers.set(self.poll_key, now + BEHIND_ANSWER_NS)
 
     def keep_all(self, now: int) -> None:
         """Nobody is sent anywhere any more."""

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.management_balance import Balance
 
 if TYPE_CHECKING:
+    from atalanta.cluster.balancers import Balancers
     from atalanta.cluster.rebalance import Rebalance
 
 
 class BalanceView(Balance):
-    """Of one node: what it knows, what it would do."""
+    """Of one node: what it knows, what it would do, in the cluster by whose acceptor it is asked."""
 
-    def __init__(self, rebalance: Rebalance) -> None:
-        self.rebalance = rebalance
+    def __init__(self, balancers: Balancers) -> None:
+        self.balancers = balancers
 
     def describe(self, now: int, exactly: bool, asking: int) -> dict[str, object]:
-        rebalance = self.rebalance
+        rebalance = self.balancers.of(asking)
         rebalance.count(now, asking)
         places = rebalance.places(now)
         members: list[dict[str, object]] = []
@@ -27,7 +28,7 @@ class BalanceView(Balance):
                     "node": place.node_id,
                     "zone": place.zone,
                     "clients": place.clients,
-                    "at": self._address(place.node_id),
+                    "at": address(rebalance, place.node_id),
                 }
             )
         moves: list[dict[str, object]] = []
@@ -35,10 +36,11 @@ class BalanceView(Balance):
             able = len(rebalance.departures.candidates(now, node_id, count, False))
             able += len(rebalance.departures.candidates(now, node_id, count - able, True))
             moves.append(
-                {"node": node_id, "at": self._address(node_id), "clients": count, "able": able}
+                {"node": node_id, "at": address(rebalance, node_id), "clients": count, "able": able}
             )
         return {
             "node": rebalance.broker.node_id,
+            "cluster": rebalance.cluster.config.name,
             "zone": rebalance.own.zone,
             "clients": rebalance.clients,
             "on": rebalance.own.rebalance,
@@ -46,15 +48,17 @@ class BalanceView(Balance):
             "moves": moves,
             "moving": len(rebalance.departures.held) + len(rebalance.departures.gone),
             "waits": rebalance.waits_for(now),
-            "stay": rebalance.obstacles(now),
+            "stay": rebalance.obstacles(now, asking),
             "sent": rebalance.sent_in_all,
         }
 
-    def ask(self, now: int) -> None:
-        self.rebalance.ask(now)
+    def ask(self, now: int, asking: int) -> None:
+        self.balancers.of(asking).ask(now)
 
-    def _address(self, node_id: str) -> str | None:
-        member = self.rebalance.cluster.topology.members.get(node_id)
-        if member is None or member.primary is None:
-            return None
-        return f"{member.primary.host}:{member.primary.port}"
+
+def address(rebalance: Rebalance, node_id: str) -> str | None:
+    """Where clients reach that member."""
+    member = rebalance.cluster.topology.members.get(node_id)
+    if member is None or member.primary is None:
+        return None
+    return f"{member.primary.host}:{member.primary.port}"

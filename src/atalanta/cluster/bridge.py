@@ -233,7 +233,8 @@ class Bridge(ClusterLink):
     def _notified(self, now: int, packet: ReceiveMessage) -> None:
         self.record.bindings.on_notification(now, packet.message)
         self.record.clients = (
-            read_count(now, packet.message, self.record.node_id) or self.record.clients
+            read_count(now, packet.message, self.cluster, self.record.node_id)
+            or self.record.clients
         )
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 

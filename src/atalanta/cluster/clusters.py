@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.notifications import Notifications
     from atalanta.kernel.ports import Links, Wire
     from atalanta.kernel.queue import Queue
+    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.connection import CoreConnection
     from atalanta.wire.core.host import CoreHost
     from atalanta.wire.core.packets_cluster import NodeAnnounce, ScaleDownAnnouncement
@@ -105,7 +106,10 @@ class Clusters(Part):
         return None
 
     def of_acceptor(self, connection: CoreConnection) -> Cluster:
-        acceptor = connection.acceptor
+        return self.of_door(connection.acceptor)
+
+    def of_door(self, acceptor: AcceptorConfig | None) -> Cluster:
+        """The cluster connection that an acceptor serves."""
         name = None if acceptor is None else acceptor.cluster_connection
         found = None if name is None else self.by_name.get(name)
         return self.connections[0] if found is None else found
@@ -190,9 +194,7 @@ class AcceptorHooks(ClusterHooks):
         clusters = self.clusters
         if node_id is None or node_id == clusters.broker.node_id:
             return True
-        return (
-            clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
-        )
+        return clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
 
     def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
         broker = self.clusters.broker

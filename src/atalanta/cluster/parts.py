@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from atalanta.cluster.balance_view import BalanceView
+from atalanta.cluster.balancers import Balancers
 from atalanta.cluster.clusters import Clusters
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.core_bridge_config import BridgeSettings
@@ -16,7 +17,6 @@ from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.cluster.rebalance import Rebalance
 from atalanta.cluster.routers.config import RoutersConfig
 from atalanta.cluster.routers.routers import Routers
 from atalanta.cluster.scale_down import Asked, ScaleDown
@@ -104,10 +104,10 @@ class Parts:
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down
         management.departure = Asked(scale_down)
-        rebalance = Rebalance(own, clusters, self.connections, self.acceptors)
-        rebalance.leaving = scale_down.under_way
-        self.by_name["rebalance"] = rebalance
-        management.balance = BalanceView(rebalance)
+        leaving = scale_down.under_way
+        balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
+        self.by_name["rebalance"] = balancers
+        management.balance = BalanceView(balancers)
         if self.config.grouping is not None:
             self._keep_groups(self.config.grouping, cluster)
 

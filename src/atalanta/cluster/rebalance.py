@@ -12,21 +12,21 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balance_client import Judge, is_client
-from atalanta.cluster.balance_count import tell_count
-from atalanta.cluster.balance_departures import POLL, Departures
+from atalanta.cluster.balance_count import place_of, tell_count
+from atalanta.cluster.balance_departures import Departures
 from atalanta.cluster.balance_plan import Place, moves_of
 from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.part import Part
 from atalanta.kernel.bindings import OFF, STRICT
 from atalanta.wire.core.connection import CoreConnection
 
 if TYPE_CHECKING:
+    from atalanta.cluster.cluster import Cluster
     from atalanta.cluster.clusters import Clusters
     from atalanta.wire.base import Connection
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
 
-TICK: Final = "rebalance.tick"
+TICK: Final = "tick"
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = SECOND_NS
 HEARTBEAT_NS: Final = 5 * SECOND_NS
@@ -36,30 +36,33 @@ CAME_BACK_MIN: Final = 5
 CAME_BACK_PAUSE_NS: Final = 600 * SECOND_NS
 
 
-class Rebalance(Part):
-    """Among the members of the first cluster connection.
+class Rebalance:
+    """Among the members of one cluster connection: that of the clients' acceptor.
 
-    `connections` are the node's, by the shell's number; `acceptors` its doors.
+    `connections` are the node's, by the shell's number; `acceptors` its doors; `prefix` begins the keys of its timers.
     """
 
     def __init__(
         self,
         own: OwnSettings,
         clusters: Clusters,
+        cluster: Cluster,
         connections: Mapping[int, Connection],
         acceptors: Mapping[str, AcceptorConfig],
+        prefix: str,
     ) -> None:
         self.own = own
-        cluster = clusters.connections[0]
+        self.clusters = clusters
         self.cluster = cluster
+        self.prefix = prefix
         self.broker = cluster.broker
         self.connections = connections
         self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by who knows: then nobody is to come here
         self.judge = Judge(cluster.broker, own.rebalance_any_client, self.follows)
         self.judge.door = cluster.transport(cluster.config.connector)
-        self.judge.doors = len(acceptors)
-        self.judge.cluster_name = cluster.config.name
+        for acceptor in acceptors.values():
+            self.judge.doors += clusters.of_door(acceptor) is cluster
         self.clients: int = 0
         self.told: tuple[int, bool] = (-1, True)
         self.told_at: int = 0
@@ -77,35 +80,40 @@ class Rebalance(Part):
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
-        self.broker.timers.set(TICK, now + TICK_NS)
+        self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
     def stop(self, now: int) -> None:
         self.departures.keep_all(now)
-        self.broker.timers.cancel(TICK)
+        self.broker.timers.cancel(self.prefix + TICK)
 
-    def on_timer(self, now: int, key: str) -> None:
-        if self.broker.stopping:
-            return
-        if key == POLL:
-            self.departures.poll(now)
-            return
-        self.broker.timers.set(TICK, now + TICK_NS)
+    def on_tick(self, now: int) -> None:
+        self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
         self.count(now)
         self._tell(now)
         self.departures.let_go(now)
         self._balance(now)
 
     # -- who has how many -----------------------------------------------------------------------
+    def clients_here(self, without: int = -1) -> list[CoreConnection]:
+        """The clients of this cluster connection, oldest first, but for the connection `without`."""
+        found: list[CoreConnection] = []
+        for conn, connection in self.connections.items():
+            if (
+                conn != without
+                and isinstance(connection, CoreConnection)
+                and is_client(connection)
+                and self.clusters.of_acceptor(connection) is self.cluster
+            ):
+                found.append(connection)
+        return found
+
     def count(self, now: int, without: int = -1) -> None:
         """Who is here; who came back is noted."""
-        count = 0
-        for conn, connection in self.connections.items():
-            if conn == without or not is_client(connection):
-                continue
-            count += 1
-            if self.sent > 0 and isinstance(connection, CoreConnection):
-                self._look_for_return(now, conn, connection)
-        self.clients = count
+        here = self.clients_here(without)
+        self.clients = len(here)
+        if self.sent > 0:
+            for connection in here:
+                self._look_for_return(now, connection.conn, connection)
         for conn in list(self.judge.returned):
             if conn not in self.connections:
                 del self.judge.returned[conn]
@@ -138,9 +146,10 @@ class Rebalance(Part):
         if told != self.told or now - self.told_at >= HEARTBEAT_NS:
             self.told = told
             self.told_at = now
+            name = self.cluster.config.name
+            source = (self.broker.node_id, name, place_of(self.judge.door))
             notifications = self.cluster.notifications
-            node_id = self.broker.node_id
-            tell_count(notifications, now, node_id, self.clients, self.own.zone, accepts)
+            tell_count(notifications, now, source, self.clients, self.own.zone, accepts)
 
     def places(self, now: int) -> list[Place]:
         """This node and the members that tell their counts and can be reached; who is on the way is there already."""
@@ -193,8 +202,14 @@ class Rebalance(Part):
         if missing > 0 and not departures.held and not departures.gone and not self.stuck:
             self.stuck = True
             surplus = sum(count for _, count in moves)
-            why = self.main_obstacle(now)
-            self.broker.trace.event("rebalance_stuck", {"surplus": surplus, "why": why})
+            counted = self.obstacles(now)
+            reasons = sorted(counted, key=lambda reason: (-counted[reason], reason))
+            why = ", ".join(f"{counted[reason]} {reason}" for reason in reasons)
+            staying = sum(counted.values())
+            self.broker.trace.event(
+                "rebalance_stuck",
+                {"surplus": surplus, "stay": staying, "why": why or "no client is left"},
+            )
 
     def waits_for(self, now: int) -> str | None:
         """Why nothing is done just now, None if there may be."""
@@ -229,7 +244,7 @@ class Rebalance(Part):
         """An operator wants it now, and exactly."""
         self.asked_until = now + ASKED_NS
         self.paused_until = 0
-        self.broker.timers.set(TICK, now)
+        self.broker.timers.set(self.prefix + TICK, now)
 
     def _end_round(self) -> None:
         if self.sent > 0:
@@ -240,21 +255,16 @@ class Rebalance(Part):
         self.came_back = 0
         self.stuck = False
 
-    def obstacles(self, now: int) -> dict[str, int]:
-        """Reason -> how many clients stay for it."""
+    def obstacles(self, now: int, without: int = -1) -> dict[str, int]:
+        """Reason -> how many clients stay for it, but for the connection `without`."""
         counted: dict[str, int] = {}
-        for conn, connection in self.connections.items():
-            if isinstance(connection, CoreConnection) and is_client(connection):
-                reason = self.judge.obstacle(connection, now)
-                if reason is None and self.departures.again_at.get(conn, 0) > now:
-                    reason = f"made no pause: {self.departures.why[conn]}"
-                if reason is not None:
-                    counted[reason] = counted.get(reason, 0) + 1
+        for connection in self.clients_here(without):
+            reason = self.judge.obstacle(connection, now)
+            if reason is None and self.departures.again_at.get(connection.conn, 0) > now:
+                reason = f"made no pause: {self.departures.why[connection.conn]}"
+            if reason is not None:
+                counted[reason] = counted.get(reason, 0) + 1
         return counted
-
-    def main_obstacle(self, now: int) -> str:
-        counted = self.obstacles(now)
-        return max(counted, key=lambda reason: counted[reason]) if counted else "no client is left"
 
 
 def stays() -> bool:

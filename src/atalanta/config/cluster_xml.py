@@ -92,14 +92,6 @@ class ClusterSections:
                     f"atalanta.toml: dns-discovery: there is no cluster-connection '{name}' ({hint})"
                 )
 
-        doors = [each.cluster_connection for each in self.configuration.acceptors]
-        for name in names[1:]:
-            if name in doors and self.configuration.own.rebalance:
-                self.report.warnings.append(
-                    f"clients of cluster-connection '{name}' are not balanced over its members: only those of the"
-                    f" first, '{names[0]}', are (rebalance = false in atalanta.toml switches it off)"
-                )
-
     # groups
 
     def _broadcast_groups(self, section: Node) -> None:

@@ -21,12 +21,12 @@ class Balance:
     def describe(self, now: int, exactly: bool, asking: int) -> dict[str, object]:
         """What `client_balance` answers; `exactly`: without a tolerance, as an operator wants it.
 
-        The connection `asking` does not count.
+        It is about the cluster connection of the acceptor of the connection `asking`, which does not count itself.
         """
         raise NotImplementedError
 
-    def ask(self, now: int) -> None:
-        """Send the surplus away now, whatever the settings say."""
+    def ask(self, now: int, asking: int) -> None:
+        """Send the surplus of the cluster connection away now (as above), whatever the settings say."""
         raise NotImplementedError
 
 
@@ -53,7 +53,7 @@ def rebalance(call: Call, given: Parameters) -> object:
     balance = balance_of(call.management)
     described = balance.describe(call.now, True, asking(call))
     if not flag_of(given, 0):
-        balance.ask(call.now)
+        balance.ask(call.now, asking(call))
     return encode_json(described)
 
 

@@ -11,6 +11,8 @@ from .jms import ANSWER_SECONDS, PASSWORD, USER, JmsError
 from .node import BrokerProcess
 from .tools import SMALL_JVM, class_path, java
 
+WITHOUT_PAUSE = -1
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -26,7 +28,10 @@ class Counts:
 
 
 class Fleet:
-    """Every connection has the addresses of all nodes, beginning with another one, and `options`."""
+    """Every connection has the addresses of all nodes, beginning with another one, and `options`.
+
+    A `pause_ms` of WITHOUT_PAUSE: they are in constant use, each in one of several ways (Fleet.java).
+    """
 
     def __init__(
         self, nodes: list[BrokerProcess], options: str, queue: str, connections: int, pause_ms: int
