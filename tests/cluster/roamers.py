@@ -80,6 +80,7 @@ class Roamer(Client):
         credit_window: int = 0,
         batch: int = 0,
         port: int = PORT,
+        xa: bool = False,
     ) -> None:
         super().__init__(rig.world, rig.network, name, target)
         self.names = names
@@ -97,6 +98,7 @@ class Roamer(Client):
         self.sending = True
         self.window_bytes = window_bytes  # that its consumer gets ahead
         self.credit_window = credit_window  # 0: it sends without asking for credit
+        self.xa = xa
         self.port = port  # of the door that it knows
         self.batch = batch  # messages of a transaction, 0: it makes none
         self.uncommitted = 0
@@ -124,7 +126,7 @@ class Roamer(Client):
             self.send(CheckForFailover(self.was_at), 1)
         self.send(SubscribeTopologyV2(False, 136), 0)
         name = f"{self.name}/{conn}"
-        made = CreateSession(name, 10, 136, USER, PASSWORD, 102400, False, not self.batch)
+        made = CreateSession(name, 10, 136, USER, PASSWORD, 102400, self.xa, not self.batch)
         self.send(made, 1)
 
     def on_dial_failed(self, key: str, why: str) -> None:

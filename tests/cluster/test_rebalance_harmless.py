@@ -15,6 +15,8 @@ from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_producer import RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
+from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
+from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, node_of
 from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
 from tests.cluster.test_rebalance import at_node, balancer, settings
@@ -91,6 +93,23 @@ def test_clients_that_would_be_harmed_stay(prepare: Prepare, why: str) -> None:
     rig.run(20)
     assert at_node(roamers, hosts) == [4, 0]
     assert balancer(hosts[0]).obstacles(rig.world.now) == {why: 4}
+
+
+def test_clients_with_a_distributed_transaction_go_when_it_is_finished() -> None:
+    rig, hosts, accounts = two(rebalance_patience_ms=1_000)
+    roamers = fleet(rig, hosts[0], 2, accounts, xa=True)
+    for number, one in enumerate(roamers):
+        one.send(XaStart(Xid(1, b"branch", b"%d" % number)))
+        one.send(XaEnd(Xid(1, b"branch", b"%d" % number), False))
+        one.send(XaPrepare(Xid(1, b"branch", b"%d" % number)))
+    rig.run(15)
+    assert at_node(roamers, hosts) == [2, 0]
+    why = "made no pause: has a distributed transaction that is not finished"
+    assert why in balancer(hosts[0]).obstacles(rig.world.now)
+    for number, one in enumerate(roamers):
+        one.send(XaCommit(Xid(1, b"branch", b"%d" % number), False))
+    rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=20)
+    assert accounts.errors == 0
 
 
 def test_the_last_consumer_of_a_subscription_stays_where_its_messages_come() -> None:

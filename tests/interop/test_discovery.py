@@ -8,9 +8,11 @@ import pytest
 
 from atalanta.client.blocking import connect
 from atalanta.client.options import Server
+from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms
 from tests.interop.harness.lineup import Lineup
 from tests.interop.test_mixed import Client, client, start
+from tests.runtime.test_multicast import SIX
 
 __all__ = ["client"]
 
@@ -36,5 +38,31 @@ def test_clients_find_nodes_by_udp(jms: Jms, brokers: Lineup, lineup: str, clien
     for _ in range(3):
         with connect(f"{url}&initialConnectAttempts=10", user=USER, password=PASSWORD) as connection:
             assert connection.server == servers[1]
+    for node in nodes:
+        node.close()
+
+
+@pytest.mark.skipif(not SIX, reason="no interface of this machine has an IPv6 address and a way for groups")
+def test_nodes_and_clients_meet_in_an_ipv6_group(
+    jms: Jms, brokers: Lineup, lineup: str, client: Client
+) -> None:
+    """Of the scope ff01, which never leaves the machine."""
+    group = (f"ff01::77:{random.randrange(1, 9999)}", random.randrange(20000, 30000))
+
+    def shaping(index: int, ports: list[int]) -> Shape:
+        return Shape(Cluster(group=group, group_interface=SIX))
+
+    first, second = brokers.cluster(lineup, shaping)
+    nodes = (first, second)
+    start(jms, nodes)
+    url = f"udp://[{group[0]}]:{group[1]}?localBindAddress={SIX}&callTimeout=15000"
+    queue = "queue:" + client.name("six")
+    jms("open", "six", url, USER, PASSWORD)
+    consumer = jms.consumer("six.c", "six", queue)
+    jms.send(jms.producer("six.p", "six", queue), range(20))
+    assert [int(text) for text in jms.collect([consumer], 20)[0]] == list(range(20))
+    jms.close_all("six")
+    with connect(url, user=USER, password=PASSWORD) as connection:
+        assert connection.server in [Server("127.0.0.1", node.port) for node in nodes]
     for node in nodes:
         node.close()

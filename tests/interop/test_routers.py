@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from atalanta.client import connect, run
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, JmsError
 from tests.interop.harness.lineup import Lineup
@@ -98,3 +100,51 @@ def test_who_does_not_belong_to_the_partition_is_refused(client: Client, doors: 
         client.jms.close_all(f"guest.{port}")
         with pytest.raises(JmsError, match="rejected the connection"):
             client.jms("open", f"admin.{port}", f"tcp://127.0.0.1:{port}", USER, PASSWORD)
+
+
+def managed(node: BrokerProcess, resource: str, operation: str, *given: object) -> object:
+    """An operation of the node's management API; without one of its own an attribute, by its name."""
+
+    async def ask() -> object:
+        async with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as asking:
+            management = asking.management()
+            if operation[0].isupper():
+                return await management.get(resource, operation)
+            return await management.call(resource, operation, *given)
+
+    return run(ask())
+
+
+def test_management_changes_who_belongs_to_the_partition(client: Client, doors: Doors) -> None:
+    router = "connectionrouter.partition"
+    for node, port in zip(doors.nodes, doors.partition, strict=True):
+        assert managed(node, router, "LocalTargetFilter") == "guest"
+        managed(node, router, "setLocalTargetFilter", "admin")
+        try:
+            client.jms("open", f"in.{port}", f"tcp://127.0.0.1:{port}", USER, PASSWORD)
+            client.jms.close_all(f"in.{port}")
+            with pytest.raises(JmsError, match="rejected the connection"):
+                client.jms("open", f"out.{port}", f"tcp://127.0.0.1:{port}", "guest", "guest")
+        finally:
+            managed(node, router, "setLocalTargetFilter", "guest")
+        client.jms("open", f"back.{port}", f"tcp://127.0.0.1:{port}", "guest", "guest")
+        client.jms.close_all(f"back.{port}")
+
+
+@pytest.mark.differs(
+    "artemis", "a client may log in before it tells its client id, and is then routed by the key NULL"
+)
+def test_management_tells_where_the_clients_of_a_key_go(client: Client, doors: Doors) -> None:
+    homes = {managed(node, "broker", "NodeID"): node for node in doors.nodes}
+    ours = [at for at, node in enumerate(doors.nodes) if node.kind == "atalanta"]
+    for word in ("north", "eastern", "south", "wild", "west"):
+        told = set()
+        for node in doors.nodes:
+            answer = managed(node, "connectionrouter.gather", "getTargetAsJSON", word)
+            told.add(json.loads(str(answer))["nodeID"])
+        assert len(told) == 1, f"{word}: they do not agree"
+        queue = client.name(f"told.{word}")
+        opened = through(client, doors.gather[(ours or [0])[-1]], f"{word}-told")
+        client.jms.consumer(f"{word}.told", opened, f"queue:{queue}")
+        assert client.jms.queue(homes[told.pop()], queue)[2] == 1
+        client.jms.close_all(opened)

@@ -114,8 +114,6 @@ class Judge:
     def _session(self, session: Session, connection: CoreConnection) -> str | None:
         if session.identity.cluster:
             return "a bridge of the cluster"
-        if session.xa:
-            return "takes part in distributed transactions"
         for consumer in session.consumers.values():
             if consumer.browse_only:
                 return "is browsing a queue"
@@ -214,6 +212,8 @@ class Judge:
             held, why = _work(session)
             in_hand += held
             reason = reason or why
+            if reason is None and session.kernel is not None and session.kernel.xa:
+                reason = self._in_branch(connection)
         if in_hand < moving.in_hand:
             moving.worked_at = now
         moving.in_hand = in_hand
@@ -235,6 +235,13 @@ class Judge:
             or len(connection.out)
         ):
             return "has bytes on their way"
+        return None
+
+    def _in_branch(self, connection: CoreConnection) -> str | None:
+        """Its transaction manager ends a branch where the branch is; between two of them it may go like others."""
+        for branch in self.broker.branches.by_xid.values():
+            if connection.conn in branch.clients:
+                return "has a distributed transaction that is not finished"
         return None
 
 

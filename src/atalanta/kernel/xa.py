@@ -57,6 +57,7 @@ class Branch:
         self.state: int = ACTIVE
         self.timed_out: bool = False
         self.workers: int = 0  # sessions that work in it
+        self.clients: dict[int, bool] = {}  # connections of those that have worked in it, in this life
         self.transaction = Transaction()
         self.plans: list[Plan] = []
         self.lsn: int = 0

@@ -69,6 +69,7 @@ def _enter(session: Session, branch: Branch | None) -> None:
         session.branch.workers -= 1
     if branch is not None:
         branch.workers += 1
+        branch.clients[session.client.connection] = True
     session.branch = branch
     session.transaction = Transaction() if branch is None else branch.transaction
     session.auto_commit_sends = branch is None

@@ -28,6 +28,7 @@ class Cluster:
 
     peers: tuple[int, ...] = ()
     group: tuple[str, int] | None = None
+    group_interface: str = "127.0.0.1"  # address of the interface on which the group is
     load_balancing: str = "ON_DEMAND"
     max_hops: int = 1
     direct_only: bool = False
@@ -243,7 +244,7 @@ def _cluster(cluster: Cluster | None) -> str:
     members += "            </static-connectors>"
     if cluster.group is not None:
         address, port = cluster.group
-        where = f"""            <local-bind-address>127.0.0.1</local-bind-address>
+        where = f"""            <local-bind-address>{cluster.group_interface}</local-bind-address>
             <group-address>{address}</group-address>
             <group-port>{port}</group-port>"""
         groups = f"""      <broadcast-groups>
