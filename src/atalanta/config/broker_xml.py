@@ -20,6 +20,7 @@ from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instanc
 from atalanta.config.divert_xml import DivertSection
 from atalanta.config.grouping_xml import GroupingSection
 from atalanta.config.ha_xml import HaSection
+from atalanta.config.jms_xml import addresses_of
 from atalanta.config.limit_xml import LimitSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.masks import Masks
@@ -111,17 +112,14 @@ class BrokerXml:
             )
             return
         cores = 0
+        legacy = [addresses_of(each, self.report) for each in root.all("jms")]
         for child in root.children:
             if child.name == "core":
                 cores += 1
+                child.children.extend(legacy)
                 self._core(child)
             elif child.name == "jms":
-                self.report.without_effect(
-                    child.file,
-                    child.line,
-                    "jms",
-                    "section of Artemis 1: write <addresses> in <core>",
-                )
+                continue  # see above
             else:
                 self.report.problem(
                     child.file,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.config.jms_xml import addresses_of
 from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
 from atalanta.config.wildfly.socket_writer import SocketWriter, element
@@ -22,6 +23,7 @@ def subsystem_tree(configuration: Node, report: Report) -> Node:
     core = configuration
     for child in configuration.all("core"):
         core = child
+    core.children.extend(addresses_of(each, report) for each in configuration.all("jms"))
     return SubsystemWriter(report).write(core)
 
 
