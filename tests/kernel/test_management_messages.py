@@ -134,7 +134,9 @@ def test_dead_letters_and_expired_messages_are_retried() -> None:
     assert desk.ask("queue.work", "sendMessagesToDeadLetterAddress", "number = 1") == 1
     assert desk.ask("queue.work", "expireMessages", "number = 2") == 1
     assert desk.bodies("DLQ") == [b"0", b"1"] and desk.bodies("EXP") == [b"2"]
-    assert desk.ask("queue.DLQ", "retryMessages") == 2
+    assert desk.ask("queue.DLQ", "retryMessages", "number = 0") == 1
+    assert desk.bodies("work") == [b"3", b"0"] and desk.bodies("DLQ") == [b"1"]
+    assert desk.ask("queue.DLQ", "retryMessages") == 1
     assert desk.bodies("work") == [b"3", b"0", b"1"] and desk.bodies("DLQ") == []
     assert desk.get("queue.work", "DeadLetterAddress") == "DLA"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.management_address import limit_percent, page_count
-from atalanta.kernel.management_tally import Tally, tally
+from atalanta.kernel.tally import Tally, tally
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
