@@ -24,6 +24,7 @@ from atalanta.cluster.topology import Topology
 from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router, xa
 from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
+from atalanta.kernel.divert import Divert
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.groups import Groups
@@ -39,10 +40,14 @@ from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import Route
 from atalanta.kernel.xa import Branches
+from atalanta.node import Node
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.subject import Subject
 from atalanta.store.pages import PageFiles
+from atalanta.wire.core.packets_session import ReattachSessionResponse
+from atalanta.wire.core.reattach import SESSION_RESPONSE_CHANNEL, Reattached
+from atalanta.wire.core.replay import Replay
 
 Patch = pytest.MonkeyPatch
 Mutant = Callable[[Patch], None]
@@ -350,6 +355,67 @@ def files_of_large_messages_stay(patch: Patch) -> None:
     patch.setattr(LargeBodies, "_delete", lambda self, body: None)
 
 
+def pieces_of_large_messages_change(patch: Patch) -> None:
+    on_read = LargeBodies.on_read
+
+    def careless(self: LargeBodies, now: int, token: int, data: bytes) -> None:
+        on_read(self, now, token, b"?" + data[1:])
+
+    patch.setattr(LargeBodies, "on_read", careless)
+
+
+def branch_gives_back_what_it_took(patch: Patch) -> None:
+    """Committed, but what it has acknowledged is there again for somebody else."""
+    commit_prepared = xa.commit_prepared
+
+    def generous(
+        broker: Broker, now: int, branch: xa.Branch, outcome: int, endpoint: Endpoint | None, token: int
+    ) -> None:
+        acknowledged = branch.transaction.acknowledged
+        branch.transaction.acknowledged = []
+        commit_prepared(broker, now, branch, outcome, endpoint, token)
+        for reference in acknowledged:
+            reference.queue.give_back(reference)
+
+    patch.setattr(xa, "commit_prepared", generous)
+
+
+def peers_are_blocked_for_ever(patch: Patch) -> None:
+    """Nobody hears that a slow reader has read."""
+    patch.setattr(Node, "on_unblocked", lambda self, now, conn: None)
+
+
+def diverts_take_everything(patch: Patch) -> None:
+    patch.setattr(Divert, "takes", lambda self, message: True)
+
+
+def diverts_take_nothing(patch: Patch) -> None:
+    patch.setattr(Divert, "takes", lambda self, message: False)
+
+
+def exclusive_diverts_leave_a_copy(patch: Patch) -> None:
+    init = Divert.__init__
+
+    def shared(self: Divert, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        self.exclusive = False
+
+    patch.setattr(Divert, "__init__", shared)
+
+
+def reattached_client_misses_frames(patch: Patch) -> None:
+    patch.setattr(Replay, "unconfirmed", lambda self: b"")
+
+
+def reattached_client_repeats_itself(patch: Patch) -> None:
+    """It is told that nothing of what it sent has come."""
+    patch.setattr(Reattached, "done", lambda self, token: _answer_too_little(self))
+
+
+def _answer_too_little(reattached: Reattached) -> None:
+    reattached.connection.send(ReattachSessionResponse(-1, True), SESSION_RESPONSE_CHANNEL)
+
+
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have it."""
     seed = first
@@ -389,6 +455,14 @@ MUTANTS: list[Mutant] = [
     core_bridge_sends_no_duplicate_ids,
     core_bridge_overtakes,
     files_of_large_messages_stay,
+    pieces_of_large_messages_change,
+    branch_gives_back_what_it_took,
+    peers_are_blocked_for_ever,
+    diverts_take_everything,
+    diverts_take_nothing,
+    exclusive_diverts_leave_a_copy,
+    reattached_client_misses_frames,
+    reattached_client_repeats_itself,
 ]
 
 

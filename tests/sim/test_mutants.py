@@ -13,9 +13,11 @@ import pytest
 from atalanta.build import compiled_modules
 from atalanta.kernel.buffer import DecodeError
 from atalanta.sim.core_bridge_load import CoreBridges
+from atalanta.sim.divert_load import Diverts
 from atalanta.sim.groups import Groups
 from atalanta.sim.large_load import LargeMessages
 from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.slow_readers import SlowReaders
 from atalanta.sim.subject import Subject
 from atalanta.sim.xa_load import Transactions
 from tests.sim import mutants
@@ -41,6 +43,8 @@ BY_SEEDS = [
     (mutants.member_that_left_is_remembered, 30),
     (mutants.message_to_every_queue_of_a_name, 8),
     (mutants.consumer_counts_drift, 16),
+    (mutants.reattached_client_repeats_itself, 16),
+    (mutants.reattached_client_misses_frames, 40),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
@@ -54,6 +58,12 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (mutants.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
     (mutants.core_bridge_overtakes, CoreBridges, 71, 4),
     (mutants.files_of_large_messages_stay, LargeMessages, 9, 4),
+    (mutants.pieces_of_large_messages_change, LargeMessages, 3, 2),
+    (mutants.branch_gives_back_what_it_took, Transactions, 3, 4),
+    (mutants.peers_are_blocked_for_ever, SlowReaders, 33, 8),
+    (mutants.diverts_take_everything, Diverts, 5, 2),
+    (mutants.diverts_take_nothing, Diverts, 5, 2),
+    (mutants.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
 ]
 BY_CRASH_POINTS = [
     mutants.bridge_forgets_before_the_answer,

@@ -224,7 +224,10 @@ def validate(broker: Broker) -> None:
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
         assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
-        assert delivering == queue.delivering_count, f"queue {queue.name}: delivering count"
+        # What a transaction in doubt holds that came with a leaving node is counted before it is durable, and here.
+        assert delivering <= queue.delivering_count <= delivering + queue.pending, (
+            f"queue {queue.name}: delivering count"
+        )
         assert previous < queue.next_sequence
     _validate_parked(broker)
     _validate_memory(broker)

@@ -6,6 +6,7 @@ from typing import Final
 
 from atalanta.sim.network import Machine, Network
 from atalanta.sim.nodes import PASSWORD, PORT, USER
+from atalanta.sim.patience import Patience
 from atalanta.sim.world import SECOND, World
 from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Framer
@@ -16,7 +17,12 @@ from atalanta.wire.core.packets_connection import (
     PacketsConfirmed,
     Ping,
 )
-from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse
+from atalanta.wire.core.packets_session import (
+    CreateSession,
+    CreateSessionResponse,
+    ReattachSession,
+    ReattachSessionResponse,
+)
 from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
 from atalanta.wire.core.types import HANDSHAKE
 
@@ -27,10 +33,15 @@ SILENCE_NS: Final = 6 * SECOND
 
 
 class SimClient(Machine):
-    """Connects to `target` (a node's name), logs in, and hands packets to its job. It can be killed and started."""
+    """Connects to `target` (a node's name), logs in, and hands packets to its job. It can be killed and started.
+
+    With a `window_bytes` it goes on with its session on a new connection where the node still has it.
+    """
 
     transacted: bool = False
     xa: bool = False
+    window_bytes: int = -1
+    confirm_every: int = 10  # frames
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:
         self.world = world
@@ -40,6 +51,9 @@ class SimClient(Machine):
         self.up = False
         self.life = 0
         self.conn = 0
+        self.session = 0  # another number for each session: what belongs to an earlier one is void
+        self.patience: Patience | None = None
+        self.reattached = 0
         self.ready = False
         self.view: dict[str, tuple[str, int]] = {}  # members by node id: host and port
         self.last_heard = 0
@@ -56,7 +70,7 @@ class SimClient(Machine):
         raise NotImplementedError
 
     def on_lost(self) -> None:
-        """The connection is gone; a new one is on its way."""
+        """The session is gone; a new one is on its way."""
         raise NotImplementedError
 
     # -- connection -----------------------------------------------------------------------------
@@ -71,10 +85,9 @@ class SimClient(Machine):
         """As SIGKILL: everything in memory is gone."""
         self.up = False
         self.life += 1
-        self.ready = False
         self.conn = 0
         self.network.drop_machine(self)
-        self.on_lost()
+        self._session_lost()
 
     def _dial(self) -> None:
         self.network.dial(self, f"{self.life}", self.target, PORT)
@@ -90,14 +103,34 @@ class SimClient(Machine):
         self.network.send(conn, HANDSHAKE)
         self.send(Ping(TTL_MS), 0)
         self.send(SubscribeTopologyV2(False, 136), 0)
+        if self.patience is None:
+            self._log_in(conn)
+        else:
+            self.send(ReattachSession(self.patience.name, self.patience.last), 1)
+        self._keep_alive(conn)
+
+    def _log_in(self, conn: int) -> None:
         auto = not self.transacted
+        name = f"{self.name}/{conn}"
+        self.session += 1
+        if self.window_bytes > 0:
+            self.patience = Patience(name, self.world.now, self.confirm_every)
         self.send(
             CreateSession(
-                f"{self.name}/{conn}", CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto
+                name, CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto, self.window_bytes
             ),
             1,
         )
-        self._keep_alive(conn)
+
+    def _session_lost(self) -> None:
+        self.ready = False
+        self.session += 1
+        self.patience = None
+        self.on_lost()
+
+    def attached(self) -> bool:
+        """Has a connection, and the node knows that its session goes on there."""
+        return self.conn != 0 and (self.patience is None or not self.patience.waiting)
 
     def _keep_alive(self, conn: int) -> None:
         if self.conn != conn:
@@ -111,14 +144,19 @@ class SimClient(Machine):
 
     def on_dial_failed(self, key: str, why: str) -> None:
         life = self.life
+        if self.patience is not None and self.world.now - self.patience.since > SILENCE_NS:
+            self._session_lost()
         self.world.at(self.retry_ns, lambda: self._again(life))
 
     def on_closed(self, conn: int, why: str) -> None:
         if conn != self.conn:
             return
         self.conn = 0
-        self.ready = False
-        self.on_lost()
+        if self.patience is None or not self.ready:
+            self._session_lost()
+        elif not self.patience.waiting:
+            self.patience.waiting = True
+            self.patience.since = self.world.now
         life = self.life
         self.world.at(self.retry_ns, lambda: self._again(life))
 
@@ -134,6 +172,8 @@ class SimClient(Machine):
 
     # -- packets --------------------------------------------------------------------------------
     def send(self, packet: Packet, channel: int = CHANNEL) -> None:
+        if channel == CHANNEL and self.patience is not None and not self.patience.sends(packet):
+            return
         if self.conn:
             self.network.send(self.conn, codec.encode(packet, channel))
 
@@ -148,21 +188,43 @@ class SimClient(Machine):
             if isinstance(packet, ClusterTopology):
                 self._learn(packet)
                 continue
+            if isinstance(packet, PacketsConfirmed) and self.patience is not None:
+                self.patience.confirmed(packet.command_id)
             if isinstance(packet, Ping | PacketsConfirmed):
                 continue
             if isinstance(packet, DisconnectV3):
+                self.patience = None
                 self.network.close(conn, "the server said good-bye")
                 self.on_closed(conn, "good-bye")
                 return
             if isinstance(packet, CreateSessionResponse):
                 self.ready = True
                 self.on_ready()
+            elif isinstance(packet, ReattachSessionResponse):
+                self._reattach(conn, packet)
             elif isinstance(packet, ExceptionResponse) and not self.ready:
                 self.network.close(conn, "login refused")
                 self.on_closed(conn, "login refused")
                 return
             else:
+                if self.patience is not None and self.patience.got(packet):
+                    self.network.send(
+                        conn, codec.encode(PacketsConfirmed(self.patience.last), CHANNEL)
+                    )
                 self.on_packet(packet)
+
+    def _reattach(self, conn: int, packet: ReattachSessionResponse) -> None:
+        """What the node has not got is sent again; or the session begins anew."""
+        patience = self.patience
+        if patience is None or not packet.reattached:
+            self._session_lost()
+            self._log_in(conn)
+            return
+        patience.confirmed(packet.last_confirmed_command_id)
+        patience.waiting = False
+        self.reattached += 1
+        for kept in patience.kept:
+            self.network.send(conn, codec.encode(kept, CHANNEL))
 
     def _learn(self, packet: ClusterTopology) -> None:
         if packet.exit:

@@ -19,6 +19,7 @@ AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
 ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
 LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # in long runs now and then
 LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # of the faults, in worlds where nodes leave
+CUT_SHARES: Final = (0.0, 0.1, 0.3)  # of the faults: clients lose their connections, and nothing else happens
 LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
 
 
@@ -55,6 +56,8 @@ class Faults:
         self.departures: int = 0
         self.leaving: dict[str, int] = {}  # in which life
         self.may_leave = False
+        self.cut_share: float = self.random.choice(CUT_SHARES)
+        self.staying: list[str] = []  # these never leave
         self.leave_share: float = self.random.choice(LEAVE_SHARES)
         self.departed = departed
         self.failed_disks: int = 0
@@ -80,6 +83,8 @@ class Faults:
         draw = self.random.random()
         if self.may_leave and self.random.random() < self.leave_share:
             self._leave(self.random.choice(self.hosts))
+        elif self.random.random() < self.cut_share:
+            self._cut_clients(self.random.choice(self.hosts))
         elif draw < 0.15:
             self.crash(self.random.choice(self.hosts))
         elif draw < 0.28:
@@ -170,6 +175,8 @@ class Faults:
         """It gives all it has to another, if one is there, and comes back later with what it could not give."""
         if host.node is None or host.node.scale_down is None or host.disk.failed:
             return
+        if host.name in self.staying:
+            return
         if not self._leaves(host):
             host.node.leave(self.world.now)
             host.flush_later()
@@ -226,6 +233,15 @@ class Faults:
                 if host in ends:
                     self._crash_later(host)
                     return
+
+    def _cut_clients(self, host: Host) -> None:
+        """About half of those that are connected to it."""
+        streams = self.network.streams
+        for connection in sorted(streams):
+            stream = streams[connection]
+            if stream.target is host and stream.source not in self.hosts:
+                if self.random.random() < 0.5:
+                    self.network.cut_connection(connection)
 
     def _crash_later(self, host: Host) -> None:
         life = host.life

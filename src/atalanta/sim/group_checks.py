@@ -115,7 +115,7 @@ class GroupLedger:
 
     def _connected(self, who: Consumer) -> bool:
         """Also the node must think so."""
-        return who.conn != 0 and self.network.peer_of[who.conn] in self.network.streams
+        return who.attached() and self.network.peer_of[who.conn] in self.network.streams
 
     def release(self, who: Consumer, key: str) -> None:
         """It is acknowledged."""

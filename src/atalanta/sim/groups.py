@@ -140,16 +140,16 @@ class GroupSender(SimClient):
             if self.window > 1:
                 self.checks.unordered[f"{self.name}/{number}"] = True
             self._transmit(number, group)
-        self._fill(self.life, self.conn)
+        self._fill(self.life, self.session)
 
-    def _fill(self, life: int, conn: int) -> None:
-        if not self.ready or self.life != life or self.conn != conn:
+    def _fill(self, life: int, session: int) -> None:
+        if not self.ready or self.life != life or self.session != session:
             return
         if self.next < self.total and len(self.open) < self.window:
             self._begin(self.groups.group())
         burst = self.random.random() < 0.5
         pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
-        self.world.at(pause_ns, lambda: self._fill(life, conn))
+        self.world.at(pause_ns, lambda: self._fill(life, session))
 
     def _begin(self, group: str) -> None:
         number = self.next
@@ -213,10 +213,10 @@ class GroupConsumer(Consumer):
             self.checks.deliver(self, key, packet.message.group_id)
         super().on_packet(packet)
 
-    def _acknowledge(self, life: int, conn: int, key: str, message_id: int, cost: int) -> None:
-        if self.life == life and self.conn == conn:
+    def _acknowledge(self, life: int, session: int, key: str, message_id: int, cost: int) -> None:
+        if self.life == life and self.session == session:
             self.checks.release(self, key)
-        super()._acknowledge(life, conn, key, message_id, cost)
+        super()._acknowledge(life, session, key, message_id, cost)
 
     def on_lost(self) -> None:
         super().on_lost()

@@ -12,11 +12,12 @@ from atalanta.sim.clients import SimClient
 from atalanta.sim.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES
+from atalanta.sim.senders import Sender
 from atalanta.sim.world import SECOND, World
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_query import QueueQueryResponseV3
 from atalanta.wire.core.packets_session import SessionStart
 
@@ -27,7 +28,7 @@ def nobody_knows(name: str) -> int:
     return 0
 
 
-class Producer(SimClient):
+class Producer(Sender):
     """Sends numbered messages to orders and prices; after a loss it re-sends what was not confirmed, same ids.
 
     `knows_alerts(node)` is not 0 while that node has a binding for alerts, and another number in each of its lives:
@@ -45,71 +46,38 @@ class Producer(SimClient):
         total: int,
         mean_ns: int,
     ) -> None:
-        super().__init__(world, network, name, target)
-        self.ledger = ledger
-        self.total = total
-        self.next = 0
-        self.open: dict[int, bool] = {}
+        super().__init__(world, network, name, target, ledger, ORDERS, total, 1.0)
+        self.window = WINDOW
         self.knows_alerts: Callable[[str], int] = nobody_knows
         self.known_at: dict[int, int] = {}
         self.random = world.random(f"producer/{name}")
         self.burst_share = self.random.choice((0.0, 0.5, 0.9))
         self.pause_ns_max = max(2, int(2 * mean_ns / (1 - self.burst_share)))
 
-    def done(self) -> bool:
-        return self.next >= self.total and not self.open
+    def begin(self, key: str, number: int) -> None:
+        self.ledger.sending(key, number % 2 == 0, number % 6 == 0, durable(number))
+        self.known_at[number] = self.knows_alerts(self.target)
 
-    def on_ready(self) -> None:
-        for number in self.open:
-            self._transmit(number)
-        self._fill(self.life, self.conn)
+    def confirmed(self, key: str, number: int) -> None:
+        known = self.known_at.pop(number)
+        self.ledger.confirm(key, known > 0 and known == self.knows_alerts(self.target))
 
-    def _fill(self, life: int, conn: int) -> None:
-        if not self.ready or self.life != life or self.conn != conn:
-            return
-        if self.next < self.total and len(self.open) < WINDOW:
-            number = self.next
-            self.next += 1
-            self.open[number] = True
-            self.ledger.sending(
-                f"{self.name}/{number}", number % 2 == 0, number % 6 == 0, durable(number)
-            )
-            self.known_at[number] = self.knows_alerts(self.target)
-            self._transmit(number)
+    def pause_ns(self) -> int:
         burst = self.random.random() < self.burst_share
-        pause_ns = 500_000 if burst else self.random.randint(1, self.pause_ns_max)
-        self.world.at(pause_ns, lambda: self._fill(life, conn))
+        return 500_000 if burst else super().pause_ns()
 
-    def _transmit(self, number: int) -> None:
-        key = f"{self.name}/{number}"
-        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
-        address = PRICES if number % 2 == 0 else ORDERS
+    def message(self, key: str, number: int) -> Message:
+        prices = number % 2 == 0
         body = key.encode() + bytes(self.random.randint(0, 200))
-        message = Message.create(address, body, 4, durable(number), self.world.now // 1_000_000, 4)
-        message.properties.put("key", key)
+        message = Message.create(
+            PRICES if prices else ORDERS, body, 4, durable(number), self.world.now // 1_000_000, 4
+        )
         message.properties.put("alert", number % 6 == 0)
-        message.properties.put("_AMQ_DUPL_ID", key)
         if later_ms(number) > 0:
             at_ms = self.world.now // 1_000_000 + later_ms(number)
             message.properties.put("_AMQ_SCHED_DELIVERY", at_ms)
-        kind = MULTICAST if number % 2 == 0 else ANYCAST
-        message.properties.put("_AMQ_ROUTING_TYPE", Byte(kind))
-        message.properties_changed()
-        self.send(SendMessage(message, True, number, 1))
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, NullResponse):
-            number = packet.correlation
-            if self.open.pop(number, None):
-                known = self.known_at.pop(number)
-                self.ledger.confirm(
-                    f"{self.name}/{number}", known > 0 and known == self.knows_alerts(self.target)
-                )
-        elif isinstance(packet, ExceptionResponse):
-            raise Violation(f"{self.name}: {packet.message}")
-
-    def on_lost(self) -> None:
-        return None
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(MULTICAST if prices else ANYCAST))
+        return message
 
 
 def durable(number: int) -> bool:
@@ -154,11 +122,11 @@ class Consumer(SimClient):
         if isinstance(packet, ReceiveMessage):
             key = str(packet.message.properties.get("key"))
             self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
-            life, conn = self.life, self.conn
+            life, session = self.life, self.session
             message_id, cost = packet.message.id, packet.message.size
             self.world.at(
                 self.random.randint(0, self.slowness_ns),
-                lambda: self._acknowledge(life, conn, key, message_id, cost),
+                lambda: self._acknowledge(life, session, key, message_id, cost),
             )
         elif isinstance(packet, NullResponse):
             self.ledger.settle(self.queue, self.answers.pop(0))
@@ -167,15 +135,15 @@ class Consumer(SimClient):
         elif isinstance(packet, ExceptionResponse):
             if self.created:
                 raise Violation(f"{self.name}: {packet.message}")
-            life, conn = self.life, self.conn
-            self.world.at(SECOND, lambda: self._create_again(life, conn))
+            life, session = self.life, self.session
+            self.world.at(SECOND, lambda: self._create_again(life, session))
 
-    def _create_again(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _create_again(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             self.on_ready()
 
-    def _acknowledge(self, life: int, conn: int, key: str, message_id: int, cost: int) -> None:
-        if self.life == life and self.conn == conn:
+    def _acknowledge(self, life: int, session: int, key: str, message_id: int, cost: int) -> None:
+        if self.life == life and self.session == session:
             self.answers.append(key)
             self.ledger.acknowledge(self.queue, key)
             self.send(IndividualAcknowledge(0, message_id, True))
@@ -193,3 +161,25 @@ class Consumer(SimClient):
     def go_home(self) -> None:
         if self.target != self.home:
             self.move(self.home)
+
+
+class Watcher(Consumer):
+    """Tells somebody else, too, what it gets."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        ledger: Ledger,
+        queue: str,
+        arrived: Callable[[Message], None],
+    ) -> None:
+        super().__init__(world, network, name, target, ledger, queue)
+        self.arrived = arrived
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage):
+            self.arrived(packet.message)
+        super().on_packet(packet)

@@ -156,8 +156,8 @@ class LargeConsumer(Consumer):
         if body != body_of(key) or told not in (-1, len(body)):
             raise Violation(f"{key} arrived with {len(body)} bytes, {told} were announced", key)
         self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
-        life, conn = self.life, self.conn
+        life, session = self.life, self.session
         self.world.at(
             self.random.randint(0, self.slowness_ns),
-            lambda: self._acknowledge(life, conn, key, message.id, 0),
+            lambda: self._acknowledge(life, session, key, message.id, 0),
         )

@@ -63,11 +63,11 @@ class Mover(SimClient):
         elif isinstance(packet, ExceptionResponse):
             if self.created:
                 raise Violation(f"{self.name}: {packet.message}")
-            life, conn = self.life, self.conn
-            self.world.at(SECOND, lambda: self._create_again(life, conn))
+            life, session = self.life, self.session
+            self.world.at(SECOND, lambda: self._create_again(life, session))
 
-    def _create_again(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _create_again(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             self.on_ready()
 
     def _take(self, packet: ReceiveMessage) -> None:
@@ -84,14 +84,14 @@ class Mover(SimClient):
         self.send(SendMessage(copy, False, -1, 1))
         self.taken.append(key)
         if len(self.taken) == 1:
-            life, conn = self.life, self.conn
-            self.world.at(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(life, conn))
+            life, session = self.life, self.session
+            self.world.at(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(life, session))
         elif len(self.taken) >= BATCH_MAX:
-            self._finish(self.life, self.conn)
+            self._finish(self.life, self.session)
 
-    def _finish(self, life: int, conn: int) -> None:
+    def _finish(self, life: int, session: int) -> None:
         """The end of the transaction; the next one begins with what comes in before its answer."""
-        if self.life != life or self.conn != conn or not self.taken or self.committing:
+        if self.life != life or self.session != session or not self.taken or self.committing:
             return
         if self.random.random() < 0.1:
             self.taken = []
@@ -110,8 +110,8 @@ class Mover(SimClient):
             self.send(FlowToken(0, self.used))
             self.used = 0
         if self.taken:
-            life, conn = self.life, self.conn
-            self.world.at(1_000_000, lambda: self._finish(life, conn))
+            life, session = self.life, self.session
+            self.world.at(1_000_000, lambda: self._finish(life, session))
 
     def on_lost(self) -> None:
         self.taken = []

@@ -110,13 +110,13 @@ class LogReader(SimClient):
         if packet.correlation == STALE and packet.code == FENCED:
             return
         if self.epoch == 0 and packet.code == FENCED:
-            life, conn = self.life, self.conn
-            self.world.at(SECOND, lambda: self._lease_again(life, conn))
+            life, session = self.life, self.session
+            self.world.at(SECOND, lambda: self._lease_again(life, session))
             return
         raise Violation(f"{self.name} at {self.target}: {packet.message} (code {packet.code})")
 
-    def _lease_again(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _lease_again(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             self.on_ready()
 
     def _step(self) -> None:
@@ -169,12 +169,12 @@ class LogReader(SimClient):
             self.start()
 
     def _later(self) -> None:
-        life, conn = self.life, self.conn
-        self.world.at(self.random.randint(1, 400) * 1_000_000, lambda: self._go_on(life, conn))
+        life, session = self.life, self.session
+        self.world.at(self.random.randint(1, 400) * 1_000_000, lambda: self._go_on(life, session))
 
-    def _go_on(self, life: int, conn: int) -> None:
+    def _go_on(self, life: int, session: int) -> None:
         """Renew the lease; its answer leads on."""
-        if self.life == life and self.conn == conn and self.ready:
+        if self.life == life and self.session == session and self.ready:
             self.send(
                 LogLease(LEASE, self.queue, GROUP, f"{self.name}/{self.life}", 10_000, self.epoch)
             )

@@ -29,6 +29,7 @@ LAST_MESSAGES: Final = 12  # of one producer, after everything has healed
 LATE_SECONDS_MAX: Final = 60.0
 REPLAY_CHECK_NS: Final = 30 * SECOND
 LOOK_NS: Final = SECOND
+PATIENT_SHARE: Final = 0.4  # of the clients go on with their sessions when they have lost a connection
 NEAR_NS: Final = 2 * SECOND  # events of the nodes that a message's story tells too
 
 
@@ -48,6 +49,7 @@ class Outcome:
         self.forwarded = 0
         self.segments_cleaned = 0
         self.replays = 0
+        self.reattached = 0
 
 
 class Scenario:
@@ -93,6 +95,11 @@ class Scenario:
             subject.populate(self.hosts, seconds)
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
+        for client in self._clients():
+            patience = self.world.random(f"patience/{client.name}")
+            if patience.random() < PATIENT_SHARE:
+                client.window_bytes = patience.choice((1, 2_000, 1 << 20))
+                client.confirm_every = patience.choice((1, 10, 200))
         self.faults = Faults(
             self.world,
             self.network,
@@ -113,6 +120,7 @@ class Scenario:
         )
         self.faults.shape()
         self.faults.may_leave = self.shape.departures
+        self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
 
     # -- who is there ---------------------------------------------------------------------------
@@ -326,6 +334,7 @@ class Scenario:
         outcome.redeliveries = self.ledger.redelivered
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
+        outcome.reattached = sum(client.reattached for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
             outcome.segments_cleaned += min(number for number in numbers if number > 0) - 1

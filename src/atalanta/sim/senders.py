@@ -1,4 +1,4 @@
-"""A sender of the subjects: numbered messages to one address, some unconfirmed, repeated in order after a loss."""
+"""Senders: numbered messages, some unconfirmed, repeated in order after a loss."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Sender(SimClient):
         self.ledger = ledger
         self.address = address
         self.total = total
+        self.window = WINDOW
         self.next = 0
         self.open: dict[int, bool] = {}
         self.random = world.random(f"sender/{name}")
@@ -45,46 +46,65 @@ class Sender(SimClient):
         """No more of them."""
         self.total = self.next
 
-    def on_ready(self) -> None:
-        for number in self.open:
-            self._transmit(number)
-        self._fill(self.life, self.conn)
+    def done(self) -> bool:
+        return self.next >= self.total and not self.open
 
-    def _fill(self, life: int, conn: int) -> None:
-        if not self.ready or self.life != life or self.conn != conn:
-            return
-        if self.next < self.total and len(self.open) < WINDOW:
-            number = self.next
-            self.next += 1
-            self.open[number] = True
-            self.ledger.sent[f"{self.name}/{number}"] = True
-            self._transmit(number)
-        self.world.at(
-            self.random.randint(1, self.pause_ns_max), lambda: self._fill(life, conn)
-        )
+    # -- what a kind of sender does -------------------------------------------------------------
+    def begin(self, key: str, number: int) -> None:
+        """It is sent for the first time."""
+        self.ledger.sent[key] = True
 
-    def _transmit(self, number: int) -> None:
-        key = f"{self.name}/{number}"
-        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
-        message = Message.create(
-            self.address, self.body(number), 4, True, self.world.now // 1_000_000, 4
-        )
-        message.properties.put("key", key)
-        message.properties.put("_AMQ_DUPL_ID", key)
-        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
-        message.properties_changed()
-        self.write(message, number)
+    def confirmed(self, key: str, number: int) -> None:
+        self.ledger.confirm(key, False)
+
+    def pause_ns(self) -> int:
+        """Until the next one."""
+        return self.random.randint(1, self.pause_ns_max)
 
     def body(self, number: int) -> bytes:
         return f"{self.name}/{number}".encode() + bytes(number * 37 % 150)
 
+    def message(self, key: str, number: int) -> Message:
+        """Without its key and duplicate id."""
+        message = Message.create(
+            self.address, self.body(number), 4, True, self.world.now // 1_000_000, 4
+        )
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        return message
+
     def write(self, message: Message, number: int) -> None:
         self.send(SendMessage(message, True, number, 1))
+
+    # -- the work -------------------------------------------------------------------------------
+    def on_ready(self) -> None:
+        for number in self.open:
+            self._transmit(number)
+        self._fill(self.life, self.session)
+
+    def _fill(self, life: int, session: int) -> None:
+        if not self.ready or self.life != life or self.session != session:
+            return
+        if self.next < self.total and len(self.open) < self.window:
+            number = self.next
+            self.next += 1
+            self.open[number] = True
+            self.begin(f"{self.name}/{number}", number)
+            self._transmit(number)
+        self.world.at(self.pause_ns(), lambda: self._fill(life, session))
+
+    def _transmit(self, number: int) -> None:
+        key = f"{self.name}/{number}"
+        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
+        message = self.message(key, number)
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties_changed()
+        self.write(message, number)
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, NullResponse):
             if self.open.pop(packet.correlation, None):
-                self.ledger.confirm(f"{self.name}/{packet.correlation}", False)
+                self.confirmed(f"{self.name}/{packet.correlation}", packet.correlation)
         elif isinstance(packet, ExceptionResponse):
             raise Violation(f"{self.name}: {packet.message}")
 

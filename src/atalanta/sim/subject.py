@@ -24,6 +24,7 @@ class Subject:
         self.hosts: list[Host] = []
         self.departed = Departed()  # of this world, once it is there
         self.senders: list[SimClient] = []
+        self.staying: list[str] = []  # nodes that do not leave in such worlds
         self.takers: list[SimClient] = []  # faults restart them now and then
 
     def configure(self, index: int, config: NodeConfig) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.sim import core_bridge_load, groups, large_load, slow_readers, xa_load
+from atalanta.sim import core_bridge_load, divert_load, groups, large_load, slow_readers, xa_load
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape
@@ -28,6 +28,8 @@ def draw_subjects(
         subjects.append(xa_load.Transactions(world, network, ledger, everywhere, shape.departures))
     if drawn("core bridges", core_bridge_load.SHARE):
         subjects.append(core_bridge_load.CoreBridges(world, network, ledger, nodes, shape))
+    if drawn("diverts", divert_load.SHARE):
+        subjects.append(divert_load.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large_load.SHARE):
         subjects.append(large_load.LargeMessages(world, network, ledger, everywhere))
     return subjects

@@ -14,7 +14,7 @@ from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.node import NodeConfig
 from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer
+from atalanta.sim.jobs import Watcher
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
@@ -83,7 +83,10 @@ class Transactions(Subject):
         chosen = hosts if self.everywhere else [self.random.choice(hosts)]
         for host in chosen:
             self.takers.append(XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self))
-            self.takers.append(Buyer(self.world, self.network, f"xb-{host.name}", host.name, self))
+            name = f"xb-{host.name}"
+            self.takers.append(
+                Watcher(self.world, self.network, name, host.name, self.ledger, SOLD, self.bought)
+            )
         if self.departures:
             for host in hosts:
                 name = f"xr-{host.name}"
@@ -141,7 +144,10 @@ class Transactions(Subject):
             self.ended(name, True)
 
     def ended(self, name: str, committed: bool) -> None:
+        """Told by the node; or by nobody, if the answer is on its way yet."""
         branch = self.branches[name]
+        if branch.state in (COMMITTED, ROLLED_BACK):
+            return
         branch.state = COMMITTED if committed else ROLLED_BACK
         if committed:
             for key in branch.keys:
@@ -157,7 +163,9 @@ class Transactions(Subject):
         if branch.state != COMMIT:
             branch.state = ROLLBACK
 
-    def buy(self, key: str, name: str) -> None:
+    def bought(self, message: Message) -> None:
+        key = str(message.properties.get("key"))
+        name = str(message.properties.get("branch"))
         if self.sold.setdefault(key, name) != name:
             raise Violation(f"{key} was sold by the branches {self.sold[key]} and {name}", key)
 
@@ -207,14 +215,14 @@ class XaWorker(SimClient):
         self.send(SessionStart())
         self.send(CreateConsumer(0, STOCK, None, False, True, 0))
         self.send(FlowToken(0, 2_000))
-        self._look_for_doubts(self.life, self.conn)
+        self._look_for_doubts(self.life, self.session)
 
-    def _look_for_doubts(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _look_for_doubts(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             if not self.steps:  # one call at a time, as a client's calls wait for their answers
                 self.steps.append(("in doubt", ""))
                 self.send(XaInDoubt())
-            self.world.at(2 * SECOND, lambda: self._look_for_doubts(life, conn))
+            self.world.at(2 * SECOND, lambda: self._look_for_doubts(life, session))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, ReceiveMessage):
@@ -225,12 +233,12 @@ class XaWorker(SimClient):
                 return
             self.ledger.deliver(STOCK, key, self.name, self.network.left_at(self.conn))
             self.waiting.append((key, packet.message.id, cost))
-            life, conn = self.life, self.conn
-            self.world.at(self.random.randint(1, 30) * 1_000_000, lambda: self._begin(life, conn))
+            life, session = self.life, self.session
+            self.world.at(self.random.randint(1, 30) * 1_000_000, lambda: self._begin(life, session))
         elif isinstance(packet, XaInDoubtResponse):
             self.steps.pop(0)
             self._in_doubt([name_of(xid) for xid in packet.xids])
-            self._begin(self.life, self.conn)
+            self._begin(self.life, self.session)
         elif isinstance(packet, XaResponse):
             self._answered(packet)
         elif isinstance(packet, QueueQueryResponseV3):
@@ -238,16 +246,16 @@ class XaWorker(SimClient):
         elif isinstance(packet, ExceptionResponse):
             if self.created or self.steps[1:]:
                 raise Violation(f"{self.name}: {packet.message}")
-            life, conn = self.life, self.conn
-            self.world.at(SECOND, lambda: self._create_again(life, conn))
+            life, session = self.life, self.session
+            self.world.at(SECOND, lambda: self._create_again(life, session))
 
-    def _create_again(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _create_again(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             self.send(CreateConsumer(0, STOCK, None, False, True, 0))
 
     # -- a branch -------------------------------------------------------------------------------
-    def _begin(self, life: int, conn: int) -> None:
-        if self.life != life or self.conn != conn or self.steps or not self.waiting:
+    def _begin(self, life: int, session: int) -> None:
+        if self.life != life or self.session != session or self.steps or not self.waiting:
             return
         self.number += 1
         xid = Xid(1, str(self.number).encode(), self.name.encode())
@@ -306,7 +314,7 @@ class XaWorker(SimClient):
                     self.send(SessionStart())
             if name == self.current:
                 self.current = ""
-            self._begin(self.life, self.conn)
+            self._begin(self.life, self.session)
 
     def _carry_out(self, name: str) -> None:
         branch = self.subject.branches[name]
@@ -347,19 +355,3 @@ class XaWorker(SimClient):
         self.steps = []
         self.current = ""
         self.rolling = 0
-
-
-class Buyer(Consumer):
-    """Takes what was sold."""
-
-    def __init__(
-        self, world: World, network: Network, name: str, target: str, subject: Transactions
-    ) -> None:
-        super().__init__(world, network, name, target, subject.ledger, SOLD)
-        self.subject = subject
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            properties = packet.message.properties
-            self.subject.buy(str(properties.get("key")), str(properties.get("branch")))
-        super().on_packet(packet)

@@ -38,14 +38,14 @@ class Recoverer(SimClient):
         self.steps: list[str] = []  # the branch that an answer is about, "" the list of them
 
     def on_ready(self) -> None:
-        self._look(self.life, self.conn)
+        self._look(self.life, self.session)
 
-    def _look(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
+    def _look(self, life: int, session: int) -> None:
+        if self.life == life and self.session == session and self.ready:
             if not self.steps:
                 self.steps.append("")
                 self.send(XaInDoubt())
-            self.world.at(2 * SECOND, lambda: self._look(life, conn))
+            self.world.at(2 * SECOND, lambda: self._look(life, session))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, XaInDoubtResponse):
