@@ -41,7 +41,8 @@ HURRIED_GAPS_MIN: Final = 8
 # One that rests so long between an answer and its next call is told right behind an answer.
 BRIEF_REST_NS: Final = 20_000_000
 BRIEF_RESTS_MIN: Final = 5
-DRIP_AFTER_NS: Final = 20_000_000  # who waits for credit in the middle of something
+DRIP_AFTER_NS: Final = 20_000_000  # who waits for credit in the middle of something,
+STALLED_NS: Final = 200_000_000  # or with more messages in hand: it may just be slow with one
 # Looks in a row, none of them late, that found it silent: after a late one bytes may wait unread.
 LOOKS_MIN: Final = 3
 LATE_NS: Final = 20_000_000
@@ -220,11 +221,11 @@ class Judge:
         if in_hand:
             moving.gaps = 0  # its acknowledgements are no rhythm of calls
         if reason is not None:
-            if moving.credits and now - connection.last_seen >= DRIP_AFTER_NS:
-                if in_hand > 1:
-                    moving.hand_out()  # it answers what it receives, and has more of that
-                else:
-                    moving.drip()
+            silent_ns = now - connection.last_seen
+            if moving.credits and in_hand > 1 and silent_ns >= STALLED_NS:
+                moving.hand_out()  # it answers what it receives, and has more of that
+            elif moving.credits and in_hand <= 1 and silent_ns >= DRIP_AFTER_NS:
+                moving.drip()
             return reason
         if self.broker.journal.durable < moving.mark:
             return "waits for the disk"

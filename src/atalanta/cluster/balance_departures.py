@@ -119,7 +119,7 @@ class Departures:
         elif moving.last:
             pass
         elif moving.patient:
-            if now - moving.changed_at > TRY_NS:
+            if now - max(moving.changed_at, moving.worked_at) > TRY_NS:
                 moving.release(now)
         elif self.node.judge.hurried(moving):
             self.in_a_hurry[conn] = now
