@@ -179,9 +179,9 @@ class Judge:
                 least_ns = max(NOTICE_NS, shortest_ns // 2)
                 if PAUSE_NS <= silent_ns <= shortest_ns - least_ns:
                     return True
-        # However late this look is: its next call is not due for as long again.
+        # However late this look is: its next call is not due for seven times as long.
         resting_ns = now - moving.answered_at
-        return self.rests(moving) and resting_ns <= moving.shortest_rest_ns // 2
+        return self.rests(moving) and resting_ns <= moving.shortest_rest_ns // 8
 
     def rests(self, moving: Moving) -> bool:
         """Between its calls, for long enough to hear what it is told right behind an answer."""
