@@ -6,6 +6,7 @@ import pytest
 
 from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from tests.cluster.rig import Client, Rig, count, linked, node_of, waiting
@@ -101,8 +102,13 @@ def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(th
     assert sorted(held(target, "mine")) == BODIES
 
 
-def test_a_client_that_repeats_at_the_target_is_recognized_there() -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["an Atalanta", "as to an Artemis"])
+def test_a_client_that_repeats_at_the_target_is_recognized_there(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As soon as it is told good-bye, while its message is still on the way."""
+    if not known:  # the target is one of ours all the same: what matters is what it is sent, and when
+        monkeypatch.setattr(TargetLink, "ours", NeverOurs(), raising=False)
     rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
     client = rig.client(leaving)
@@ -123,6 +129,16 @@ def test_a_client_that_repeats_at_the_target_is_recognized_there() -> None:
     assert held(target, "orders") == BODIES * 10
 
 
+class NeverOurs:
+    """In the place of TargetLink.ours."""
+
+    def __get__(self, link: TargetLink, kind: type[TargetLink]) -> bool:
+        return False
+
+    def __set__(self, link: TargetLink, value: bool) -> None:
+        return None
+
+
 def filled(rig: Rig, *hosts: Host) -> None:
     """Each has messages of its own."""
     for host in hosts:
@@ -137,19 +153,37 @@ def of(*hosts: Host) -> list[bytes]:
     return sorted(host.name.encode() + body for host in hosts for body in BODIES)
 
 
-def test_two_nodes_do_not_leave_to_each_other() -> None:
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_nodes_that_leave_at_once_do_not_leave_to_each_other(first: int) -> None:
+    """The one with the lower node id goes at once, whoever began, and the other waits for it; then nobody is left."""
     rig = Rig()
     hosts = rig.cluster(2, mode="OFF")
     filled(rig, *hosts)
-    parts = [begin(rig, host) for host in hosts]
-    rig.until(lambda: all(part.over() for part in parts), 15)
-    # Who gives up first stays, and has everything.
+    begin(rig, hosts[first])
+    begin(rig, hosts[1 - first])
+    parts = [departure(host) for host in hosts]
+    rig.until(parts[0].over, 3)
+    hosts[0].stop()
+    rig.until(parts[1].over, 25)
     assert [(part.phase, part.frozen) for part in parts] == [(DONE, True), (FAILED, False)]
-    assert "leaves itself" in parts[1].why
     client = Client(rig.world, rig.network, "late", "n1")
     client.start()
     rig.until(lambda: client.ready)
     assert sorted(held(hosts[1], "orders")) == of(*hosts)
+
+
+def test_who_waits_for_the_other_goes_to_a_third_that_comes() -> None:
+    rig = Rig()
+    hosts = rig.cluster(2, mode="OFF")
+    late = rig.node(mode="OFF")
+    filled(rig, *hosts)
+    parts = [begin(rig, host) for host in hosts]
+    rig.until(parts[0].over, 3)
+    hosts[0].stop()
+    late.start()
+    rig.until(parts[1].over, 25)
+    assert [part.phase for part in parts] == [DONE, DONE]
+    assert sorted(held(late, "orders")) == of(*hosts)
 
 
 def test_two_of_three_leave_to_the_one_that_stays() -> None:

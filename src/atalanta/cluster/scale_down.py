@@ -21,7 +21,8 @@ What each side has durable, step by step:
    up first the mark stays, and the next start goes on at step 3.
 
 If the target itself leaves meanwhile, it hands its duplicate ids on (step 3) and says to whom; the source writes that
-into the mark, and goes on there. Who is leaving is not taken as a target, so nobody's target comes back to him.
+into the mark, and goes on there. Who is leaving is not taken as a target, so nobody's target comes back to him; but
+where nobody else is left, of two that both seek the one with the lower node id goes to the other, which waits for it.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ class ScaleDown(Part):
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
         self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
+        self.leaving: dict[str, bool] = {}  # those that were seen to leave themselves: asked last
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target, and may be used
@@ -199,16 +201,21 @@ class ScaleDown(Part):
         """Dial the next candidate; when all were tried, look again until the time for it is up."""
         if self.candidate is not None or self.phase != SEEKING:
             return
-        for candidate in self.choice.candidates():
-            if place(candidate) not in self.refused:
-                self.candidate = candidate
-                self.cluster.dial(TARGET, candidate.transport)
-                return
+        untried = self._untried()
+        if untried:
+            self.candidate = untried[0]
+            self.cluster.dial(TARGET, self.candidate.transport)
+            return
         self.refused = {}
         if now >= self.seek_until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
+
+    def _untried(self) -> list[Candidate]:
+        """Candidates of this round, those that leave themselves last."""
+        found = [each for each in self.choice.candidates() if place(each) not in self.refused]
+        return sorted(found, key=lambda each: place(each) in self.leaving)
 
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
@@ -255,14 +262,22 @@ class ScaleDown(Part):
             self._take(now, link)
 
     def _looked_at(self, now: int, succeeded: bool, value: object) -> None:
-        """Who leaves, too, cannot take anything: each would wait for the other."""
+        """Who leaves, too, takes nothing as a rule: each would wait for the other."""
         link = self.link
-        if link is None or self.phase != SEEKING:
+        if link is None or self.phase != SEEKING or self.candidate is None:
             return
-        if succeeded and phase_in(value) in UNDER_WAY:
-            link.close("that node leaves itself")
-        else:
+        phase, target = told_in(value) if succeeded else ("", "")
+        if phase not in UNDER_WAY:
             self._take(now, link)
+            return
+        self.leaving[place(self.candidate)] = True
+        if target == self.cluster.node_id:
+            self.seek_until = max(self.seek_until, now + SEEK_NS)  # it comes here first
+        last = len(self._untried()) == 1
+        if last and phase == SEEKING and self.cluster.node_id < link.node_id:
+            self._take(now, link)
+        else:
+            link.close("that node leaves itself")
 
     def _take(self, now: int, link: TargetLink) -> None:
         assert self.candidate is not None
@@ -455,14 +470,17 @@ class ScaleDown(Part):
         }
 
 
-def phase_in(value: object) -> str:
-    """Of what another node's `scaleDownProgress` answers."""
+def told_in(value: object) -> tuple[str, str]:
+    """Phase and target of what another node's `scaleDownProgress` answers; empty where it does not say."""
     try:
         told = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
-        return ""
-    phase = told.get("phase") if isinstance(told, dict) else None
-    return phase if isinstance(phase, str) else ""
+        told = None
+    if not isinstance(told, dict):
+        return "", ""
+    phase = told.get("phase")
+    target = told.get("target")
+    return phase if isinstance(phase, str) else "", target if isinstance(target, str) else ""
 
 
 def _by_count(entry: tuple[str, int]) -> tuple[int, str]:

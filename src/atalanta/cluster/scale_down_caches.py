@@ -2,7 +2,9 @@
 
 One of ours takes them by the thousand (updateDuplicateIdCache). A real Artemis 2.44 has that operation, and fails at it
 (an array of texts does not fit its own conversion, JsonUtil.convertJsonValue; ScaleDownHandler does not wait for the
-answer): it gets each id with a message that goes nowhere, and remembers it.
+answer): it gets each id with a message that goes nowhere, and remembers it, once: it would warn of each repeat.
+Messages that follow are known by `_AMQ_BRIDGE_DUP`, and then their own ids are not looked at
+(PostOfficeImpl.checkDuplicateID), so the ids may go before them.
 
 What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
 a message, and of this node's it must not hear.
@@ -40,24 +42,27 @@ class CacheStage(Stage):
         if self.ids is None:
             if not link.sender.idle():
                 return False
+            if not link.ours and not self.mover.queues_made(now):
+                return False  # an id of an address that is not there is not remembered
             members = self._members()
             self.ids = deque(
                 (name, each)
                 for name, cache in self.mover.broker.caches.by_name.items()
                 for each in cache.ids
                 if len(each) != FORWARD_ID_BYTES or each[:NODE_ID_BYTES] not in members
+                if (name, each) not in self.mover.carried
             )
         if self.asking:
             return False
-        if not self.ids:
-            return True
         if link.ours:
-            self._ask(now, self.ids)
-            return False
+            if self.ids:
+                self._ask(now, self.ids)
+            return not self.ids and not self.asking
         while self.ids and link.sender.has_room():
             name, duplicate_id = self.ids.popleft()
+            self.mover.carried[(name, duplicate_id)] = True
             link.sender.ship(Shipment([], [carrier(name, duplicate_id, now)]))
-        return not self.ids
+        return not self.ids and link.sender.idle()
 
     def _members(self) -> dict[bytes, bool]:
         """Beginnings of the ids of what a member has forwarded here, if it is a real Artemis."""

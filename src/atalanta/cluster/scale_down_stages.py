@@ -1,8 +1,8 @@
 """What a leaving node moves, one stage after the other: its queues by address, what waits for others, transactions in
 doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown).
 
-Before all that an Atalanta gets the duplicate ids, and clients and members are told good-bye (scale_down_goodbye.py);
-the ids go once more at the end, since those of many messages push them out of the target's memory.
+Before all that the target gets the duplicate ids, and clients and members are told good-bye (scale_down_goodbye.py);
+to an Atalanta the ids go once more at the end, since those of many messages push them out of the target's memory.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Mover:
         self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
         self.rounds = 0
-        if link.ours:
-            self.stages.append(CacheStage(self))
+        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
+        self.stages.append(CacheStage(self))
         self.stages.append(GoodbyeStage(self))
 
     def plan(self) -> None:
@@ -122,6 +122,11 @@ class Mover:
                 self.asked[name] = True
                 self._ask_id(now, queue, True)
         return complete
+
+    def queues_made(self, now: int) -> bool:
+        """Whether the target has all queues that are going to be moved; makes those that it lacks."""
+        moving = [each for each in self.part.movable() if not each.internal and should_exist(each)]
+        return self.known(now, moving)
 
     def _ask_id(self, now: int, queue: Queue, create: bool) -> None:
         def answer(now: int, succeeded: bool, value: object) -> None:
