@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Exit status 1 when something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="inputs for each target")
-    parser.add_argument("--target", action="append", default=[], help="all without it")
+    parser.add_argument("--target", action="append", default=[], help="all, or if --blind the compiled ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--blind", action="store_true", help="without looking at branches (compiled build)")
     parser.add_argument("--out", type=Path, default=Path(".cache/fuzz"), help="corpus, findings, runs")
@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.blind:
         coverage.install()
     # Only now: modules are marked while they are imported.
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.targets import COMPILED, TARGETS
 
-    names: list[str] = options.target or [*TARGETS]
+    names: list[str] = options.target or [*(COMPILED if options.blind else TARGETS)]
     if unknown := [name for name in names if name not in TARGETS]:
         parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
     if options.input:

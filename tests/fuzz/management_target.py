@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from atalanta.cluster.core_bridge_json import config_of, definition_of
 from atalanta.kernel import housekeeping
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.divert_config import DivertConfig
@@ -12,6 +15,7 @@ from atalanta.kernel.management_acceptor import (
     ListedAcceptor,
 )
 from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+from atalanta.kernel.management_bridge import BridgeRegistry
 from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
 from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
 from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
@@ -25,6 +29,30 @@ from tests.wire.core.server_bench import text_message
 INPUTS_OF_A_DESK = 40
 # A parameter of each type that an operation may want.
 SAMPLES = {"s": '"work"', "i": "1", "l": "2", "d": "1.5", "b": "true", "S": '"a=1"', "a": '["x"]', "m": '{"a":1}'}
+
+
+# What the operations take that make something, as JSON.
+DEFINITIONS = {
+    "createQueue": {"name": "q", "address": "a", "routing-type": "ANYCAST", "filter-string": "x = 1", "ring-size": 5,
+                    "durable": True, "last-value-key": "k", "consumers-before-dispatch": 1, "auto-delete-delay": 5},
+    "updateQueue": {"name": "work", "max-consumers": 3, "group-rebalance": True, "group-buckets": 2, "exclusive": True},
+    "createDivert": {"name": "e", "address": "work", "forwarding-address": "f", "routing-type": "STRIP",
+                     "filter-string": "x = 1", "exclusive": True},
+    "updateDivert": {"name": "d", "forwarding-address": "topic", "filter-string": "y = 1"},
+    "createBridge": {"name": "b", "queue-name": "work", "forwarding-address": "f", "filter-string": "x = 1",
+                     "static-connectors": ["c"], "retry-interval": 5, "retry-interval-multiplier": 1.5,
+                     "concurrency": 2, "routing-type": "PASS", "transformer-configuration": {
+                         "class-name": "org.apache.activemq.artemis.core.server.transformer.AddHeadersTransformer",
+                         "properties": {"a": "b"}}},
+}  # fmt: skip
+
+
+class Described(BridgeRegistry):
+    """Bridges are read and written down, and none is made."""
+
+    def create(self, now: int, definition: dict[str, object]) -> None:
+        config = config_of(definition)
+        assert definition_of(config_of(definition_of(config))) == definition_of(config)
 
 
 class ManagementTarget(Target):
@@ -58,12 +86,15 @@ class ManagementTarget(Target):
                 for kinds, _ in overloads:
                     given = ",".join(SAMPLES.get(kind, SAMPLES.get(kind.lower(), "1")) for kind in kinds)
                     made.append(f"{resource}\0{name}\0[{given}]")
+        for name, definition in DEFINITIONS.items():
+            made.append(f"broker\0{name}\0{json.dumps([json.dumps(definition)])}")
         return [text.encode() for text in made]
 
     def fresh(self) -> None:
         self.inputs = 0
         self.desk = desk = Desk()
         desk.management.acceptors["a"] = ListedAcceptor("a", {"host": "h", "port": 1})
+        desk.management.bridges = Described()
         desk.queue("work")
         divert = DivertConfig()
         divert.name = "d"
