@@ -25,8 +25,7 @@ OPTIONS = {
 }
 # The next call of a client may be on its way in spite of all care, on a machine that stands still now and then.
 ERRORS_MAX = 3
-# Of clients that call all the time; 0 to 3 of some 35 that go where nothing else runs, 15 where ten others want the
-# processor.
+# Of clients that call all the time, some 35 of which go: 3 at best, 15 while ten others want the processor.
 BUSY_ERRORS_MAX = CONNECTIONS // 3
 
 
