@@ -244,6 +244,22 @@ def test_a_lost_connection_begins_again_with_a_file_and_is_told_of_with_a_pipe(u
     until(lambda: not large_files(folder))
 
 
+def test_a_stream_ends_with_its_connection_when_no_attempt_is_left(url: str) -> None:
+    async def main() -> None:
+        relay = Relay(int(url.rpartition(":")[2]))
+        server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
+        through = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, connect(f"{through}?reconnectAttempts=2&retryInterval=10") as connection:
+            producer = await connection.producer("cut for good", routing="anycast")
+            relay.cut_after = 700_000
+            server.close()
+            with pytest.raises(ConnectionLost, match="no connection to"):
+                await producer.send(Message(stream=BODY))
+            assert relay.cuts == 1
+
+    run(main())
+
+
 def test_others_go_on_while_a_stream_is_slow(url: str) -> None:
     """One connection, two threads: the stream stands still, and the other thread sends and receives."""
     inner, outer = os.pipe()

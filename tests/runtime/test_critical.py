@@ -82,6 +82,22 @@ def test_shutdown_asks_first_and_then_ends() -> None:
     assert bench.stops[0].startswith("the disk hangs") and bench.ends[0] == exit_codes.BUG
 
 
+def test_after_a_standstill_all_have_their_time_again() -> None:
+    """As after SIGSTOP, or a machine that was suspended: what the disk was doing then is not done a second later."""
+    loop = asyncio.new_event_loop()
+    ends: list[int] = []
+    stops: list[str] = []
+    analyzer = CriticalAnalyzer(loop, lambda: 100.0, 120.0, -1, "HALT", stops.append, ends.append)
+    analyzer._look(101.0, False)
+    analyzer._look(1_000.0, True)
+    analyzer._look(1_001.0, False)
+    analyzer._look(1_119.0, False)
+    assert ends == []
+    analyzer._look(1_121.0, False)
+    assert ends == [exit_codes.BUG, exit_codes.BUG]
+    loop.close()
+
+
 HUNG = """
 import os, sys, time
 from pathlib import Path

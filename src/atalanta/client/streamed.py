@@ -62,7 +62,8 @@ class StreamedBody:
             try:
                 await self._send_once(producer, head)
             except ConnectionLost as error:
-                if self._shell.options.reconnect_attempts == 0:
+                shell = self._shell
+                if shell.options.reconnect_attempts == 0 or shell.engine.failed is not None:
                     raise
                 if not self._source.rewind():
                     text = f"{error.text}; its stream cannot be read again from the beginning"

@@ -76,6 +76,7 @@ class CriticalAnalyzer:
         self._loop_thread = threading.get_ident()
         self._loop_state = Watched("loop")
         self._disk_state = Watched("disk")
+        self._stood_still_at = 0.0  # until then nothing could be expected of anybody
 
     def start(self) -> None:
         """On the loop's thread."""
@@ -99,6 +100,8 @@ class CriticalAnalyzer:
 
     def _look(self, now: float, stood_still: bool) -> None:
         """`stood_still`: whatever seems to hang has its time again from now on."""
+        if stood_still:
+            self._stood_still_at = now
         loop = self._loop_state
         if loop.since == 0.0:
             loop.since = now
@@ -106,11 +109,8 @@ class CriticalAnalyzer:
                 self._loop.call_soon_threadsafe(self._beat)
             except RuntimeError:
                 return  # the loop is closed: the node ends
-        elif stood_still:
-            loop.since = now
         disk = self._disk_state
-        busy_since = self._busy_since()
-        disk.since = max(busy_since, now if stood_still else 0.0) if busy_since else 0.0
+        disk.since = self._busy_since()
         for watched in (disk, loop):
             self._judge(watched, now)
 
@@ -119,7 +119,9 @@ class CriticalAnalyzer:
         self._loop_state.since = 0.0
 
     def _judge(self, watched: Watched, now: float) -> None:
-        since = watched.since
+        since = watched.since  # once: the loop's thread sets it too
+        if since:
+            since = max(since, self._stood_still_at)
         hangs_s = now - since if since else 0.0
         if hangs_s < self._tell_s:
             if watched.told:
