@@ -9,10 +9,12 @@ import pytest
 
 from atalanta.cluster.balance_client import is_client
 from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
+from atalanta.kernel.message import Message
 from atalanta.sim.host import Host
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
+from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessage
 from atalanta.wire.core.packets_producer import RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
@@ -302,6 +304,13 @@ def test_clients_go_to_the_members_of_their_zone() -> None:
     assert all(" to=node-1 " in line for line in rig.events("client_redirected"))
 
 
+def send_in_pieces(one: Roamer, address: str, requires_response: bool) -> None:
+    """A large message."""
+    one.send(SendLargeMessage(Message.create(address, b"", 4, True, one.world.now // 1_000_000, 4)))
+    one.send(SendContinuation(bytes(100_000), True))
+    one.send(SendContinuation(b"the end", False, 100_007, requires_response, 0 if requires_response else -1))
+
+
 def test_what_crosses_the_good_bye_is_done_only_if_nobody_waits_for_it() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 2, accounts)
@@ -313,8 +322,10 @@ def test_what_crosses_the_good_bye_is_done_only_if_nobody_waits_for_it() -> None
     before = count(hosts[0], "archive")
     gone.publish("prices", b"waits for an answer", 0)
     gone.publish_silently("prices", b"does not")
+    send_in_pieces(gone, "prices", False)
+    send_in_pieces(gone, "prices", True)
     rig.run(2)
-    assert count(hosts[0], "archive") == before + 1
+    assert count(hosts[0], "archive") == before + 2
     assert gone.answers == []
     rig.run(15)
     assert gone.conn != connection  # it was closed for it

@@ -40,7 +40,10 @@ ONE_WAY: tuple[int, ...] = (
     types.SESS_ACKNOWLEDGE,
     types.SESS_INDIVIDUAL_ACKNOWLEDGE,
     types.SESS_EXPIRED,
+    types.SESS_SEND_LARGE,
 )
+# Large messages end with a continuation; without that nothing happens.
+SENDS: tuple[int, ...] = (types.SESS_SEND, types.SESS_SEND_CONTINUATION)
 
 
 class Moving:
@@ -190,7 +193,7 @@ class Moving:
         if session is None:
             return
         if packet_type in ONE_WAY or (
-            packet_type == types.SESS_SEND and not asks_for_answer(session, data, start, end)
+            packet_type in SENDS and not asks_for_answer(session, packet_type, data, start, end)
         ):
             session.receive(now, packet_type, data, start, end)
         else:
@@ -203,8 +206,16 @@ class Moving:
         self.sessions = {}
 
 
-def asks_for_answer(session: CoreSession, data: bytes, start: i64, end: i64) -> bool:
-    """Whether a SESS_SEND is a blocking one, or confirmed later (a correlation the client waits for)."""
+def asks_for_answer(
+    session: CoreSession, packet_type: int, data: bytes, start: i64, end: i64
+) -> bool:
+    """Whether a send is a blocking one, or confirmed later (a correlation the client waits for)."""
     reader = Reader(data, start, end)
-    decode_message(reader)
+    if packet_type == types.SESS_SEND:
+        decode_message(reader)
+    else:
+        reader.take(reader.int32("body_length"), "body")
+        if reader.boolean("continues"):
+            return False  # the last one decides
+        reader.int64("total_body_size")
     return reader.boolean("requires_response")
