@@ -11,7 +11,7 @@ from atalanta.kernel.holding import hold, let_go
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY, Reference
-from atalanta.kernel.returning import Return
+from atalanta.kernel.returning import Looked, Return
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
 
@@ -47,12 +47,12 @@ def held(bench: Bench, name: str = "here") -> list[int]:
 def bring_back(bench: Bench, most: int = 1_000_000, spare: int = 100) -> int:
     """What of `away` has a place in memory goes to `here`; returns how many that were."""
     here, away = bench.broker.queues["here"], bench.broker.queues["away"]
-    newest: dict[int, Reference] = {}
+    looked: dict[int, Looked] = {}
     moved = 0
     bench.broker.paging.refill(bench.now, away, True)
     for reference in away.live():
         if reference.state == READY and moved < most:
-            back = Return(bench.broker, reference, [here], newest)
+            back = Return(bench.broker, reference, [here], looked)
             assert back.keeps_its_place()
             if back.waits_for() is None:
                 back.go(spare)

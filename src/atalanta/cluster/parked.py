@@ -28,7 +28,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.returning import Return
+from atalanta.kernel.returning import Looked, Return
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class Away:
         self.touched: dict[str, bool] = {}
         self.held_queues: dict[str, bool] = {}
         self.waits: dict[str, int] = {}
-        # What came back in this turn: the last one by queue id, and the id of the oldest by queue name.
-        self.newest: dict[int, Reference] = {}
+        # Of this turn: where to look for the next place by queue id, and the id of the oldest that came by queue name.
+        self.looked: dict[int, Looked] = {}
         self.first: dict[str, int] = {}
         self.last_id: int = 0  # of the last message looked at
 
@@ -219,7 +219,7 @@ class ParkedMessages(Observer):
             away.without_room = 0
             away.touched = {}
             away.waits = {}
-        away.newest = {}
+        away.looked = {}
         away.first = {}
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         for name, message_id in away.first.items():
@@ -356,7 +356,7 @@ class ParkedMessages(Observer):
             targets.append(taker)
         if sent_by_another(reference.message):
             return None  # it must lose that header, and may share the message with others
-        back = Return(self.cluster.broker, reference, targets, away.newest)
+        back = Return(self.cluster.broker, reference, targets, away.looked)
         return back if back.keeps_its_place() else None
 
     def _takers(

@@ -38,7 +38,10 @@ def hold_until_durable(broker: Broker, queue: Queue, message_id: int) -> None:
     """What came back just now is shown once its record is on disk: that message, and what arrived later."""
     lsn = broker.journal.last
     key = f"{UNSTORED}{lsn}"
-    hold(broker, queue, key, message_id - 1)
+    before = message_id - 1
+    if queue.held is not None:
+        before = min(before, queue.held.before.get(key, before))  # of another member's
+    hold(broker, queue, key, before)
     broker.reply_when_durable(lsn, Stored(broker, queue, key), 0)
 
 
@@ -73,7 +76,7 @@ def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool
         more = queue.dispatch(now, messages_max) or more
     held.turn = NOBODY
     arrange(queue)
-    if rest and not more:
+    if not more and (rest or queue.paged is None):
         for key, before in held.before.items():
             if before == first and not key.startswith(UNSTORED):
                 held.timers.set(key, now)

@@ -130,7 +130,7 @@ class Keeper:
             record = encode_message_record(message, references, duplicates)
             message.lsn = journal.append(records.MESSAGE, record)
         for reference in references:
-            if reference.state == SCHEDULED and reference.sequence > 0:
+            if reference.state == SCHEDULED and reference.sequence != 0:
                 store_delivery_count(broker, reference, broker.scheduled.times[reference])
         for cache_name, duplicate_id in duplicates:
             duplicate_cache(broker, cache_name).ids[duplicate_id] = message.lsn

@@ -205,6 +205,7 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             if reference.durable:
                 message_ids.append(reference.message.id)
         queue.killed += broker.paging.clear(queue)
+        broker.mark_dirty(queue)  # what comes back to it may have waited for these
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
     broker.append_batch(batch, [], [], None, 0)
@@ -227,7 +228,7 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
         if expiration != 0 and expiration <= now_ms and reference.state == READY:
             found.append(reference)
     at_end = start + looks_max >= len(queue.references)
-    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
+    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1 or 1  # 0 is no place
     if found:
         expire(broker, now, found)
     if at_end and _next_from_pages(broker, now, queue, bool(found)):

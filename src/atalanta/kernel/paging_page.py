@@ -79,6 +79,12 @@ class Page:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
 
+    def is_below(self, index: int, sequence: int, through: int) -> bool:
+        """Was the entry, written with that sequence, acknowledged through the log view? Where it lies now counts."""
+        if self.places:
+            sequence = self.places.get(index, sequence)
+        return 0 < sequence <= through
+
     def block_of(self, index: int) -> int:
         """The block that holds the entry."""
         return _last_not_above(self.starts, index)

@@ -103,6 +103,6 @@ class PageReader:
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
     """Is the entry still to be handed out?"""
-    if page.is_finished(index) or entry.sequence <= queue.acked_through:
+    if page.is_finished(index) or page.is_below(index, entry.sequence, queue.acked_through):
         return False
     return entry.durable or not page.old

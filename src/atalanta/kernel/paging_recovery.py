@@ -142,7 +142,8 @@ class PagingRecovery:
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
         placed = self.placed.pop(page.number, {})
-        if acked or delivered or placed or page.finished or page.first <= queue.acked_through:
+        below = page.first <= queue.acked_through or bool(page.places)
+        if acked or delivered or placed or page.finished or below:
             _count(paging, queue, page, acked, delivered, placed)
         page.unread = page.live
         if page.live == 0:
@@ -178,7 +179,10 @@ def _count(
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
-            if message_id in acked or not entry.durable or entry.sequence <= queue.acked_through:
+            if message_id in placed:
+                page.places[index] = placed[message_id]
+            below = page.is_below(index, entry.sequence, queue.acked_through)
+            if message_id in acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)
             if page.is_finished(index):
@@ -188,8 +192,6 @@ def _count(
                 continue
             if message_id in delivered:
                 page.deliveries[index] = delivered[message_id]
-            if message_id in placed:
-                page.places[index] = placed[message_id]
             page.live += 1
             page.unread_bytes += entry.message.size
 

@@ -37,10 +37,18 @@ LAST: Final = -2  # behind everything
 ROOM_MIN: Final = 16  # a smaller gap is used only where it is near
 
 
+class Looked:
+    """All of a queue that lies before `reference` arrived before the message with that id."""
+
+    def __init__(self, reference: Reference, message_id: int) -> None:
+        self.reference = reference
+        self.message_id = message_id
+
+
 class Return:
     """One message of another queue of this node, on its way back to `targets`.
 
-    `newest`: queue id -> what came back to that queue just before: where to begin to look for the next place.
+    `looked`: queue id -> where to begin to look for the place of the next one that comes back there.
     """
 
     def __init__(
@@ -48,12 +56,12 @@ class Return:
         broker: Broker,
         reference: Reference,
         targets: list[Queue],
-        newest: dict[int, Reference],
+        looked: dict[int, Looked],
     ) -> None:
         self.broker = broker
         self.reference = reference
         self.targets = targets
-        self.newest = newest
+        self.looked = looked
         self.spots: list[int] = []
         message = reference.message
         known = broker.messages.get(message.id) if reference.durable else None
@@ -76,7 +84,7 @@ class Return:
         """A queue whose messages in page files have to come into memory first."""
         self.spots = []
         for queue in self.targets:
-            index = spot(self.broker, queue, int(self.message.id), self.newest.get(queue.id))
+            index = spot(self.broker, queue, int(self.message.id), self.looked)
             if index == WAITS:
                 return queue
             self.spots.append(index)
@@ -124,7 +132,7 @@ class Return:
                     store_delivery_count(broker, other, broker.scheduled.times[other])
         for reference in now_here:
             _enter(broker, reference)
-            self.newest[reference.queue.id] = reference
+            self.looked[reference.queue.id] = Looked(reference, int(message.id))
         return now_here
 
     def _store(self, new: list[Reference], batch: records.Batch) -> bool:
@@ -146,23 +154,28 @@ class Return:
         return True
 
 
-def spot(broker: Broker, queue: Queue, message_id: int, newest: Reference | None) -> int:
+def spot(broker: Broker, queue: Queue, message_id: int, looked: dict[int, Looked]) -> int:
     """Index in `queue.references` of the place of a message that arrived under this id; or WAITS, or LAST."""
     if queue.tombstones > 0:
         queue.references = queue.live()
         queue.tombstones = 0
     references = queue.references
-    outside = _outside(broker, queue)
-    if outside and outside[0].message.id < message_id:
-        later = _last_outside(queue) > message_id or _pending_above(broker, queue, 0) is not None
-        return WAITS if later else LAST
     index = 0
-    if newest is not None and newest.state != DONE and newest.message.id < message_id:
-        index = queue.index_of(newest.sequence)
+    known = looked.get(queue.id)
+    if known is not None and known.message_id < message_id and known.reference.state != DONE:
+        index = queue.index_of(known.reference.sequence)
     while index < len(references) and references[index].message.id < message_id:
         index += 1
-    if index < len(references) or outside:
+    if index < len(references):
         return index
+    if index > 0:
+        looked[queue.id] = Looked(references[index - 1], message_id)
+    outside = _outside(broker, queue)
+    if outside:
+        if outside[0].message.id > message_id:
+            return index
+        later = _last_outside(queue) > message_id or _pending_above(broker, queue, 0) is not None
+        return WAITS if later else LAST
     return LAST if _pending_above(broker, queue, message_id) is None else index
 
 
@@ -194,6 +207,8 @@ def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference |
         for parked in reversed(broker.parked):
             for reference in reversed(parked.references):
                 if reference.queue is queue:
+                    if reference.sequence == 0:
+                        continue  # for later: it has no place yet
                     if reference.message.id < message_id:
                         return found
                     found = reference
@@ -215,7 +230,7 @@ def _make_room(broker: Broker, queue: Queue, index: int, spare: int, batch: reco
         if outside:
             above = outside[0].sequence
         pending = _pending_above(broker, queue, 0)
-        if pending is not None and pending.sequence != 0:
+        if pending is not None:
             above = min(above, pending.sequence)
     first = index  # of those that move
     end = above

@@ -131,7 +131,7 @@ def release(broker: Broker, due: list[Reference]) -> None:
         queue = reference.queue
         queue.count_scheduled(reference, -1)
         reference.state = READY
-        if reference.sequence > 0:
+        if reference.sequence != 0:
             if queue.special is not None and queue.special.refuses(queue, reference):
                 discard(broker, queue.special, [reference])
                 continue

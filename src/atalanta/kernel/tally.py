@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.reference import DELIVERING, READY
+from atalanta.kernel.reference import BELOW, DELIVERING, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
 
+END: Final = 1 << 62  # behind every sequence
 LOOKS_MAX: Final = 10_000  # a slice: references, and queues looked at without any
 
 
@@ -34,7 +35,7 @@ class Tally:
                 self.durable_bytes += queue.paged.bytes
 
     def look(self, queue: Queue, sequence: int, most: int) -> int:
-        """At up to `most` references from `sequence` on; where to go on, or -1 at the end."""
+        """At up to `most` references from `sequence` on; where to go on, or END."""
         references = queue.references
         index = queue.index_of(sequence)
         stop = min(len(references), index + most)
@@ -50,7 +51,7 @@ class Tally:
             if reference.durable:
                 self.durable_count += 1
                 self.durable_bytes += reference.size
-        return references[stop - 1].sequence + 1 if stop < len(references) else -1
+        return references[stop - 1].sequence + 1 if stop < len(references) else END
 
 
 def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
@@ -59,9 +60,9 @@ def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
     for queue in queues:
         figures = Tally(queue)
         found.append(figures)
-        sequence = 0 if queue.durable or queue.delivering_count > 0 else -1
+        sequence = BELOW if queue.durable or queue.delivering_count > 0 else END
         left -= 1
-        while sequence >= 0:
+        while sequence != END:
             if left <= 0:
                 left = LOOKS_MAX
                 yield
