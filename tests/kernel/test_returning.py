@@ -6,12 +6,13 @@ import random
 
 import pytest
 
-from atalanta.kernel import housekeeping, logview
+from atalanta.kernel import housekeeping, logview, moves
 from atalanta.kernel.holding import hold, let_go
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY, Reference
 from atalanta.kernel.returning import Looked, Return
+from atalanta.kernel.scheduled import SCHEDULED_TIMER
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
 
@@ -143,6 +144,41 @@ def test_a_reader_of_the_log_finds_them_all() -> None:
     incarnation = bench.broker.queues["here"].incarnation
     chunk = logview.read(bench.broker, "here", incarnation, 0, 100, -1, None)
     assert [number_of(each) for each in chunk.references] == [3, 4, 5, 0, 1, 2]
+
+
+def send_undurable_yet(bench: Bench, number: int, later_ms: int = 0) -> None:
+    """To `here`; its record is not on disk yet. `later_ms`: it is for that much later."""
+    message = bench.message("here", number.to_bytes(4, "big"))
+    if later_ms:
+        message.put_property("_AMQ_SCHED_DELIVERY", bench.now // 1_000_000 + later_ms)
+    bench.session().send(bench.now, message, number)
+
+
+def test_in_front_of_what_waits_for_the_disk_also_if_its_first_is_for_later() -> None:
+    bench = bench_with()
+    send(bench, "here", *range(50))
+    moves.purge(bench.broker, bench.broker.queues["here"], "test")  # sequences above 0 are free
+    send(bench, "away", 0, 1, 2)
+    send_undurable_yet(bench, 100, later_ms=1_000)
+    for number in range(3, 6):
+        send_undurable_yet(bench, number)
+    assert bring_back(bench, spare=2) == 3
+    assert held(bench) == [0, 1, 2, 3, 4, 5]
+    assert restarted(bench) == [0, 1, 2, 3, 4, 5]
+
+
+def test_in_front_of_what_waits_for_the_disk_also_if_its_last_was_sent_for_now_before() -> None:
+    bench = bench_with()
+    send_undurable_yet(bench, 100, later_ms=1_000)
+    send(bench, "away", 0, 1, 2)
+    for number in range(3, 6):
+        send_undurable_yet(bench, number)
+    bench.now += 1_000_000_000
+    housekeeping.on_timer(bench.broker, bench.now, SCHEDULED_TIMER)
+    assert bench.broker.queues["here"].pending == 4
+    assert bring_back(bench) == 3
+    assert held(bench) == [0, 1, 2, 3, 4, 5, 100]
+    assert restarted(bench) == [0, 1, 2, 3, 4, 5, 100]
 
 
 @pytest.mark.parametrize("limit", [0, 6_000])

@@ -201,18 +201,20 @@ def _last_outside(queue: Queue) -> int:
 
 
 def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference | None:
-    """The first that waits for the journal, if it arrived later than that."""
+    """The first that waits for the journal, if any that does arrived later than that.
+
+    Ids need not ascend there: what was sent for later waits for it when its time has come; before, it has no place.
+    """
     found: Reference | None = None
     if queue.pending > 0:
-        for parked in reversed(broker.parked):
-            for reference in reversed(parked.references):
-                if reference.queue is queue:
-                    if reference.sequence == 0:
-                        continue  # for later: it has no place yet
-                    if reference.message.id < message_id:
+        for parked in broker.parked:
+            for reference in parked.references:
+                if reference.queue is queue and reference.sequence != 0:
+                    if found is None:
+                        found = reference
+                    if reference.message.id > message_id:
                         return found
-                    found = reference
-    return found
+    return None
 
 
 # -- room ---------------------------------------------------------------------------------------------
