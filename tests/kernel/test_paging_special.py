@@ -146,3 +146,26 @@ def test_rings_and_last_values_stay_in_memory_with_a_bound_of_their_own(kind: st
     assert [fields["queue"] for fields in told] == ["orders"]  # once
     assert seen(reader(bench)) == list(range(850, 1_000))
     housekeeping.validate(bench.broker)
+
+
+@pytest.mark.parametrize(
+    ("browse", "non_destructive"), [(True, False), (True, True), (False, True)]
+)
+def test_a_selector_that_wants_nothing_of_what_is_in_memory_gets_what_lies_in_pages(
+    browse: bool, non_destructive: bool
+) -> None:
+    bench = bench_with(non_destructive=non_destructive)
+    sender = bench.session()
+    for number in range(300):
+        body = number.to_bytes(4, "big") + bytes(300)
+        late = number >= 250
+        sender.send(bench.now, bench.message("orders", body, True, late=late), number)
+        if number == 3:
+            bench.settle()  # these stay in memory
+    bench.settle()
+    queue = bench.broker.queues["orders"]
+    assert queue.paged is not None and queue.references
+    session = bench.session()
+    consume(session, bench, "orders", "late = TRUE", browse=browse)
+    bench.settle()
+    assert seen(session) == list(range(250, 300))

@@ -381,6 +381,7 @@ class Queue:
                     in_memory = reference is not None or self.priorities.unfinished
                 else:
                     reference = self._next_for(consumer, now_ms)
+                    in_memory = reference is not None or consumer.position < self.end()
             if paged is not None and not in_memory:
                 if consumer.browse_only or self.keeps_messages:
                     reference = paged.browse(consumer, now_ms)
