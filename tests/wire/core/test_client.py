@@ -82,6 +82,16 @@ def test_a_refused_login_is_told_and_ends_only_its_session() -> None:
         wrong.request(QueueQuery("q"))
 
 
+def test_a_refusal_of_a_session_that_was_given_up_meanwhile_harms_nobody() -> None:
+    pair = connected()
+    given_up = pair.client.session(SessionSettings("wrong", "u", "guess"))
+    good = pair.session()
+    given_up.close()
+    pair.run()
+    assert good.open and pair.client.failed is None
+    assert not any(told.startswith("broken") for told in pair.events.told)
+
+
 def test_every_message_is_confirmed_once_under_its_own_correlation() -> None:
     pair = connected()
     session = pair.session()

@@ -288,6 +288,11 @@ class ClientConnection:
         error = error_of(packet.code, packet.message)
         session = self._opening.popleft()
         self._unready -= 1
+        if session.closed:
+            self._open_next()  # it was given up while it was made
+            if self._unready == 0:
+                self.events.ready()
+            return
         known = session.opened.done
         again = packet.code in NOT_HERE_OR_NOW or (known and packet.code not in FINAL_REFUSALS)
         if again and self.settings.resume:
