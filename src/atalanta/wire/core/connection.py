@@ -170,13 +170,13 @@ class CoreConnection(Connection):
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
             raise ProtocolError(f"{types.packet_name(packet_type)} before login")
-        if self.moving is not None:
-            framer = self.framer
-            self.moving.late(now, packet_type, channel, framer.data, framer.start, framer.end)
+        framer = self.framer
+        moving = self.moving
+        if moving is not None and channel in moving.sessions:
+            moving.late(now, packet_type, channel, framer.data, framer.start, framer.end)
         elif packet_type != types.PACKETS_CONFIRMED:
             self.host.broker.trace.count("frames_for_closed_sessions")
             if channel in self.ended:
-                framer = self.framer
                 answer_ended(self, packet_type, channel, framer.data, framer.start, framer.end)
 
     def _control(self, now: int, packet_type: int, channel: int, body: bytes) -> None:
