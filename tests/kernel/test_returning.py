@@ -181,6 +181,26 @@ def test_in_front_of_what_waits_for_the_disk_also_if_its_last_was_sent_for_now_b
     assert restarted(bench) == [0, 1, 2, 3, 4, 5, 100]
 
 
+def test_in_front_of_what_is_not_in_memory_also_if_its_last_was_sent_for_now_before() -> None:
+    bench = bench_with(6_000)
+    send_undurable_yet(bench, 100, later_ms=1_000)
+    send(bench, "here", *range(20), size=400)
+    send(bench, "away", 20, 21, 22)
+    send(bench, "here", 23, 24)
+    bench.now += 1_000_000_000
+    housekeeping.on_timer(bench.broker, bench.now, SCHEDULED_TIMER)
+    bench.settle()
+    paged = bench.broker.queues["here"].paged
+    assert paged is not None and number_of(paged.tail[-1]) == 100
+    assert bring_back(bench) == 0
+    take_some(bench, random.Random(2))
+    for _ in range(20):
+        if held(bench, "away"):
+            take_some(bench, random.Random(2))
+            bring_back(bench)
+    assert held(bench)[-6:] == [20, 21, 22, 23, 24, 100]
+
+
 @pytest.mark.parametrize("limit", [0, 6_000])
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_random_play_order_holds_among_all_that_is_not_consumed(limit: int, seed: int) -> None:

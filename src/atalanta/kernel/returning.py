@@ -174,8 +174,9 @@ def spot(broker: Broker, queue: Queue, message_id: int, looked: dict[int, Looked
     if outside:
         if outside[0].message.id > message_id:
             return index
-        later = _last_outside(queue) > message_id or _pending_above(broker, queue, 0) is not None
-        return WAITS if later else LAST
+        if _outside_above(queue, message_id):
+            return WAITS
+        return LAST if _pending_above(broker, queue, message_id) is None else WAITS
     return LAST if _pending_above(broker, queue, message_id) is None else index
 
 
@@ -188,16 +189,17 @@ def _outside(broker: Broker, queue: Queue) -> list[Reference]:
     return broker.paging.reader.after(queue, behind)
 
 
-def _last_outside(queue: Queue) -> int:
-    """The highest message id that is not in memory."""
+def _outside_above(queue: Queue, message_id: int) -> bool:
+    """Whether anything that is not in memory arrived later than that. Its ids need not ascend (`_pending_above`)."""
     paged = queue.paged
-    found = 0
     if paged is not None:
         for page in paged.pages:
-            found = max(found, page.id_max)
-        if paged.tail:
-            found = max(found, int(paged.tail[len(paged.tail) - 1].message.id))
-    return found
+            if page.id_max > message_id:
+                return True
+        for reference in reversed(paged.tail):
+            if reference.message.id > message_id:
+                return True
+    return False
 
 
 def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference | None:
