@@ -21,7 +21,17 @@ from atalanta.cluster.outgoing import Outgoing
 from atalanta.cluster.redistribution import Redistribution
 from atalanta.cluster.remote_bindings import RemoteBindings
 from atalanta.cluster.topology import Topology
-from atalanta.kernel import catalogue, keeper, logview, paging, preparing, records, router, xa
+from atalanta.kernel import (
+    catalogue,
+    keeper,
+    logview,
+    paging,
+    preparing,
+    records,
+    returning,
+    router,
+    xa,
+)
 from atalanta.kernel.address import Address
 from atalanta.kernel.broker import Broker
 from atalanta.kernel.divert import Divert
@@ -38,6 +48,7 @@ from atalanta.kernel.ports import Disk
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.returning import LAST, Return
 from atalanta.kernel.router import Route
 from atalanta.kernel.xa import Branches
 from atalanta.node import Node
@@ -416,6 +427,15 @@ def _answer_too_little(reattached: Reattached) -> None:
     reattached.connection.send(ReattachSessionResponse(-1, True), SESSION_RESPONSE_CHANNEL)
 
 
+def parked_ones_come_back_behind_everything(patch: Patch) -> None:
+    """Under their own ids."""
+    patch.setattr(returning, "spot", lambda broker, queue, message_id, newest: LAST)
+
+
+def parked_ones_come_back_as_new_arrivals(patch: Patch) -> None:
+    patch.setattr(Return, "keeps_its_place", lambda self: False)
+
+
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have it."""
     seed = first
@@ -463,6 +483,8 @@ MUTANTS: list[Mutant] = [
     exclusive_diverts_leave_a_copy,
     reattached_client_misses_frames,
     reattached_client_repeats_itself,
+    parked_ones_come_back_behind_everything,
+    parked_ones_come_back_as_new_arrivals,
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from atalanta.build import compiled_modules
 from atalanta.kernel.buffer import DecodeError
+from atalanta.sim.absence_load import Absences
 from atalanta.sim.core_bridge_load import CoreBridges
 from atalanta.sim.divert_load import Diverts
 from atalanta.sim.groups import Groups
@@ -64,6 +65,8 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (mutants.diverts_take_everything, Diverts, 5, 2),
     (mutants.diverts_take_nothing, Diverts, 5, 2),
     (mutants.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
+    (mutants.parked_ones_come_back_behind_everything, Absences, 34, 6),
+    (mutants.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
 ]
 BY_CRASH_POINTS = [
     mutants.bridge_forgets_before_the_answer,

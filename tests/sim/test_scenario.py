@@ -104,14 +104,14 @@ def test_a_seed_has_one_digest() -> None:
 def test_a_seed_has_one_digest_in_every_build_and_under_every_hash_seed(hash_seed: str) -> None:
     """The child runs the interpreted sources; `make test` runs this test in the compiled build as well.
 
-    Nodes may leave in the first two worlds; the third has every subject. Who iterates a set of strings gets
-    another order under another hash seed, and the digest shows it.
+    Nodes may leave in the first two worlds; the third has most subjects, the fourth members that are away for long.
+    Who iterates a set of strings gets another order under another hash seed, and the digest shows it.
     """
     program = (
         "from atalanta.build import compiled_modules\n"
         "from atalanta.sim.scenario import Scenario\n"
         "assert not compiled_modules()\n"
-        "for seed in (1, 3, 75): print(Scenario(seed, 3, 6.0).run().digest)\n"
+        "for seed in (1, 3, 75, 59): print(Scenario(seed, 3, 6.0).run().digest)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONHASHSEED": hash_seed}
     found = subprocess.run(
@@ -122,7 +122,7 @@ def test_a_seed_has_one_digest_in_every_build_and_under_every_hash_seed(hash_see
         timeout=100,
         check=True,
     )
-    assert found.stdout.split() == [Scenario(seed, 3, 6.0).run().digest for seed in (1, 3, 75)]
+    assert found.stdout.split() == [Scenario(seed, 3, 6.0).run().digest for seed in (1, 3, 75, 59)]
 
 
 # -- a failure explains itself --------------------------------------------------------------------

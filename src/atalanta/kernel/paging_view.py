@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.reference import BELOW
+
 if TYPE_CHECKING:
     from atalanta.kernel.paging_queue import PagedQueue
     from atalanta.kernel.queue import Queue
@@ -16,7 +18,7 @@ def everything(queue: Queue) -> list[Reference]:
     paged = queue.paged
     if paged is None:
         return found
-    outside = paged.paging.reader.after(queue, 0)
+    outside = paged.paging.reader.after(queue, BELOW)
     while outside:
         found.extend(outside)
         outside = paged.paging.reader.after(queue, outside[len(outside) - 1].sequence)
@@ -26,7 +28,7 @@ def everything(queue: Queue) -> list[Reference]:
 def validate_paged(queue: Queue, paged: PagedQueue) -> None:
     """Assert that the counters of what is outside of memory agree (reads every page: for tests)."""
     outside: list[Reference] = []
-    previous = queue.references[len(queue.references) - 1].sequence if queue.references else 0
+    previous = queue.references[len(queue.references) - 1].sequence if queue.references else BELOW
     found = paged.paging.reader.after(queue, previous)
     while found:
         outside.extend(found)

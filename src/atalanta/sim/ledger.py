@@ -14,6 +14,7 @@ ORDERS: Final = "orders"
 ARCHIVE: Final = "archive"
 ALERTS: Final = "alerts"
 BOOK: Final = "book"
+PARCELS: Final = "parcels"
 
 
 class Violation(AssertionError):

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from atalanta.sim import core_bridge_load, divert_load, groups, large_load, slow_readers, xa_load
+from atalanta.cluster.config import ON_DEMAND, STRICT
+from atalanta.sim import (
+    absence_load,
+    core_bridge_load,
+    divert_load,
+    groups,
+    large_load,
+    slow_readers,
+    xa_load,
+)
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape
@@ -32,4 +41,6 @@ def draw_subjects(
         subjects.append(divert_load.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large_load.SHARE):
         subjects.append(large_load.LargeMessages(world, network, ledger, everywhere))
+    if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence_load.SHARE):
+        subjects.append(absence_load.Absences(world, network, ledger, nodes, shape))
     return subjects

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from atalanta.kernel.paging_view import everything
+from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import later_ms
-from atalanta.sim.ledger import ORDERS, Violation
+from atalanta.sim.ledger import ORDERS, PARCELS, Violation
 
 
 def check_one_queue(hosts: list[Host]) -> None:
@@ -34,27 +35,32 @@ def check_one_queue(hosts: list[Host]) -> None:
 
 
 def check_arrivals(hosts: list[Host]) -> None:
-    """Violation for an order that stands behind one which came to its node later, wherever it was meanwhile.
+    """Violation for an order or parcel that stands behind one which came to its node later, wherever it was meanwhile.
 
     Ids of a node ascend with arrival. Scheduled ones arrive when their time comes.
     """
     for host in hosts:
-        queue = None if host.node is None else host.node.broker.queues.get(ORDERS)
-        if queue is None:
+        if host.node is not None:
+            for name in (ORDERS, PARCELS):
+                queue = host.node.broker.queues.get(name)
+                if queue is not None:
+                    _check_arrivals(host, queue)
+
+
+def _check_arrivals(host: Host, queue: Queue) -> None:
+    last = 0
+    last_key = ""
+    for reference in everything(queue):
+        key = reference.message.properties.get("key")
+        if not isinstance(key, str) or reference.state != READY:
             continue
-        last = 0
-        last_key = ""
-        for reference in everything(queue):
-            key = reference.message.properties.get("key")
-            if not isinstance(key, str) or reference.state != READY:
-                continue
-            number = key.rpartition("/")[2]
-            if not number.isdigit() or later_ms(int(number)) > 0:
-                continue
-            if reference.message.id < last:
-                raise Violation(
-                    f"{key} stands behind {last_key} in {ORDERS} of {host.name}, which came later",
-                    key,
-                )
-            last = int(reference.message.id)
-            last_key = key
+        number = key.rpartition("/")[2]
+        if not number.isdigit() or (queue.name == ORDERS and later_ms(int(number)) > 0):
+            continue
+        if reference.message.id < last:
+            raise Violation(
+                f"{key} stands behind {last_key} in {queue.name} of {host.name}, which came later",
+                key,
+            )
+        last = int(reference.message.id)
+        last_key = key
