@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.sent_mark import STEP_IDLE
+from atalanta.sim.clients import CHANNEL
+from atalanta.wire.core import codec
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
 from tests.cluster.rig import cluster_of, count, waiting
 
@@ -103,3 +106,25 @@ def test_what_may_have_arrived_stays_and_is_there_once() -> None:
     # Acknowledged there before the crash, and dropped as repeats.
     assert again.bodies == [] and near.bodies == numbers(3, 8)
     assert play.hosts[1].trace.counters["duplicates_dropped"] == 3
+
+
+def test_a_consumer_that_comes_while_messages_come_back_gets_what_was_passed_over() -> None:
+    play = Parked(unsent=0)
+    play.rig.network.block("n0", "n1")
+    for body in numbers(0, 3):
+        play.publish(body, colour="blue")
+    for number in range(1_200):  # more than go at once
+        play.publish(number.to_bytes(2, "big"), colour="red")
+    play.rig.until(lambda: waiting(play.hosts[0], "node-1") == 1_203)
+    play.crash_far()
+    play.rig.run(TIMEOUT + 1)
+    near = play.rig.client(play.hosts[0])
+    play.rig.run(1)
+    together = b""  # one read of the node
+    for number, colour in enumerate(("red", "blue")):
+        consumer = CreateConsumer(number, "orders", f"colour = '{colour}'", False, True, 0)
+        together += codec.encode(consumer, CHANNEL) + codec.encode(FlowToken(number, -1), CHANNEL)
+    near.network.send(near.conn, together)
+    play.rig.run(2)
+    assert waiting(play.hosts[0], "node-1") == 0
+    assert sorted(body for body in near.bodies if len(body) == 1) == numbers(0, 3)

@@ -67,6 +67,7 @@ class Away:
         self.meant: dict[int, tuple[str, str]] = {}
         self.due: bool = False  # the time is over
         self.armed: bool = False
+        self.again: bool = False  # a consumer came while a look was under way: what that has passed may be for it
         self.position: int = 0  # sequence where the look through its queue goes on
         self.held: dict[str, bool] = {}  # groups of which a message stays, in this look
         self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
@@ -194,7 +195,9 @@ class ParkedMessages(Observer):
     def look_again(self, now: int) -> None:
         """There is a consumer more, here or elsewhere. At once: it gets nothing before what is older comes back."""
         for node_id, away in list(self.away.items()):
-            if away.due and not away.armed:
+            if away.due and away.armed:
+                away.again = True
+            elif away.due:
                 away.position = 0
                 self.on_timer(now, node_id)
 
@@ -216,6 +219,7 @@ class ParkedMessages(Observer):
             return
         if away.position == 0:
             away.held = {}
+            away.again = False
             away.without_room = 0
             away.touched = {}
             away.waits = {}
@@ -236,6 +240,8 @@ class ParkedMessages(Observer):
             )
             away.returned = 0
         self._hold(away, node_id)
+        if away.again and not away.armed:
+            self.on_timer(now, node_id)
 
     def _hold(self, away: Away, node_id: str) -> None:
         """Queues that more comes back to wait with what is younger; the others do not any more."""

@@ -254,7 +254,7 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
     if queue.special is not None:
         queue.special.reconfigure(spec, queue.consumer_count() > 0)
         if spec.non_destructive:
-            queue.cursor = 1
+            queue.cursor = queue.start()
     configure(queue)
     if queue.special is not None:
         discard(broker, queue.special, queue.special.beyond_ring(queue))
