@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.runtime import exit_codes
+from atalanta.runtime import critical, exit_codes
 from atalanta.runtime.critical import CriticalAnalyzer
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 
@@ -96,6 +97,21 @@ def test_after_a_standstill_all_have_their_time_again() -> None:
     analyzer._look(1_121.0, False)
     assert ends == [exit_codes.BUG, exit_codes.BUG]
     loop.close()
+
+
+def test_a_log_that_hangs_keeps_nobody_from_ending_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop may hang in the middle of a line of the log, with the handler's lock."""
+    monkeypatch.setattr(critical, "LOGGED_S", 0.1)
+    handler = logging.StreamHandler(io.StringIO())
+    logging.getLogger("atalanta.runtime").addHandler(handler)
+    bench = Bench("HALT")
+    handler.acquire()
+    try:
+        bench.run(1.0, bench.disk_hangs)
+        assert bench.ends[:1] == [exit_codes.BUG]
+    finally:
+        handler.release()
+        logging.getLogger("atalanta.runtime").removeHandler(handler)
 
 
 HUNG = """

@@ -29,6 +29,7 @@ LOOK_S: Final = 1.0
 TELL_S: Final = 5.0  # after so long it is told for the first time
 # This thread itself was not served for so long: the machine or the process stood still, and nothing hangs.
 STILL_S: Final = 3.0
+LOGGED_S: Final = 1.0  # for one line of the log, which may hang too
 FRAMES: Final = 3
 LOG: Final = "LOG"
 HALT: Final = "HALT"
@@ -95,8 +96,8 @@ class CriticalAnalyzer:
         while not self._over.wait(self._look_s):
             now = time.monotonic()
             stood_still = now - last - self._look_s > STILL_S
-            last = now
             self._look(now, stood_still)
+            last = time.monotonic()
 
     def _look(self, now: float, stood_still: bool) -> None:
         """`stood_still`: whatever seems to hang has its time again from now on."""
@@ -127,29 +128,28 @@ class CriticalAnalyzer:
             if watched.told:
                 watched.told = False
                 watched.acted_at = 0.0
-                log_event(logger, "critical_component_resumed", {"component": watched.name})
+                name = watched.name
+                beside(lambda: log_event(logger, "critical_component_resumed", {"component": name}))
             return
+        name, seconds, place = watched.name, round(hangs_s, 1), self._place(watched)
         if not watched.told:
             watched.told = True
-            seconds = round(hangs_s, 1)
-            log_event(
-                logger,
-                "critical_component_slow",
-                {"component": watched.name, "seconds": seconds, "at": self._place(watched)},
+            beside(
+                lambda: log_event(
+                    logger,
+                    "critical_component_slow",
+                    {"component": name, "seconds": seconds, "at": place},
+                )
             )
         if now - max(since, watched.acted_at) >= self._timeout_s:
             again = watched.acted_at > 0.0
             watched.acted_at = now
-            seconds = round(hangs_s, 1)
-            log_event(
-                logger,
-                "critical_component_hangs",
-                {
-                    "component": watched.name,
-                    "seconds": seconds,
-                    "policy": self._policy,
-                    "at": self._place(watched),
-                },
+            beside(
+                lambda: log_event(
+                    logger,
+                    "critical_component_hangs",
+                    {"component": name, "seconds": seconds, "policy": self._policy, "at": place},
+                )
             )
             self._act(watched, again)
 
@@ -167,9 +167,15 @@ class CriticalAnalyzer:
 
     def _act(self, watched: Watched, again: bool) -> None:
         if self._policy == HALT or (self._policy == SHUTDOWN and again):
-            logging.shutdown()
+            beside(logging.shutdown)
             self._end(exit_codes.BUG)
         elif self._policy == SHUTDOWN:
             why = f"the {watched.name} hangs (critical-analyzer-policy)"
             self._loop.call_soon_threadsafe(self._request_stop, why)
 
+
+def beside(call: Callable[[], None]) -> None:
+    """What hangs may be the log, and whoever hangs may hold it: neither keeps this thread from its work."""
+    thread = threading.Thread(target=call, name="critical-analyzer-log", daemon=True)
+    thread.start()
+    thread.join(LOGGED_S)
