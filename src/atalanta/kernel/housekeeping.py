@@ -120,7 +120,8 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         if gated is not None:
             broker.mark_dirty(gated)
     elif key == EXPIRY_TIMER:
-        left = scan_all_expired(broker, now)
+        # Of a node that leaves another may have it too, where it expires: twice if it did here.
+        left = not broker.stopping and scan_all_expired(broker, now)
         pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
         broker.timers.set(key, now + pause_ns)
     elif key == OPEN_TIMER:
