@@ -205,6 +205,7 @@ async def serve(
     node.management.counters = shell.trace.counters
     node.management.reload = shell.request_reload
     attach_departure(shell, node)
+    shell.arriving = node.arriving
     if configuration.broker.graceful_shutdown_enabled:
         shell.clients_leaving = ClientsLeaving(
             configuration.broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count

@@ -177,6 +177,13 @@ class Node:
         self.flush(now)
         self.stopped = True
 
+    def arriving(self) -> bool:
+        """Of a node that stops: clients that come from elsewhere are on their way on."""
+        for connection in self.connections.values():
+            if isinstance(connection, CoreConnection) and connection.arriving:
+                return True
+        return False
+
     # -- connections ----------------------------------------------------------------------------
     def on_accept(
         self,

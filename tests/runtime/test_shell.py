@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,24 @@ def test_graceful_stop_says_goodbye_to_every_peer(plain: bool) -> None:
             writer.close()
 
     run(whole(), plain)
+
+
+@both_loops
+def test_a_stop_waits_for_clients_that_come_just_then_but_not_for_long(plain: bool) -> None:
+    looks = [True, True, False]
+
+    async def use(running: Running) -> None:
+        running.shell.arriving = lambda: looks.pop(0)
+
+    run(with_echo(use), plain)
+    assert not looks
+
+    async def use_for_ever(running: Running) -> None:
+        running.shell.limits = replace(running.shell.limits, stop_arrivals_s=0.05)
+        running.shell.arriving = lambda: True
+
+    status, _ = run(with_echo(use_for_ever), plain)
+    assert status == exit_codes.STOPPED
 
 
 @both_loops

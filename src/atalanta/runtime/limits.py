@@ -28,6 +28,8 @@ class Limits:
     dial_timeout_s: float = 30.0
     # A graceful stop: everything written and on disk within this, or the rest is cut off.
     stop_deadline_s: float = 10.0
+    # Clients that were coming from another node just then are answered, until they go on to the next.
+    stop_arrivals_s: float = 3.0
     # A UDP group that could not be joined (an interface that is not up yet) is tried again.
     join_retry_s: float = 5.0
     # Datagrams taken per wake-up, so that a flood does not starve the connections.

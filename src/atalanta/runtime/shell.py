@@ -68,6 +68,7 @@ class Shell:
         self.reloader: Reloader | None = None
         self.departing: Departing | None = None
         self.clients_leaving: ClientsLeaving | None = None
+        self.arriving: Callable[[], bool] | None = None  # clients that come just now, and go on
         self.analyzer: CriticalAnalyzer | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
@@ -188,6 +189,10 @@ class Shell:
         self.links.close()
         self.driver.stop()
         self.driver.end_turn()
+        if self.arriving is not None:
+            arriving = self.arriving
+            patience_s = self.loop.time() + self.limits.stop_arrivals_s
+            await self._until(lambda: not arriving(), min(deadline, patience_s))
         await self._until(self._disk_idle, deadline)
         # What the last commit released is written before the connections close.
         self.driver.end_turn()

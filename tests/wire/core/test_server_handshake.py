@@ -216,6 +216,18 @@ def test_failover_and_reattach_are_answered_without_login() -> None:
     assert isinstance(answers[1], ReattachSessionResponse) and not answers[1].reattached
 
 
+def test_who_comes_from_another_node_may_confirm_what_its_session_got_there() -> None:
+    """A real client does so with its pings, before it has made that session here; else it hangs for 30 s."""
+    server = Server()
+    client = greeted(server)
+    client.send(CheckForFailover("node-b"), 1)
+    client.send(PacketsConfirmed(41), 10)
+    client.send(CreateSession("s", 10, 136, "admin", "admin", 102400, False, True), 1)
+    server.settle()
+    assert client.packets(CreateSessionResponse)
+    assert client.closed is None
+
+
 # -- login --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("user", "password", "code"),

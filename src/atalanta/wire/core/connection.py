@@ -1,8 +1,8 @@
 """The server's side of one CORE connection: handshake, login, topology, and frames to their sessions.
 
 Before login only PING, SUBSCRIBE_TOPOLOGY(_V2), CREATESESSION(_V2), REATTACH_SESSION, CHECK_FOR_FAILOVER and
-CLUSTER_CONNECT are looked at; anything else closes the connection and changes nothing. Until then the topology is
-the node's own entry.
+CLUSTER_CONNECT are looked at; anything else closes the connection and changes nothing, but for confirmations of a
+client that comes from another node, which are passed over. Until then the topology is the node's own entry.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
 DEFAULT_TTL_NS: Final = 60_000_000_000
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
+ARRIVAL_NS: Final = 5_000_000_000  # a client that comes from another node has made its sessions by then
 CLUSTER_PACKETS: Final = (types.NODE_ANNOUNCE, types.SCALEDOWN_ANNOUNCEMENT)
 # Packet types that are looked at without a login, and the one channel each of them is sent on.
 HANDSHAKE_CHANNELS: Final[dict[int, int]] = {
@@ -112,6 +113,7 @@ class CoreConnection(Connection):
         self.moving: Moving | None = None  # to another node
         self.came_from: str | None = None  # a client that reconnects says where it was before
         self.pinned: bool = False  # it needs this node and no other
+        self.arriving: bool = False  # the node stops while its client comes from another one
 
     # -- bytes in -------------------------------------------------------------------------------
     def feed(self, now: int, data: bytes) -> None:
@@ -164,11 +166,16 @@ class CoreConnection(Connection):
             if self.holds > 0 or not self.held:
                 break
             self.framer.begin(self.held.pop(0))
+        if self.moving is not None:
+            self.moving.mark = self.host.broker.journal.last
         if self.holds == 0:
             self.host.wire.resume(self.conn)
 
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
+            if packet_type == types.PACKETS_CONFIRMED and self.came_from is not None:
+                # With its pings a client confirms what its session got elsewhere (ChannelImpl.flushConfirmations).
+                return
             raise ProtocolError(f"{types.packet_name(packet_type)} before login")
         framer = self.framer
         moving = self.moving
@@ -198,7 +205,7 @@ class CoreConnection(Connection):
             reattach(self, now, packet)
         elif isinstance(packet, CheckForFailover):
             self.came_from = packet.node_id or ""
-            ok = self.host.cluster.may_fail_over(packet.node_id)
+            ok = not self.host.broker.stopping and self.host.cluster.may_fail_over(packet.node_id)
             self.send(CheckForFailoverReply(ok), channel)
         elif isinstance(packet, ClusterConnect):
             log_in_peer(self, now, packet)
@@ -388,10 +395,19 @@ class CoreConnection(Connection):
         return self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns
 
     def stop(self, now: int) -> None:
-        """The node shuts down in good order (reason 4, fact sheet A1.b)."""
+        """The node shuts down in good order (reason 4, fact sheet A1.b).
+
+        An Artemis client that comes from another node is deaf until it has made its sessions here, also to the loss of
+        this connection (its failover, its good-byes and its losses are tasks of one OrderedExecutor,
+        ClientSessionFactoryImpl.closeExecutor): a question without an answer blocks it for its call-timeout. So it is
+        answered, with refusals, until it closes the connection or the shell's patience ends.
+        """
+        comes = self.came_from is not None or not self.authenticated
+        self.arriving = comes and now - self.opened < ARRIVAL_NS
         if self.greeted:
             self.send(self.host.goodbye or DisconnectV3(self.host.broker.node_id), 0)
-            self.host.closing.append((self.conn, "the node stops"))
+            if not self.arriving:
+                self.host.closing.append((self.conn, "the node stops"))
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import (
     CLUSTER_SECURITY,
+    ILLEGAL_STATE,
     SECURITY,
     SESSION_CREATION_REJECTED,
     BrokerError,
@@ -45,7 +46,10 @@ def open_session(
     channel = packet.session_channel
     if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in connection.sessions:
         why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
-        raise BrokerError(SESSION_CREATION_REJECTED, why)
+        # Told that it was rejected, a client that comes from another node asks again and again, here
+        # (ActiveMQSessionContext.recreateSession); any other error sends it on.
+        comes = broker.stopping and connection.came_from is not None
+        raise BrokerError(ILLEGAL_STATE if comes else SESSION_CREATION_REJECTED, why)
     if len(connection.sessions) >= SESSIONS_MAX:
         raise BrokerError(
             SESSION_CREATION_REJECTED, f"more than {SESSIONS_MAX} sessions on one connection"

@@ -143,6 +143,9 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
         not_reattached(connection)
         return
     old = session.connection
+    if old.moving is not None:
+        old.moving.give_up(now)  # with its credit
+        old.settle(now)
     _move(host, session, old, connection)
     replay = session.replay
     assert replay is not None
@@ -173,6 +176,10 @@ def _may(connection: CoreConnection, session: CoreSession, last: int) -> bool:
     replay = session.replay
     if replay is None or not replay.covers(last) or old is connection:
         return False
+    if connection.host.broker.stopping:
+        return False
+    if old.moving is not None and old.moving.told_at:
+        return False  # what crossed the good-bye was not all taken up (moving.py)
     if connection.acceptor is not old.acceptor or int(session.channel) in connection.sessions:
         return False
     if _host_of(connection.client.remote) != _host_of(old.client.remote):

@@ -1,0 +1,81 @@
+"""A client that comes from another node while this one stops waits for no answer: it is sent on to the next."""
+
+from __future__ import annotations
+
+from atalanta.kernel.errors import SESSION_CREATION_REJECTED
+from atalanta.wire.core.packets_connection import (
+    CheckForFailover,
+    CheckForFailoverReply,
+    DisconnectV3,
+    ExceptionResponse,
+)
+from atalanta.wire.core.packets_session import (
+    CreateSession,
+    ReattachSession,
+    ReattachSessionResponse,
+)
+from atalanta.wire.core.types import HANDSHAKE
+from tests.kernel.bench import SECOND
+from tests.wire.core.server_bench import Client, Server
+
+
+def stop(server: Server) -> list[int]:
+    """Connections that are closed for it."""
+    server.broker.stopping = True
+    for connection in server.connections.values():
+        connection.stop(server.now)
+    closing = [conn for conn, _ in server.host.take_closing()]
+    server.turn()
+    return closing
+
+
+def made(client: Client, number: int) -> None:
+    client.send(
+        CreateSession(f"s{number}", 10 + number, 136, "admin", "admin", 102400, False, True), 1
+    )
+
+
+def coming(server: Server, sessions: int) -> Client:
+    client = server.connect()
+    client.feed(HANDSHAKE)
+    client.send(CheckForFailover("elsewhere"), 1)
+    for number in range(sessions):
+        made(client, number)
+    server.settle()
+    client.receive()
+    return client
+
+
+def test_who_makes_its_sessions_anew_is_refused_by_an_answer() -> None:
+    server = Server()
+    client = coming(server, 1)
+    assert stop(server) == []
+    client.send(ReattachSession("s1", -1), 1)
+    made(client, 1)
+    server.settle()
+    goodbye, reattached, refusal = [packet for _, packet in client.receive()]
+    assert isinstance(goodbye, DisconnectV3)
+    assert isinstance(reattached, ReattachSessionResponse)
+    assert not reattached.reattached
+    assert isinstance(refusal, ExceptionResponse)
+    # With that one it would ask here again, until the end of the connection, which it does not notice.
+    assert refusal.code != SESSION_CREATION_REJECTED
+
+
+def test_who_is_only_just_connected_may_not_go_on_here() -> None:
+    server = Server()
+    client = server.connect()
+    assert stop(server) == []
+    client.feed(HANDSHAKE)
+    client.send(CheckForFailover("elsewhere"), 1)
+    (answer,) = [packet for _, packet in client.receive()]
+    assert isinstance(answer, CheckForFailoverReply)
+    assert not answer.ok
+
+
+def test_others_are_let_go_at_once() -> None:
+    server = Server()
+    settled = coming(server, 1)
+    server.now += 6 * SECOND
+    direct = server.login()
+    assert stop(server) == [settled.conn, direct.conn]
