@@ -22,6 +22,7 @@ from atalanta.client import (
     connect,
     run,
 )
+from atalanta.client.asyncio_shell import AsyncioShell
 from tests.client.fake_server import FakeServer
 from tests.wire.core.fake_broker import PASSWORD
 
@@ -132,6 +133,42 @@ def test_a_lost_connection_comes_back_and_nothing_is_lost_or_doubled() -> None:
             assert [m.text() for m in server.broker.queues["q"]] == [str(n) for n in range(300)]
             assert producer.resent > 0
             assert told == ["lost", "back", "lost", "back"] and connection.lost_count == 2
+
+    test_on("q")(body)
+
+
+class ClosedTransport(asyncio.Transport):
+    """As uvloop's when the connection is lost and the protocol has not been told yet."""
+
+    def is_closing(self) -> bool:
+        return True
+
+    def write(self, data: object) -> None:
+        raise RuntimeError("the handler is closed")
+
+    def close(self) -> None:
+        return None
+
+    def abort(self) -> None:
+        return None
+
+
+def test_what_is_written_before_a_loss_is_noticed_is_no_error() -> None:
+    """It is sent again, as everything that nobody has confirmed."""
+
+    async def body(server: FakeServer) -> None:
+        async with connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:
+            producer = await connection.producer("q")
+            shell = connection.shell
+            assert isinstance(shell, AsyncioShell) and shell.link is not None
+            link = shell.link
+            link.transport = ClosedTransport()
+            sending = asyncio.create_task(producer.send(Message(text="x")))
+            await until(lambda: producer.unconfirmed == 1)
+            shell.flush()
+            server.cut()
+            await sending
+            assert [m.text() for m in server.broker.queues["q"]] == ["x"]
 
     test_on("q")(body)
 

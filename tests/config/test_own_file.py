@@ -67,23 +67,6 @@ def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:
     assert any("there is no cluster-connection 'inner'" in each for each in found.warnings)
 
 
-def test_clients_of_a_second_cluster_connection_are_said_not_to_be_balanced(tmp_path: Path) -> None:
-    one = "<cluster-connection name='{0}'><connector-ref>c</connector-ref><static-connectors/></cluster-connection>"
-    text = (
-        "<configuration><core><connectors><connector name='c'>tcp://here:1</connector></connectors><acceptors>"
-        "<acceptor name='a'>tcp://here:1</acceptor>"
-        "<acceptor name='b'>tcp://here:2?clusterConnection=second</acceptor></acceptors><cluster-connections>"
-        + one.format("first") + one.format("second")
-        + "</cluster-connections></core></configuration>"
-    )  # fmt: skip
-    says = "clients of cluster-connection 'second' are not balanced"
-    path = folder_with(tmp_path, None)
-    path.write_text(text)
-    assert [each for each in read_broker_xml(path).warnings if says in each]
-    (tmp_path / "atalanta.toml").write_text("rebalance = false")
-    assert not [each for each in read_broker_xml(path).warnings if says in each]
-
-
 @pytest.mark.parametrize("text", [f"zone = {'9' * 5000}", f"zone = {'[' * 5000}"])
 def test_what_toml_cannot_hold_is_a_problem_of_the_file(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match=r"atalanta\.toml: is no TOML that can be read"):

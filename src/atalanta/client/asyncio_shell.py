@@ -131,9 +131,10 @@ class AsyncioShell(Shell):
         out = self._out
         if out:
             self._out = []
-            link = self.link
-            if link is not None and link.transport is not None:
-                link.transport.write(out[0] if len(out) == 1 else b"".join(out))
+            transport = None if self.link is None else self.link.transport
+            # One that is closing takes nothing any more; what is lost with it is sent again, or told of.
+            if transport is not None and not transport.is_closing():
+                transport.write(out[0] if len(out) == 1 else b"".join(out))
 
     async def shut(self) -> None:
         self.closed = True
