@@ -36,6 +36,8 @@ class Departed:
     def watch(self, hosts: list[Host], senders: Iterable[SimClient]) -> None:
         """Nodes that may leave, and who sends to them."""
         self.hosts = hosts
+        for host in hosts:
+            host.ending = self.look  # a node may have left between two looks, and be gone at the second
         self.homes = {sender.name: sender.target for sender in senders}
 
     def look(self) -> None:

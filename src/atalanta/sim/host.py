@@ -179,6 +179,10 @@ def ignore_join(how: str, group: str, place: str, interface: str, local_port: in
     """Nobody looks at how groups are joined."""
 
 
+def nobody_looks() -> None:
+    return None
+
+
 class Host(Machine):
     """`life` counts starts: what belongs to an earlier life is void. The disk outlives crashes."""
 
@@ -209,6 +213,7 @@ class Host(Machine):
         self.trace = SimTrace(self)
         self.node: Node | None = None
         self.stops: list[int] = []  # when it ended in good order
+        self.ending: Callable[[], None] = nobody_looks  # called before the node is gone
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Told why, just before a node that cannot go on ends itself.
         self.on_gave_up: Callable[[Host, str], None] | None = None
@@ -245,6 +250,7 @@ class Host(Machine):
 
     def crash(self) -> None:
         """Power is gone: connections end, the unsynced part of the disk is lost."""
+        self.ending()
         self.world.note(f"{self.name} crashes")
         self.up = False
         self.life += 1
@@ -258,6 +264,7 @@ class Host(Machine):
         if self.node is None:
             return
         self.node.stop(self.world.now)
+        self.ending()
         self.stops.append(self.world.now)
         self.world.note(f"{self.name} stops")
         self.up = False
