@@ -20,7 +20,7 @@ from atalanta.sim.ledger import PARCELS, Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.senders import Sender
-from atalanta.sim.subject import Subject
+from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_session import SessionStart
@@ -33,7 +33,7 @@ TURN_NS: Final = SECOND // 20
 LOOK_NS: Final = SECOND // 10
 
 
-class Absences(Subject):
+class Absences(Sending):
     """Senders at `near`, a consumer at `far`. `far` dies again and again; a slow consumer at `near` comes when the
     time of what is parked is over."""
 
@@ -154,9 +154,6 @@ class Absences(Subject):
     def mend(self) -> None:
         super().mend()
         self.over = True
-        for sender in self.senders:
-            if isinstance(sender, Sender):
-                sender.finish()
         for taker in (self.taker, self.distant):
             taker.slowness_ns = 0
             taker.start()
@@ -169,13 +166,6 @@ class Absences(Subject):
                 self.takers.append(taker)
                 taker.start()
         self.takers.append(self.taker)
-
-    def left(self) -> list[str]:
-        return [
-            f"{sender.name} waits for {list(sender.open)}"
-            for sender in self.senders
-            if isinstance(sender, Sender) and sender.open
-        ]
 
     def check(self) -> None:
         for key in self.ledger.confirmed:

@@ -15,7 +15,7 @@ from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, queue
 from atalanta.sim.senders import Sender
-from atalanta.sim.subject import Subject
+from atalanta.sim.sending import Sending
 from atalanta.sim.world import World
 from atalanta.wire.core.config import ConnectorConfig
 
@@ -24,7 +24,7 @@ IMPORTS: Final = "imports"
 SHARE: Final = 0.25
 
 
-class CoreBridges(Subject):
+class CoreBridges(Sending):
     """`exports` at one node, `imports` at another, a bridge between them. Both nodes stay.
 
     The bridge of another node that took `exports` over (by scale-down or redistribution) has ids of its own for the
@@ -94,19 +94,6 @@ class CoreBridges(Subject):
                 self.arrived,
             )
         )  # fmt: skip
-
-    def mend(self) -> None:
-        super().mend()
-        for sender in self.senders:
-            if isinstance(sender, Sender):
-                sender.finish()
-
-    def left(self) -> list[str]:
-        return [
-            f"{sender.name} waits for {list(sender.open)}"
-            for sender in self.senders
-            if isinstance(sender, Sender) and sender.open
-        ]
 
     def arrived(self, message: Message) -> None:
         """First sight of each message in the order of its sender."""

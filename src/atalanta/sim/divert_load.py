@@ -16,7 +16,7 @@ from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
-from atalanta.sim.subject import Subject
+from atalanta.sim.sending import Sending
 from atalanta.sim.world import World
 
 MAIL: Final = "mail"
@@ -24,7 +24,7 @@ COPIES: Final = "copies"
 SHARE: Final = 0.25
 
 
-class Diverts(Subject):
+class Diverts(Sending):
     """Every second message is taken, wherever it is sent; not again where another node sends it on to."""
 
     def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
@@ -73,19 +73,6 @@ class Diverts(Subject):
         if not even(message):
             key = str(message.properties.get("key"))
             raise Violation(f"{key} came to {COPIES} though the divert's filter does not match", key)
-
-    def mend(self) -> None:
-        super().mend()
-        for sender in self.senders:
-            if isinstance(sender, Sender):
-                sender.finish()
-
-    def left(self) -> list[str]:
-        return [
-            f"{sender.name} waits for {list(sender.open)}"
-            for sender in self.senders
-            if isinstance(sender, Sender) and sender.open
-        ]
 
     def check(self) -> None:
         for key in self.ledger.confirmed:
