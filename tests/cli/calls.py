@@ -10,7 +10,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 
 BROKER_XML = """<configuration><core><name>n</name>
 <acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>

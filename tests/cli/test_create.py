@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from atalanta.client import Message, NotAuthorized, connect
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.users import read_security

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from atalanta.cli.planning import name_others, reached_from
 from tests.cli.cluster_files import broker_file
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from tests.cli.cluster_files import broker_file
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from atalanta.client import Connection, NotAuthorized, connect
 from atalanta.config.users_file import UserFiles
 from tests.broker_process import BrokerProcess, free_port

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from atalanta.cli.main import application
+from atalanta.cli.application import application
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.users import read_security
 

@@ -26,7 +26,12 @@ LOG_LEVELS = {
 def run_in_foreground(
     broker_xml: Path, log_level: str, web: str | None = None, log_json: bool = False
 ) -> int:
-    """Runs until a signal; the exit status (runtime/exit_codes.py). The log goes to stderr."""
+    """Runs until a signal; the exit status (runtime/exit_codes.py). The log goes to stderr.
+
+    `broker_xml` may be the folder that has etc/broker.xml.
+    """
+    if broker_xml.is_dir():
+        broker_xml = broker_xml / "etc" / "broker.xml"
     level = LOG_LEVELS.get(log_level.lower())
     if level is None:
         print(f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}", file=sys.stderr)

@@ -23,7 +23,12 @@ from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.leaving import Departing
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.links import LoopLinks
-from atalanta.runtime.loop import rest_collector, settle_allocator, settle_collector
+from atalanta.runtime.loop import (
+    rest_collector,
+    settle_allocator,
+    settle_collector,
+    trim_allocator,
+)
 from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.reloading import Reloaded, Reloader
 from atalanta.runtime.signals import StopSignals
@@ -109,6 +114,7 @@ class Shell:
                 self.driver.recover()
             finally:
                 settle_collector()
+                trim_allocator()
             with StopSignals(self.loop, self.request_stop, self.request_reload):
                 await self._serve(ready)
         finally:

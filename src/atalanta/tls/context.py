@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 import ssl
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +89,8 @@ def find_file(text: str, folders: Sequence[Path]) -> Path:
 
 def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
     # Imported where a store is read: most nodes start without.
+    import tempfile
+
     from atalanta.tls.stores import read_key_store
 
     password = _plain("keyStorePassword", config.key_store_password)
@@ -112,6 +113,8 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
 
 
 def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
+    import tempfile  # as above
+
     from atalanta.tls.stores import read_revoked, read_trust_store
 
     password = _plain("trustStorePassword", config.trust_store_password)

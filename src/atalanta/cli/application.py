@@ -1,0 +1,86 @@
+"""Every command with its arguments, for typer. What the commands do stands beside this file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atalanta.cli import address, data, queue, user
+from atalanta.cli.bench import bench
+from atalanta.cli.check import check
+from atalanta.cli.consume import browse, consume
+from atalanta.cli.convert import convert
+from atalanta.cli.create import create
+from atalanta.cli.doctor import STATUSES as DOCTOR_STATUSES
+from atalanta.cli.doctor import doctor
+from atalanta.cli.drain import drain
+from atalanta.cli.options import STATUSES
+from atalanta.cli.plan import plan
+from atalanta.cli.produce import produce
+from atalanta.cli.rebalance import rebalance
+from atalanta.cli.rehearse import rehearse
+from atalanta.cli.topology import topology
+from atalanta.cli.version import version_lines
+
+application = typer.Typer(
+    name="atalanta",
+    help="A clustered message broker at home in the ActiveMQ world.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+application.command(epilog=STATUSES)(produce)
+application.command(epilog=STATUSES)(consume)
+application.command(epilog=STATUSES)(browse)
+application.command(epilog=STATUSES)(bench)
+application.command(epilog=STATUSES)(rebalance)
+application.add_typer(queue.application, name="queue")
+application.add_typer(address.application, name="address")
+application.add_typer(data.application, name="data")
+application.add_typer(user.application, name="user")
+application.command(epilog=STATUSES)(drain)
+application.command(epilog=DOCTOR_STATUSES)(doctor)
+application.command(epilog=DOCTOR_STATUSES)(topology)
+application.command()(create)
+application.command()(check)
+application.command()(convert)
+application.command()(plan)
+application.command()(rehearse)
+
+
+@application.command()
+def run(
+    broker_xml: Annotated[
+        Path,
+        typer.Argument(
+            help="an Artemis broker.xml, or a folder with etc/broker.xml", show_default=False
+        ),
+    ],
+    log_level: Annotated[
+        str, typer.Option(help="debug, info, warning or error", metavar="LEVEL")
+    ] = "info",
+    log_json: Annotated[
+        bool, typer.Option("--log-json", help="the log as one JSON object a line")
+    ] = False,
+    web: Annotated[
+        str | None,
+        typer.Option(
+            help="serve /metrics and /health on this address, such as 127.0.0.1:8161",
+            metavar="HOST:PORT",
+        ),
+    ] = None,
+) -> None:
+    """Run one node in the foreground, until SIGTERM or SIGINT."""
+    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    from atalanta.cli.run import run_in_foreground
+
+    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json))
+
+
+@application.command()
+def version() -> None:
+    """Say which version and which build runs here."""
+    for line in version_lines():
+        typer.echo(line)

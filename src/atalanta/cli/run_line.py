@@ -1,0 +1,53 @@
+"""The command line of `atalanta run`, read without typer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """What `atalanta run` was told; the defaults are those of application.run."""
+
+    broker_xml: Path
+    log_level: str = "info"
+    web: str | None = None
+    log_json: bool = False
+
+
+def read_run_line(words: Sequence[str]) -> RunLine | None:
+    """`words` are the arguments after `atalanta`.
+
+    None for whatever is not plainly `run`, one path, and options with their values: typer judges that, and says what
+    is wrong with it.
+    """
+    if not words or words[0] != "run":
+        return None
+    paths: list[str] = []
+    values: dict[str, str] = {}
+    log_json = False
+    at = 1
+    while at < len(words):
+        word = words[at]
+        at += 1
+        name, separator, value = word.partition("=")
+        if word == "--log-json":
+            log_json = True
+        elif name in ("--log-level", "--web"):
+            if not separator:
+                if at == len(words) or words[at].startswith("-"):
+                    return None
+                value = words[at]
+                at += 1
+            values[name] = value
+        elif word.startswith("-") or not word:
+            return None
+        else:
+            paths.append(word)
+    if len(paths) != 1:
+        return None
+    return RunLine(
+        Path(paths[0]), values.get("--log-level", "info"), values.get("--web"), log_json
+    )

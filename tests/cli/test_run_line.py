@@ -1,0 +1,85 @@
+"""`atalanta run` without typer: read as typer reads it, and without what a node does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import atalanta.cli.run
+from atalanta.cli.application import application
+from atalanta.cli.run_line import RunLine, read_run_line
+from atalanta.runtime import exit_codes
+
+LINES = (
+    "run broker.xml",
+    "run --log-level debug broker.xml",
+    "run broker.xml --log-level=debug",
+    "run broker.xml --log-level= --log-json",
+    "run --log-json folder --web 127.0.0.1:8161",
+    "run folder --web=[::1]:0 --web 127.0.0.1:0 --log-level info --log-level error",
+)
+# Help, mistakes, and what is better left to who knows all of it.
+FOR_TYPER = (
+    "",
+    "version",
+    "--help",
+    "run",
+    "run --help",
+    "run broker.xml --help",
+    "run broker.xml other.xml",
+    "run broker.xml --log-level",
+    "run --web --log-json broker.xml",
+    "run broker.xml --log-json=yes",
+    "run broker.xml --unknown",
+    "run -- broker.xml",
+    "produce run",
+)
+# What a node of the usual kind keeps out of its memory.
+NOT_LOADED = (
+    "typer", "click", "rich", "pydantic_core", "cryptography", "dns", "aiohttp", "importlib.metadata", "email",
+    "tempfile", "zipfile",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_a_plain_line_means_what_it_means_to_typer(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[RunLine] = []
+
+    def instead(path: Path, log_level: str, web: str | None, log_json: bool) -> int:
+        told.append(RunLine(path, log_level, web, log_json))
+        return 0
+
+    monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", instead)
+    result: Any = CliRunner().invoke(application, text.split())
+    assert result.exit_code == 0
+    assert told == [read_run_line(text.split())]
+
+
+@pytest.mark.parametrize("text", FOR_TYPER)
+def test_everything_else_is_left_to_typer(text: str) -> None:
+    assert read_run_line(text.split()) is None
+
+
+def test_a_node_starts_without_what_it_does_not_need(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from atalanta.cli.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        f"    print(*[name for name in {NOT_LOADED!r} if name in sys.modules])\n"
+    )
+    missing = str(tmp_path / "missing.xml")
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run", missing], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == exit_codes.BAD_CONFIGURATION, done.stderr
+    assert missing in done.stderr
+    assert done.stdout.split() == []
