@@ -18,12 +18,27 @@ from atalanta.sim.divert_load import Diverts
 from atalanta.sim.groups import Groups
 from atalanta.sim.large_load import LargeMessages
 from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.router_load import Routers
 from atalanta.sim.slow_readers import SlowReaders
 from atalanta.sim.subject import Subject
 from atalanta.sim.xa_load import Transactions
-from tests.sim import mutants
 from tests.sim.crash_points import violations
-from tests.sim.mutants import Mutant
+from tests.sim.mutants import (
+    branches,
+    core_bridges,
+    diverts,
+    grouping,
+    journal,
+    large,
+    logs,
+    members,
+    pages,
+    parking,
+    reattaching,
+    routers,
+)
+from tests.sim.mutants.patching import Mutant
+from tests.sim.worlds import seeds_with
 
 # Methods of compiled classes cannot be replaced.
 pytestmark = [
@@ -32,50 +47,54 @@ pytestmark = [
 ]
 
 BY_SEEDS = [
-    (mutants.confirmed_before_durable, 24),
-    (mutants.in_flight_not_given_back, 16),
-    (mutants.repeat_answered_early, 60),
-    (mutants.acknowledged_through_without_fencing, 8),
-    (mutants.epoch_not_durable, 8),
-    (mutants.compaction_drops_a_message, 12),
-    (mutants.compaction_drops_a_duplicate_id, 12),
-    (mutants.sequence_used_again_after_compaction, 16),
-    (mutants.late_messages_not_redistributed, 40),
-    (mutants.member_that_left_is_remembered, 30),
-    (mutants.message_to_every_queue_of_a_name, 8),
-    (mutants.consumer_counts_drift, 16),
-    (mutants.reattached_client_repeats_itself, 16),
-    (mutants.reattached_client_misses_frames, 40),
+    (journal.confirmed_before_durable, 24),
+    (journal.in_flight_not_given_back, 16),
+    (journal.repeat_answered_early, 60),
+    (logs.acknowledged_through_without_fencing, 8),
+    (logs.epoch_not_durable, 8),
+    (journal.compaction_drops_a_message, 12),
+    (journal.compaction_drops_a_duplicate_id, 12),
+    (journal.sequence_used_again_after_compaction, 16),
+    (members.late_messages_not_redistributed, 40),
+    (members.member_that_left_is_remembered, 30),
+    (members.message_to_every_queue_of_a_name, 8),
+    (members.consumer_counts_drift, 16),
+    (reattaching.reattached_client_repeats_itself, 16),
+    (reattaching.reattached_client_misses_frames, 40),
 ]
 # In worlds that have the subject, from that seed on.
 BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
-    (mutants.group_goes_where_it_was_proposed, Groups, 1, 4),
-    (mutants.group_freed_by_a_crash, Groups, 1, 12),
-    (mutants.groups_forgotten_by_a_restart, Groups, 1, 8),
-    (mutants.group_read_by_two_consumers, Groups, 14, 12),
-    (mutants.prepared_branches_not_told, Transactions, 7, 8),
-    (mutants.prepared_branch_loses_a_message, Transactions, 7, 8),
-    (mutants.core_bridge_trusts_the_link, CoreBridges, 70, 12),
-    (mutants.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
-    (mutants.core_bridge_overtakes, CoreBridges, 71, 4),
-    (mutants.files_of_large_messages_stay, LargeMessages, 9, 4),
-    (mutants.pieces_of_large_messages_change, LargeMessages, 3, 2),
-    (mutants.branch_gives_back_what_it_took, Transactions, 3, 4),
-    (mutants.peers_are_blocked_for_ever, SlowReaders, 33, 8),
-    (mutants.diverts_take_everything, Diverts, 5, 2),
-    (mutants.diverts_take_nothing, Diverts, 5, 2),
-    (mutants.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
-    (mutants.parked_ones_come_back_behind_everything, Absences, 34, 6),
-    (mutants.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
+    (grouping.group_goes_where_it_was_proposed, Groups, 1, 4),
+    (grouping.group_freed_by_a_crash, Groups, 1, 12),
+    (grouping.groups_forgotten_by_a_restart, Groups, 1, 8),
+    (grouping.group_read_by_two_consumers, Groups, 14, 12),
+    (branches.prepared_branches_not_told, Transactions, 7, 8),
+    (branches.prepared_branch_loses_a_message, Transactions, 7, 8),
+    (core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12),
+    (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
+    (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
+    (large.files_of_large_messages_stay, LargeMessages, 9, 4),
+    (large.pieces_of_large_messages_change, LargeMessages, 3, 2),
+    (branches.branch_gives_back_what_it_took, Transactions, 3, 4),
+    (members.peers_are_blocked_for_ever, SlowReaders, 33, 8),
+    (diverts.diverts_take_everything, Diverts, 5, 2),
+    (diverts.diverts_take_nothing, Diverts, 5, 2),
+    (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
+    (routers.keys_go_to_any_target, Routers, 6, 3),
+    (routers.router_forgets_its_keys, Routers, 40, 4),
+    (routers.target_is_lost_for_ever, Routers, 1, 6),
+    (routers.local_filter_takes_everybody, Routers, 6, 2),
+    (parking.parked_ones_come_back_behind_everything, Absences, 34, 6),
+    (parking.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
 ]
 BY_CRASH_POINTS = [
-    mutants.bridge_forgets_before_the_answer,
-    mutants.duplicate_id_in_a_record_of_its_own,
-    mutants.transaction_in_several_records,
+    members.bridge_forgets_before_the_answer,
+    journal.duplicate_id_in_a_record_of_its_own,
+    journal.transaction_in_several_records,
 ]
 OF_PAGES = [
-    mutants.page_named_before_its_file,
-    mutants.page_forgets_which_messages_it_replaces,
+    pages.page_named_before_its_file,
+    pages.page_forgets_which_messages_it_replaces,
 ]
 
 
@@ -97,7 +116,7 @@ def test_worlds_with_the_subject_find_the_mutant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mutant(monkeypatch)
-    for seed in mutants.seeds_with(subject, first, worlds):
+    for seed in seeds_with(subject, first, worlds):
         if isinstance(rehearse(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")

@@ -48,6 +48,7 @@ class SimClient(Machine):
         self.network = network
         self.name = name
         self.target = target
+        self.port = PORT
         self.up = False
         self.life = 0
         self.conn = 0
@@ -73,6 +74,9 @@ class SimClient(Machine):
         """The session is gone; a new one is on its way."""
         raise NotImplementedError
 
+    def on_goodbye(self, packet: DisconnectV3) -> None:
+        """The node ends this connection, and may say where to go."""
+
     # -- connection -----------------------------------------------------------------------------
     def start(self) -> None:
         if self.up:
@@ -90,7 +94,7 @@ class SimClient(Machine):
         self._session_lost()
 
     def _dial(self) -> None:
-        self.network.dial(self, f"{self.life}", self.target, PORT)
+        self.network.dial(self, f"{self.life}", self.target, self.port)
 
     def on_dialed(self, conn: int, key: str) -> None:
         if key != str(self.life) or self.conn:
@@ -115,11 +119,12 @@ class SimClient(Machine):
         self.session += 1
         if self.window_bytes > 0:
             self.patience = Patience(name, self.world.now, self.confirm_every)
-        self.send(
-            CreateSession(
-                name, CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto, self.window_bytes
-            ),
-            1,
+        self.send(self.login(name, auto), 1)
+
+    def login(self, name: str, auto: bool) -> CreateSession:
+        """The first packet of a new session; `auto`: without transactions."""
+        return CreateSession(
+            name, CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto, self.window_bytes
         )
 
     def _session_lost(self) -> None:
@@ -194,6 +199,7 @@ class SimClient(Machine):
                 continue
             if isinstance(packet, DisconnectV3):
                 self.patience = None
+                self.on_goodbye(packet)
                 self.network.close(conn, "the server said good-bye")
                 self.on_closed(conn, "good-bye")
                 return

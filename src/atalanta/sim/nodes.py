@@ -136,7 +136,7 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
     connection.message_load_balancing = shape.mode
     if shape.discovery:
         connection.discovery_group = GROUP
-        _discover(settings, index)
+        discover(settings, index)
         for group in (settings.discovery_groups[GROUP], settings.broadcast_groups[0]):
             group.meeting = meeting(shape.meeting, count)
     else:
@@ -164,7 +164,7 @@ def meeting(kind: str, count: int) -> Meeting | None:
     )
 
 
-def _discover(settings: ClusterSettings, index: int) -> None:
+def discover(settings: ClusterSettings, index: int) -> None:
     settings.discovery_groups[GROUP] = DiscoveryGroupConfig(
         GROUP, group_address=GROUP_ADDRESS, group_port=GROUP_PORT
     )

@@ -9,6 +9,7 @@ from atalanta.sim import (
     divert_load,
     groups,
     large_load,
+    router_load,
     slow_readers,
     xa_load,
 )
@@ -41,6 +42,8 @@ def draw_subjects(
         subjects.append(divert_load.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large_load.SHARE):
         subjects.append(large_load.LargeMessages(world, network, ledger, everywhere))
+    if drawn("doors", router_load.SHARE):
+        subjects.append(router_load.Routers(world, network, ledger, nodes, shape))
     if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence_load.SHARE):
         subjects.append(absence_load.Absences(world, network, ledger, nodes, shape))
     return subjects

@@ -1,0 +1,110 @@
+"""Clients that come through the door of a connection router, and go where it sends them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from atalanta.sim.clients import CHANNEL, SimClient
+from atalanta.sim.jobs import Consumer
+from atalanta.sim.ledger import Ledger
+from atalanta.sim.network import Network
+from atalanta.sim.nodes import PASSWORD
+from atalanta.sim.senders import Sender
+from atalanta.sim.world import World
+from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
+from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
+
+RETRY_NS = 50_000_000
+
+
+class Watching(Protocol):
+    """Who is told where clients are served."""
+
+    def arrived(self, key: str, node: str) -> None: ...
+
+
+class Routing:
+    """Of the clients of one key: `doors` are names of nodes, any of them will do."""
+
+    def __init__(self, watching: Watching, key: str, doors: list[str], port: int) -> None:
+        self.watching = watching
+        self.key = key
+        self.doors = doors
+        self.port = port
+
+
+class RoutedClient(SimClient):
+    """Through a door at every connection; a redirect is obeyed with the next one, once."""
+
+    routing: Routing
+
+    def through(self, routing: Routing) -> None:
+        self.routing = routing
+        self.sent_to: tuple[str, int] | None = None
+        self.draw = self.world.random(f"routed/{self.name}")
+        self.retry_ns = max(self.retry_ns, RETRY_NS)
+        self.redirected = 0
+
+    def _dial(self) -> None:
+        if self.sent_to is not None:
+            self.target, self.port = self.sent_to
+            self.sent_to = None
+        else:
+            self.target = self.draw.choice(self.routing.doors)
+            self.port = self.routing.port
+        super()._dial()
+
+    def kill(self) -> None:
+        self.sent_to = None
+        super().kill()
+
+    def login(self, name: str, auto: bool) -> CreateSession:
+        key = self.routing.key
+        return CreateSessionV2(
+            name, CHANNEL, 136, f"{key}.user", PASSWORD, 102400, self.xa, auto, auto, self.window_bytes,
+            client_id=f"{key}.{self.name}",
+        )  # fmt: skip
+
+    def on_goodbye(self, packet: DisconnectV3) -> None:
+        if packet.reason == REASON_REDIRECT and packet.target is not None:
+            self.sent_to = (packet.target.host, packet.target.port)
+            self.redirected += 1
+
+
+class RoutedSender(RoutedClient, Sender):
+    """What was unanswered at another node may be there: here it is sent under new numbers, and promised nothing."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        routing: Routing,
+        ledger: Ledger,
+        address: str,
+        total: int,
+        per_second: float,
+    ) -> None:
+        Sender.__init__(self, world, network, name, routing.doors[0], ledger, address, total, per_second)
+        self.through(routing)
+        self.served_by = ""
+
+    def on_ready(self) -> None:
+        if self.served_by != self.target:
+            self.total += len(self.open)
+            self.open.clear()
+        self.served_by = self.target
+        self.routing.watching.arrived(self.routing.key, self.target)
+        super().on_ready()
+
+
+class RoutedConsumer(RoutedClient, Consumer):
+    def __init__(
+        self, world: World, network: Network, name: str, routing: Routing, ledger: Ledger, queue: str
+    ) -> None:
+        Consumer.__init__(self, world, network, name, routing.doors[0], ledger, queue)
+        self.through(routing)
+
+    def on_ready(self) -> None:
+        self.routing.watching.arrived(self.routing.key, self.target)
+        super().on_ready()

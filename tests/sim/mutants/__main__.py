@@ -1,0 +1,59 @@
+"""`python -m tests.sim.mutants [COUNT [NAME...]]` says for each mutant which of the first COUNT seeds find it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import ModuleType
+
+import pytest
+
+from atalanta.sim.rehearsal import Failure, rehearse
+from tests.sim.mutants import (
+    branches,
+    core_bridges,
+    diverts,
+    grouping,
+    journal,
+    large,
+    logs,
+    members,
+    pages,
+    parking,
+    reattaching,
+    routers,
+)
+from tests.sim.mutants.patching import Mutant
+
+MODULES = [
+    journal, pages, logs, members, grouping, branches, core_bridges, large, diverts, reattaching, parking,
+    routers,
+]  # fmt: skip
+
+
+def mutants_of(module: ModuleType) -> list[Mutant]:
+    return [
+        each
+        for name, each in vars(module).items()
+        if inspect.isfunction(each) and each.__module__ == module.__name__ and name[0] != "_"
+    ]
+
+
+def survey(count: int, names: list[str]) -> None:
+    for mutant in [each for module in MODULES for each in mutants_of(module)]:
+        if names and mutant.__name__ not in names:
+            continue
+        found = []
+        first = ""
+        for seed in range(1, count + 1):
+            with pytest.MonkeyPatch.context() as patch:
+                mutant(patch)
+                outcome = rehearse(seed, 3, 12.0)
+            if isinstance(outcome, Failure):
+                found.append(seed)
+                first = first or outcome.report.split("\n")[0][:150]
+        print(f"{mutant.__name__}: {len(found)} of {count}: {found[:12]} {first}", flush=True)
+
+
+if __name__ == "__main__":
+    survey(int(sys.argv[1]) if len(sys.argv) > 1 else 20, sys.argv[2:])

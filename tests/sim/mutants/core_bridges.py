@@ -1,0 +1,45 @@
+"""Core bridges."""
+
+from __future__ import annotations
+
+from atalanta.cluster.core_bridge_forwarding import Forwarding
+from atalanta.cluster.core_bridge_link import CoreOutgoing
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
+from atalanta.kernel.message import Message
+from atalanta.kernel.reference import Reference
+from tests.sim.mutants.patching import Patch
+
+
+def core_bridge_trusts_the_link(patch: Patch) -> None:
+    """What was sent over a lost link is taken to have arrived."""
+    detach = CoreOutgoing.detach
+
+    def trusting(self: CoreOutgoing, now: int) -> None:
+        for correlation in list(self.unanswered):
+            self.on_answer(correlation)
+        detach(self, now)
+
+    patch.setattr(CoreOutgoing, "detach", trusting)
+
+
+def core_bridge_sends_no_duplicate_ids(patch: Patch) -> None:
+    """Neither its own nor the sender's."""
+    forwarded = Forwarding.forwarded
+
+    def bare(self: Forwarding, reference: Reference) -> Message:
+        copy = forwarded(self, reference)
+        copy.properties.remove(BRIDGE_DUPLICATE)
+        copy.properties.remove("_AMQ_DUPL_ID")
+        copy.properties_changed()
+        return copy
+
+    patch.setattr(Forwarding, "forwarded", bare)
+
+
+def core_bridge_overtakes(patch: Patch) -> None:
+    def hasty(self: CoreOutgoing, reference: Reference) -> int:
+        self.waiting.appendleft(reference)
+        self.pump()
+        return reference.message.size
+
+    patch.setattr(CoreOutgoing, "take", hasty)

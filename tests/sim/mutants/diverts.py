@@ -1,0 +1,26 @@
+"""Diverts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atalanta.kernel.divert import Divert
+from tests.sim.mutants.patching import Patch
+
+
+def diverts_take_everything(patch: Patch) -> None:
+    patch.setattr(Divert, "takes", lambda self, message: True)
+
+
+def diverts_take_nothing(patch: Patch) -> None:
+    patch.setattr(Divert, "takes", lambda self, message: False)
+
+
+def exclusive_diverts_leave_a_copy(patch: Patch) -> None:
+    init = Divert.__init__
+
+    def shared(self: Divert, *args: Any, **named: Any) -> None:
+        init(self, *args, **named)
+        self.exclusive = False
+
+    patch.setattr(Divert, "__init__", shared)

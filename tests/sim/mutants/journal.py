@@ -1,0 +1,99 @@
+"""What is on disk, and when a node says so."""
+
+from __future__ import annotations
+
+from atalanta.kernel import catalogue, keeper, records
+from atalanta.kernel.broker import Broker
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.keeper import Keeper
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.queue import Queue
+from atalanta.kernel.reference import Reference
+from atalanta.kernel.repeats import duplicate_cache
+from tests.sim.mutants.patching import Patch
+
+
+def confirmed_before_durable(patch: Patch) -> None:
+    append_batch = Broker.append_batch
+
+    def hasty(
+        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        endpoint: Endpoint | None, token: int,
+    ) -> int:  # fmt: skip
+        if not plans or endpoint is None:
+            return append_batch(self, batch, plans, references, endpoint, token)
+        endpoint.done(token)
+        return append_batch(self, batch, plans, references, None, token)
+
+    patch.setattr(Broker, "append_batch", hasty)
+
+
+def in_flight_not_given_back(patch: Patch) -> None:
+    patch.setattr(Queue, "give_back", lambda self, reference: None)
+
+
+def repeat_answered_early(patch: Patch) -> None:
+    def early(self: Broker, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+        if endpoint is not None:
+            endpoint.done(token)
+
+    patch.setattr(Broker, "reply_when_durable", early)
+
+
+def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
+    commit_plan = Broker.commit_plan
+
+    def two_records(
+        self: Broker, now: int, plan: Plan, endpoint: Endpoint | None, token: int
+    ) -> None:
+        for cache_name, duplicate_id in plan.duplicates:
+            record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
+            lsn = self.journal.append(records.DUPLICATES, record)
+            duplicate_cache(self, cache_name).add(duplicate_id, lsn)
+        plan.duplicates = []
+        commit_plan(self, now, plan, endpoint, token)
+
+    patch.setattr(Broker, "commit_plan", two_records)
+
+
+def transaction_in_several_records(patch: Patch) -> None:
+    append_batch = Broker.append_batch
+
+    def torn(
+        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        endpoint: Endpoint | None, token: int,
+    ) -> int:  # fmt: skip
+        for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
+            self.journal.append(kind, payload)
+        last = records.Batch()
+        if len(batch):
+            last.add(batch.kinds[-1], batch.payloads[-1])
+        return append_batch(self, last, plans, references, endpoint, token)
+
+    patch.setattr(Broker, "append_batch", torn)
+
+
+def sequence_used_again_after_compaction(patch: Patch) -> None:
+    store_queue = catalogue.store_queue
+
+    def from_one(broker: Broker, queue: Queue) -> None:
+        kept = queue.next_sequence
+        queue.next_sequence = 1
+        store_queue(broker, queue)
+        queue.next_sequence = kept
+
+    patch.setattr(keeper, "store_queue", from_one)
+
+
+def compaction_drops_a_message(patch: Patch) -> None:
+    message = Keeper._message
+
+    def careless(self: Keeper, lsn: int, payload: bytes) -> None:
+        if lsn % 3:
+            message(self, lsn, payload)
+
+    patch.setattr(Keeper, "_message", careless)
+
+
+def compaction_drops_a_duplicate_id(patch: Patch) -> None:
+    patch.setattr(Keeper, "_duplicate", lambda self, *fields: None)

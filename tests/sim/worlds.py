@@ -1,0 +1,18 @@
+"""Which seeds have what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atalanta.sim.scenario import Scenario
+from atalanta.sim.subject import Subject
+
+
+def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on whose worlds have it."""
+    seed = first
+    while count > 0:
+        if any(isinstance(each, subject) for each in Scenario(seed, 3, 12.0).subjects):
+            yield seed
+            count -= 1
+        seed += 1
