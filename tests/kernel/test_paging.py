@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel import catalogue, housekeeping, logview
+from atalanta.kernel.account import UNLIMITED
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
@@ -413,6 +414,19 @@ def test_no_more_is_read_while_consumers_hold_what_may_be_read(
         return before
 
     assert given(limits) < given({"max_read_page_bytes": -1}) == 1_000
+
+
+def test_two_pages_are_read_if_nothing_else_is_said_but_not_too_little() -> None:
+    """AddressSettings.getMaxReadPageBytes has no such least; 0 is no limit, as less is."""
+
+    def limit_of(**values: SettingValue) -> int:
+        return bench_with(values).broker.addresses["orders"].account.max_read_bytes
+
+    assert limit_of() == 20 << 20
+    assert limit_of(page_size_bytes=50_000) == 20 << 20
+    assert limit_of(page_size_bytes=30 << 20) == 60 << 20
+    assert limit_of(page_size_bytes=50_000, max_read_page_bytes=70_000) == 70_000
+    assert limit_of(max_read_page_bytes=0) == limit_of(max_read_page_bytes=-1) == UNLIMITED
 
 
 def test_pages_have_their_own_limit_in_bytes() -> None:

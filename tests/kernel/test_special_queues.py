@@ -57,6 +57,20 @@ def test_an_exclusive_queue_serves_one_consumer_until_it_leaves() -> None:
     validate(bench.broker)
 
 
+def test_the_first_consumer_of_an_exclusive_queue_is_the_one_whenever_others_come() -> None:
+    """What comes later waits for it to leave, as in Artemis (a hot standby)."""
+    bench = Bench()
+    bench.queue("q", exclusive=True)
+    first = reader(bench)
+    bench.settle()
+    second = reader(bench)
+    bench.settle()
+    sender = bench.session()
+    send(bench, sender, "1", "2")
+    bench.settle()
+    assert endpoint(first).bodies() == [b"1", b"2"] and endpoint(second).bodies() == []
+
+
 def test_a_queue_is_made_exclusive_and_shared_again() -> None:
     bench = Bench()
     queue = bench.queue("q")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.address_settings import AddressSettings
     from atalanta.kernel.endpoint import Endpoint
 
+READ_BYTES_LEAST: Final = 20 << 20
 UNLIMITED: Final = 1 << 62
 PAGE: Final = 0
 BLOCK: Final = 1
@@ -69,10 +70,14 @@ class Account:
         self.page_limit_bytes = _limit(settings.page_limit_bytes)
         self.page_limit_messages = _limit(settings.page_limit_messages)
         self.page_size_bytes = settings.page_size_bytes
-        self.max_read_bytes = _limit(settings.max_read_page_bytes)
-        self.max_read_messages = _limit(settings.max_read_page_messages)
-        self.prefetch_bytes = _prefetch(settings.prefetch_page_bytes)
-        self.prefetch_messages = _prefetch(settings.prefetch_page_messages)
+        read_bytes = settings.max_read_page_bytes
+        if read_bytes is None:
+            # Artemis takes two pages however small they are, and consumers that acknowledge late or select stand still.
+            read_bytes = max(2 * settings.page_size_bytes, READ_BYTES_LEAST)
+        self.max_read_bytes = _read_limit(read_bytes)
+        self.max_read_messages = _read_limit(settings.max_read_page_messages)
+        self.prefetch_bytes = _read_limit(settings.prefetch_page_bytes)
+        self.prefetch_messages = _read_limit(settings.prefetch_page_messages)
 
     def shield(self) -> None:
         """The broker's own addresses: nobody is refused or made to wait (PagingManagerImpl.getPageStore)."""
@@ -95,8 +100,8 @@ def _limit(value: int) -> int:
     return UNLIMITED if value < 0 else value
 
 
-def _prefetch(value: int | None) -> int:
-    """0 and less are none, as absent (AddressSettings.setPrefetchPageBytes)."""
+def _read_limit(value: int | None) -> int:
+    """0 and less are none, as absent (QueueImpl.needsDepage)."""
     return UNLIMITED if value is None or value <= 0 else value
 
 

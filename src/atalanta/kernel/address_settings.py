@@ -118,13 +118,13 @@ class AddressSettings:
     max_read_page_messages: int = option(
         -1,
         "max-read-page-messages",
-        "messages read from pages at once",
+        "messages read from pages and not acknowledged yet, 0 or -1 any",
         unit="count",
     )
-    max_read_page_bytes: int = option(
-        20 * 1024 * 1024,
+    max_read_page_bytes: int | None = option(
+        None,
         "max-read-page-bytes",
-        "bytes read from pages at once (two pages)",
+        "bytes read from pages and not acknowledged yet (two pages if absent, at least 20M), 0 or -1 any",
         unit="bytes",
     )
     prefetch_page_messages: int | None = option(

@@ -69,6 +69,9 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     if queue.spec.group_rebalance and not consumer.browse_only:
         share_groups_anew(queue)
     arrange(queue)
+    special = queue.special
+    if special is not None and special.exclusive:
+        queue.ring = 0  # whoever was asked meanwhile: the first of them is the one
     queue.was_used = True
     queue.swept = False
 
