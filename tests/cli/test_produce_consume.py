@@ -30,7 +30,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 def test_text_and_typed_properties(cli: Cli) -> None:
     words = ("-p", "sugar=true", "-p", "cups:int=2", "-p", "price=9.5", "-p", "code:string=007")
     cli("produce", "typed", "--text", "one coffee", *words, "--priority", "7", "--group", "g")
-    assert "sent 1 messages" in cli.errors
+    assert "sent 1 message in" in cli.errors
     (message,) = cli.rows("consume", "typed", "--count", "1", "--timeout", "10")
     assert message["text"] == "one coffee" and message["priority"] == 7
     assert message["properties"] == {"sugar": True, "cups": 2, "price": 9.5, "code": "007"}
@@ -163,6 +163,27 @@ def test_a_reader_that_leaves_takes_nothing_it_did_not_see(cli: Cli) -> None:
     assert consume.wait(60) == 141 and b"Traceback" not in consume.stderr.read()
     consume.stderr.close()
     assert len(cli.rows("browse", "piped", "--count", "10000")) > 3_000
+
+
+def test_a_body_that_should_not_be_in_memory_is_written_and_looked_at(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "body"
+    path.write_bytes(bytes(range(256)) * 8_000)
+    cli("produce", "large", "--body-file", str(path))
+    limit = f"{cli.environment['ATALANTA_URL']}?largeMessageMaxBytes=500000"
+    assert "<2048000 bytes>" in cli("browse", "large", "--url", limit)
+    (message,) = cli.rows("browse", "large", "--url", limit)
+    assert message["body_bytes"] == 2_048_000 and "body_base64" not in message
+    words = ("consume", "large", "--count", "1", "--timeout", "10", "--url", limit)
+    cli(*words, "--json", status=1)  # JSON has all of a message, or there is none
+    assert "more than largeMessageMaxBytes=500000" in cli.errors
+    assert cli(*words, "--ack", "none") == "<2048000 bytes>\n"
+    received = subprocess.run(
+        [sys.executable, "-m", "atalanta", *words, "--raw"], capture_output=True, timeout=60
+    )
+    assert received.stdout == path.read_bytes(), received.stderr
+    assert cli.rows("browse", "large") == []
 
 
 def test_a_file_as_a_body(cli: Cli, tmp_path: Path) -> None:

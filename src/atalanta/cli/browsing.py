@@ -19,6 +19,7 @@ from atalanta.client import ReceivedMessage, run
 TEXT_MAX: Final = 60
 COLUMNS: Final = ("id", "time", "type", "priority", "durable", "bytes", "properties", "body")
 NUMBERS: Final = ("id", "priority", "bytes")
+LEAST: Final = ("durable", "priority", "properties", "type", "time")
 
 
 def run_browse(
@@ -34,7 +35,7 @@ def run_browse(
         rows: list[list[str]] = []
         more = run(look(target, found.name, count, selector, None if json_output else rows))
         if not json_output:
-            show_table(COLUMNS, rows, NUMBERS)
+            show_table(COLUMNS, rows, NUMBERS, LEAST)
             if more:
                 typer.echo(f"the first {count}; there are more: --count", err=True)
 
@@ -44,14 +45,14 @@ async def look(
 ) -> bool:
     """True: there were more than `count`. Without `rows` they are written as JSON lines."""
     shown = 0
-    async with target.connect() as connection:
+    async with target.connect(large_files=True) as connection:
         async with await connection.consumer(queue, selector, browse=True) as browser:
             async for message in browser:
                 if shown == count:
                     return True
                 shown += 1
                 if rows is None:
-                    sys.stdout.write(line_of_message(message) + "\n")
+                    sys.stdout.write(line_of_message(message, oversized=True) + "\n")
                 else:
                     rows.append(row_of(message))
     return False
@@ -64,7 +65,7 @@ def row_of(message: ReceivedMessage) -> list[str]:
         type_name(message.type),
         str(message.priority),
         "yes" if message.durable else "no",
-        str(len(message.body)),
+        str(message.body_bytes),
         shortened(pairs(message.properties)),
         shortened(readable(message)),
     ]

@@ -119,14 +119,25 @@ def show(found: list[Finding], files: int) -> None:
         table = Table("level")
         table.add_column("where", overflow="fold")
         table.add_column("what", overflow="fold")
-        here = f"{Path.cwd()}/"
+        folder = common_folder(found)
+        if folder is not None:
+            console.print(f"in {folder}:", highlight=False, markup=False, soft_wrap=True)
+        here = f"{folder or Path.cwd()}/"
         for each, places in grouped_by_text(found):
             what = f"{each.text}\n({each.hint})" if each.hint else each.text
             where = "\n".join(place.removeprefix(here) for place in places)
-            table.add_row(f"[{STYLES[each.level]}]{each.level}[/]", _plain(where), _plain(what))
+            table.add_row(f"[{STYLES[each.level]}]{each.level}[/]", _plain(where), _plain(what.replace(here, "")))
         console.print(table)
     counts = [sum(each.level == level for each in found) for level in (ERROR, WARNING)]
     console.print(f"files: {files}, errors: {counts[0]}, warnings: {counts[1]}", highlight=False)
+
+
+def common_folder(found: list[Finding]) -> Path | None:
+    """Of all files that something is said of, so that places are short; None for what lies below the working folder."""
+    folders = [os.path.dirname(os.path.abspath(each.file)) for each in found if each.place()]
+    folder = Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    below = folder.is_relative_to(Path.cwd())
+    return None if below or len(folder.parts) < 2 else folder
 
 
 def _plain(text: str) -> str:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import sys
 import time
 import uuid
-from typing import Final
+from typing import BinaryIO, Final
 
 import typer
 
 from atalanta.cli.destination import Destination, parse_destination
 from atalanta.cli.message_json import line_of_message, type_name
 from atalanta.cli.outcome import FAILED, USAGE, Refused, reported
+from atalanta.cli.plain import messages
 from atalanta.cli.target import Target
-from atalanta.client import Connection, Consumer, Property, ReceivedMessage, run
+from atalanta.client import Connection, Consumer, MessageTooLarge, Property, ReceivedMessage, run
 from atalanta.client.message import MULTICAST
 from atalanta.kernel.buffer import DecodeError
 
 ACKNOWLEDGE_EVERY: Final = 100
+LARGE_BYTES: Final = (
+    1 << 20
+)  # messages with more are done with one by one, so that few lie in files
 
 
 class Job:
@@ -61,7 +65,7 @@ def run_consume(job: Job, quiet: bool) -> None:
 def summarize(job: Job, quiet: bool) -> None:
     """On stderr, what came and how fast."""
     if not quiet and job.form != "raw":
-        line = f"received {job.received:,} messages"
+        line = f"received {messages(job.received)}"
         if job.received > 1 and job.seconds > 0:
             line += f" in {job.seconds:.2f} s ({job.received / job.seconds:,.0f}/s)"
         typer.echo(line, err=True)
@@ -70,7 +74,7 @@ def summarize(job: Job, quiet: bool) -> None:
 async def receive_all(job: Job) -> None:
     """Until the count is reached, or none comes for the time given. The rate counts from the first."""
     started = last_at = 0.0
-    async with job.target.connect(job.client_id) as connection:
+    async with job.target.connect(job.client_id, large_files=True) as connection:
         consumer = await open_consumer(connection, job)
         writer = Writer(job)
         try:
@@ -101,9 +105,9 @@ class Writer:
         self._waiting: list[ReceivedMessage] = []
 
     async def write(self, message: ReceivedMessage) -> None:
-        self._out.write(shown(message, self._form))
+        write_shown(self._out, message, self._form)
         self._waiting.append(message)
-        if len(self._waiting) >= ACKNOWLEDGE_EVERY:
+        if len(self._waiting) >= ACKNOWLEDGE_EVERY or message.body_bytes > LARGE_BYTES:
             await self.done_with()
 
     async def done_with(self) -> None:
@@ -118,17 +122,20 @@ class Writer:
             await message.acknowledge()
 
 
-def shown(message: ReceivedMessage, form: str) -> bytes:
-    """The bytes for stdout."""
+def write_shown(out: BinaryIO, message: ReceivedMessage, form: str) -> None:
+    """One message for stdout. A body as it is need not fit into memory."""
     if form == "json":
-        return line_of_message(message).encode("utf-8", "surrogatepass") + b"\n"
-    if form == "raw":
+        out.write(line_of_message(message).encode("utf-8", "surrogatepass") + b"\n")
+    elif form == "raw":
         text = text_of(message)
-        return message.body if text is None else text.encode("utf-8", "surrogatepass")
-    line = readable(message).encode("utf-8", "replace") + b"\n"
-    if form == "headers":
-        return header_line(message).encode("utf-8", "replace") + b"\n" + line
-    return line
+        if text is None:
+            message.write_to(out)
+        else:
+            out.write(text.encode("utf-8", "surrogatepass"))
+    else:
+        if form == "headers":
+            out.write(header_line(message).encode("utf-8", "replace") + b"\n")
+        out.write(readable(message).encode("utf-8", "replace") + b"\n")
 
 
 def text_of(message: ReceivedMessage) -> str | None:
@@ -139,18 +146,26 @@ def text_of(message: ReceivedMessage) -> str | None:
         return None
 
 
+def entries_of(message: ReceivedMessage) -> dict[str, Property] | None:
+    """The entries of a map message, likewise."""
+    try:
+        return message.map
+    except DecodeError:
+        return None
+
+
 def readable(message: ReceivedMessage) -> str:
     """A body for people: text, the entries of a map, bytes as UTF-8 if that is what they are."""
-    text = text_of(message)
-    if text is not None:
-        return text
     try:
-        entries = message.map
-    except DecodeError:
-        entries = None
-    if entries is not None:
-        return pairs(entries)
-    body = message.body
+        text = text_of(message)
+        if text is not None:
+            return text
+        entries = entries_of(message)
+        if entries is not None:
+            return pairs(entries)
+        body = message.body
+    except MessageTooLarge:
+        return f"<{message.body_bytes} bytes>"
     try:
         decoded = body.decode("utf-8")
     except UnicodeDecodeError:

@@ -9,6 +9,7 @@ from typing import Final
 import typer
 
 from atalanta.cli.outcome import Refused, reported
+from atalanta.cli.plain import messages
 from atalanta.cli.progress import Bar
 from atalanta.cli.tables import show_table
 from atalanta.cli.target import Target
@@ -92,9 +93,9 @@ def say(node: str, told: Progress) -> None:
     moved, left = number(told, "moved"), number(told, "left")
     where = f" to {told['at']} ({told['target']})" if told.get("target") else ""
     if told["phase"] == "done":
-        typer.echo(f"{node} has left: {moved:,} messages went{where}")
+        typer.echo(f"{node} has left: {messages(moved)} went{where}")
         return
-    typer.echo(f"atalanta: {node}: {moved:,} messages went{where}, {left:,} are left", err=True)
+    typer.echo(f"atalanta: {node}: {messages(moved)} went{where}, {left:,} left", err=True)
     if told.get("why"):
         typer.echo(f"atalanta: {told['why']}", err=True)
     queues = told.get("queues")

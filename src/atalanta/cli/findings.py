@@ -62,10 +62,6 @@ def ago(milliseconds: int | None) -> str:
     return f"{seconds} s"
 
 
-def messages(count: int) -> str:
-    return "1 message" if count == 1 else f"{count:,} messages"
-
-
 def delay_line(address: str, delay_ms: int) -> str:
     """redistribution-delay for one address, in broker.xml."""
     delay = f"<redistribution-delay>{delay_ms}</redistribution-delay>"

@@ -13,7 +13,8 @@ from atalanta.cli.cluster_view import (
     NodeView,
     QueueView,
 )
-from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line, messages
+from atalanta.cli.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line
+from atalanta.cli.plain import messages
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"

@@ -11,10 +11,11 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.browsing import COLUMNS, NUMBERS, row_of
+from atalanta.cli.browsing import COLUMNS, LEAST, NUMBERS, row_of
 from atalanta.cli.data_folder import DataFolder, received
 from atalanta.cli.message_json import line_of_message
 from atalanta.cli.outcome import Refused, reported
+from atalanta.cli.plain import counted, messages
 from atalanta.cli.progress import Bar
 from atalanta.cli.tables import show_table
 from atalanta.kernel import records
@@ -148,7 +149,7 @@ def run_messages(
             for message in islice(chosen, count):
                 sys.stdout.write(line_of_message(message) + "\n")
             return
-        show_table(COLUMNS, [row_of(message) for message in islice(chosen, count)], NUMBERS)
+        show_table(COLUMNS, [row_of(message) for message in islice(chosen, count)], NUMBERS, LEAST)
         if next(chosen, None) is not None:
             typer.echo(f"the first {count}; there are more: --count", err=True)
 
@@ -169,7 +170,7 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
                     out.write(line_of_message(message) + "\n")
                     count += 1
                     bar.advance(1)
-        typer.echo(f"exported {count:,} messages of {len(queues):,} queues", err=True)
+        typer.echo(f"exported {messages(count)} of {counted(len(queues), 'queue')}", err=True)
 
 
 def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:

@@ -13,7 +13,17 @@ from typing import Final
 
 from atalanta.cli.outcome import Refused
 from atalanta.cli.typed import typed
-from atalanta.client import Byte, Char, Float, Int, Message, Property, ReceivedMessage, Short
+from atalanta.client import (
+    Byte,
+    Char,
+    Float,
+    Int,
+    Message,
+    MessageTooLarge,
+    Property,
+    ReceivedMessage,
+    Short,
+)
 from atalanta.kernel.buffer import DecodeError
 from atalanta.runtime.exit_codes import BAD_DATA
 
@@ -26,8 +36,11 @@ def type_name(number: int) -> str:
     return TYPE_NAMES.get(number, str(number))
 
 
-def json_of(message: ReceivedMessage) -> dict[str, object]:
-    """Everything a message carries; what it does not have is left out."""
+def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, object]:
+    """Everything a message carries; what it does not have is left out.
+
+    A body too large for memory is MessageTooLarge, unless such are to stand by their size alone, as `body_bytes`.
+    """
     found: dict[str, object] = {
         "message_id": message.message_id,
         "address": message.address,
@@ -52,13 +65,18 @@ def json_of(message: ReceivedMessage) -> dict[str, object]:
             found[f"{name}_base64"] = encoded(value)
         elif value is not None:
             found[name] = value
-    _put_body(found, message)
+    try:
+        _put_body(found, message)
+    except MessageTooLarge:
+        if not oversized:
+            raise
+        found["body_bytes"] = message.body_bytes
     _put_properties(found, message.properties)
     return found
 
 
-def line_of_message(message: ReceivedMessage) -> str:
-    return json.dumps(json_of(message), ensure_ascii=False, separators=(",", ":"))
+def line_of_message(message: ReceivedMessage, oversized: bool = False) -> str:
+    return json.dumps(json_of(message, oversized), ensure_ascii=False, separators=(",", ":"))
 
 
 def _put_body(found: dict[str, object], message: ReceivedMessage) -> None:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 queue`, `2,000 queues`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def messages(count: int) -> str:
+    return counted(count, "message")
+
+
 def plain(text: str) -> str:
     """Control characters, escape sequences and lone surrogates become `\\x1b` and the like; lines stay lines."""
     return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode("ascii")
+        each
+        if each.isprintable() or each == "\n"
+        else each.encode("unicode_escape").decode("ascii")
         for each in text
     )

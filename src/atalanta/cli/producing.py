@@ -13,6 +13,7 @@ import typer
 from atalanta.cli.destination import Destination, parse_destination
 from atalanta.cli.message_source import Template
 from atalanta.cli.outcome import NOT_THERE, Refused, reported
+from atalanta.cli.plain import messages
 from atalanta.cli.progress import Bar
 from atalanta.cli.target import Target
 from atalanta.client import Connection, Message, run
@@ -71,9 +72,8 @@ def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
             }
             typer.echo(json.dumps(found))
         elif not quiet:
-            typer.echo(
-                f"sent {job.sent:,} messages in {job.seconds:.2f} s ({rate:,.0f}/s)", err=True
-            )
+            pace = f" ({rate:,.0f}/s)" if job.sent > 1 else ""
+            typer.echo(f"sent {messages(job.sent)} in {job.seconds:.2f} s{pace}", err=True)
 
 
 async def send_all(job: Job, bar: Bar) -> None:

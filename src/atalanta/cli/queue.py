@@ -128,7 +128,7 @@ def purge(
     from atalanta.cli.queues import run_operation
 
     operation = ("removeMessages", selector) if selector else ("removeAllMessages",)
-    run_operation((url, user, password), name, "removed {:,} messages from {}", *operation)
+    run_operation((url, user, password), name, "removed {} from {}", *operation)
 
 
 @application.command()
@@ -173,7 +173,7 @@ def move(
     """
     from atalanta.cli.queues import run_operation
 
-    words = "moved {:,} messages from {} to " + to.replace("{", "{{").replace("}", "}}")
+    words = "moved {} from {} to " + to.replace("{", "{{").replace("}", "}}")
     operation: tuple[object, ...] = (selector, to)
     if count >= 0:
         operation = (500, selector, to, False, count)
@@ -185,5 +185,5 @@ def retry(name: Name, url: Url = DEFAULT_URL, user: User = None, password: Passw
     """Send the messages of a dead-letter queue to where they came from."""
     from atalanta.cli.queues import run_operation
 
-    words = "sent {:,} messages of {} back to their queues"
+    words = "sent {} of {} back where they came from"
     run_operation((url, user, password), name, words, "retryMessages")

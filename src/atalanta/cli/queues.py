@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import typer
 
 from atalanta.cli.outcome import NOT_THERE, USAGE, Refused, reported
+from atalanta.cli.plain import messages
 from atalanta.cli.tables import show_table
 from atalanta.cli.target import Target
 from atalanta.client import Management, ManagementFailed, run
@@ -34,6 +35,8 @@ QUEUE_COLUMNS: Final = {
 }
 PEER: Final = ".ActiveMQServerImpl_"  # Artemis' name for such queues, and ours
 NUMBERS: Final = ("messages", "consumers", "delivering", "scheduled", "added", "acknowledged")
+LEAST: Final = ("paused", "scheduled", "delivering", "acknowledged", "added", "routing")
+WITH_ADDRESS: Final = ("address", *LEAST)
 
 
 def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result]]) -> Result:
@@ -65,7 +68,10 @@ def run_stat(
             typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
             return
         cells = [[cell(row.get(field)) for field in QUEUE_COLUMNS] for row in rows]
-        show_table(list(QUEUE_COLUMNS.values()), cells, NUMBERS)
+        least = (
+            LEAST if any(row.get("name") != row.get("address") for row in rows) else WITH_ADDRESS
+        )
+        show_table(list(QUEUE_COLUMNS.values()), cells, NUMBERS, least)
 
 
 async def queue_rows(management: Management, part: str | None) -> list[dict[str, object]]:
@@ -134,7 +140,8 @@ def run_operation(
         answer = asked(
             credentials, lambda management: on_queue(management, queue, operation, parameters)
         )
-        typer.echo(words.format(answer, queue))
+        moved = messages(answer) if isinstance(answer, int) else ""
+        typer.echo(words.format(moved, queue))
 
 
 async def on_queue(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from typing import Final
 from urllib.parse import quote
 
 import typer
 
 from atalanta.client import Connecting, connect
+
+FOLDER: Final = "largeMessagesFolder"
 
 
 class Target:
@@ -20,9 +24,20 @@ class Target:
         if user is not None and password is None and sys.stdin.isatty():
             self.password = str(typer.prompt(f"Password of {user}", hide_input=True, err=True))
 
-    def connect(self, client_id: str | None = None) -> Connecting:
-        """`async with target.connect() as connection:`. UriError for a URL that cannot be used."""
+    def connect(self, client_id: str | None = None, large_files: bool = False) -> Connecting:
+        """`async with target.connect() as connection:`. UriError for a URL that cannot be used.
+
+        With `large_files` received large bodies lie in the system's folder for temporary files, if the URL says
+        nothing else.
+        """
         url = self.url
         if client_id is not None:
-            url += f"{'&' if '?' in url else '?'}clientID={quote(client_id, safe='')}"
+            url = with_option(url, "clientID", client_id)
+        if large_files and FOLDER not in url:
+            url = with_option(url, FOLDER, tempfile.gettempdir())
         return connect(url, user=self.user, password=self.password)
+
+
+def with_option(url: str, name: str, value: str) -> str:
+    """The URL with one more of the client's options."""
+    return f"{url}{'&' if '?' in url else '?'}{name}={quote(value, safe='')}"

@@ -14,9 +14,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.findings import ago, messages
+from atalanta.cli.findings import ago
 from atalanta.cli.outcome import line_of, reported
-from atalanta.cli.plain import plain
+from atalanta.cli.plain import messages, plain
 from atalanta.cli.survey import Survey, url_of
 from atalanta.cli.tables import FILE_COLUMNS
 from atalanta.cli.target import Target

@@ -53,21 +53,26 @@ class LargeFile(BodySink):
         return file.read()
 
     def save_to(self, path: Path, compressed: bool) -> int:
-        """Copies it, unpacked, piece by piece; the bytes written. ClientError; OSError of the new file."""
+        """As `write_to`, into a new file. OSError of that file."""
+        self._whole()
+        with path.open("wb") as out:
+            return self.write_to(out, compressed)
+
+    def write_to(self, out: BinaryIO, compressed: bool) -> int:
+        """Copies it, unpacked, piece by piece; the bytes written. ClientError."""
         file = self._whole()
         inflater = zlib.decompressobj() if compressed else None
         written = 0
-        with path.open("wb") as out:
-            while piece := file.read(PIECE_BYTES):
-                if inflater is None:
-                    written += out.write(piece)
-                    continue
-                try:
-                    while piece:
-                        written += out.write(inflater.decompress(piece, PIECE_BYTES))
-                        piece = inflater.unconsumed_tail
-                except zlib.error as error:
-                    raise ClientError(f"the compressed body cannot be read: {error}") from None
+        while piece := file.read(PIECE_BYTES):
+            if inflater is None:
+                written += out.write(piece)
+                continue
+            try:
+                while piece:
+                    written += out.write(inflater.decompress(piece, PIECE_BYTES))
+                    piece = inflater.unconsumed_tail
+            except zlib.error as error:
+                raise ClientError(f"the compressed body cannot be read: {error}") from None
         if inflater is not None and not inflater.eof and self.size:
             raise ClientError("the compressed body cannot be read: it ends too early")
         return written

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from atalanta.client.encoding import RESERVED, decode_map, encode_map, encode_text, python_values
 from atalanta.client.large_file import LargeFile
@@ -183,6 +183,19 @@ class ReceivedMessage:
             return path.write_bytes(self.body)
         return file.save_to(path, self._message.has_property(COMPRESSED))
 
+    def write_to(self, out: BinaryIO) -> int:
+        """As `save_to`, to what is open already."""
+        file = self._file()
+        if file is None:
+            return out.write(self.body)
+        return file.write_to(out, self._message.has_property(COMPRESSED))
+
+    @property
+    def body_bytes(self) -> int:
+        """How long the body is, as it travelled; it need not be in memory for that."""
+        file = self._file()
+        return len(self.body) if file is None else file.size
+
     def _file(self) -> LargeFile | None:
         delivery = self._delivery
         sink = None if delivery is None else delivery.sink
@@ -329,7 +342,9 @@ class ReceivedMessage:
 
     def __repr__(self) -> str:
         message = self._message
-        return f"ReceivedMessage(id={message.id}, address={message.address!r}, queue={self.queue!r})"
+        return (
+            f"ReceivedMessage(id={message.id}, address={message.address!r}, queue={self.queue!r})"
+        )
 
 
 def inflate(body: bytes) -> bytes:
