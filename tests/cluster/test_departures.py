@@ -64,6 +64,30 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     assert not about(sender, node)
 
 
+def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> None:
+    """The target gets one of the queues after the other: more than two minutes pass, but never between two of them."""
+    rig = Rig()
+    target, sender, leaving = rig.cluster(3)
+    names = ["a", "b", "c", "d"]
+    for name in names:
+        spec = QueueSpec(name, name, MULTICAST)
+        spec.durable = False
+        create_queue(node_of(leaving).broker, rig.world.now, spec)
+    rig.run(0.5)
+    pause(sender, leaving)
+    client = rig.client(sender)
+    for name in names:
+        client.publish(name, name.encode())
+    rig.until(lambda: len(client.answers) == len(names))
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
+    leave(rig, leaving)
+    for name in names:
+        rig.run(50)
+        assert name not in node_of(target).broker.queues
+        create_queue(node_of(target).broker, rig.world.now, QueueSpec(name, name, MULTICAST))
+        rig.until(lambda: count(target, name) == 1)  # noqa: B023
+
+
 def test_nothing_is_kept_of_nodes_that_came_and_left() -> None:
     """Nodes of a cluster that grows and shrinks have new ids each time."""
     rig = Rig()

@@ -11,12 +11,14 @@ from atalanta.cluster.balance_client import is_client
 from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.message import Message
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import PASSWORD, USER
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessage
-from atalanta.wire.core.packets_producer import RequestProducerCredits
+from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
+from atalanta.wire.core.packets_session import CreateSession, SessionClose
 from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
 from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, node_of
@@ -263,6 +265,30 @@ def test_who_asked_for_credit_of_too_many_full_addresses_is_told_when_it_stays()
     client.create("another")
     rig.until(lambda: client.errors)
     assert "waiting for producer credits" in str(client.errors[0].message)
+
+
+def test_credit_that_a_closed_session_asked_for_is_nobodys() -> None:
+    """Not even that of the next session on its channel."""
+    rig = Rig()
+    (host,) = rig.cluster(1)
+    client = rig.client(host)
+    (connection,) = (each for each in node_of(host).connections.values() if is_client(each))
+    assert isinstance(connection, CoreConnection)
+    moving = Moving(connection, rig.world.now, "elsewhere", False)
+    moving.begin(rig.world.now)
+    client.send(RequestProducerCredits(1_000, "orders"))
+    client.send(SessionClose())
+    client.send(CreateSession("next", 10, 136, USER, PASSWORD, 102400, False, True, True), 1)
+    client.send(RequestProducerCredits(50, "orders"))
+    rig.run(1)
+    given: list[int] = []
+    client.on_packet = lambda packet: (  # type: ignore[method-assign]
+        given.append(packet.credits) if isinstance(packet, ProducerCredits) else None
+    )
+    moving.give_up(rig.world.now)
+    client.create("another")
+    rig.run(1)
+    assert given == [50]
 
 
 def test_clients_that_come_back_are_not_sent_for_ever() -> None:

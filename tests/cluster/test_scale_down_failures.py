@@ -15,7 +15,7 @@ from atalanta.sim.nodes import PORT
 from atalanta.wire.core.config import ConnectorConfig
 from tests.cluster.bridge_rig import bridge
 from tests.cluster.rig import Client, Rig, count, node_of, queue_of
-from tests.cluster.scale_down_rig import begin, departure, held, leave
+from tests.cluster.scale_down_rig import begin, departure, held
 
 MESSAGES = [b"%d" % number for number in range(60)]
 
@@ -197,16 +197,3 @@ def test_without_anybody_to_take_over_the_node_says_so_and_keeps_its_clients() -
     assert part.why == "no other member is known"
     client.publish("orders", b"still served", ANYCAST)
     rig.until(lambda: client.answers == [1])
-
-
-def test_a_message_that_the_target_refuses_stays_and_the_others_go() -> None:
-    rig, target, leaving = filled()
-    settings = node_of(target).broker.settings
-    settings.add("orders", {"address_full_policy": "FAIL", "max_size_bytes": 4_000})
-    part = leave(rig, leaving)
-    assert part.phase in (DONE, FAILED)
-    everything = held(target, "orders") + [
-        body for body in MESSAGES if body not in held(target, "orders")
-    ]
-    assert sorted(everything, key=int) == MESSAGES
-    assert part.moved == len(held(target, "orders"))

@@ -186,6 +186,27 @@ def test_who_waits_for_the_other_goes_to_a_third_that_comes() -> None:
     assert sorted(held(late, "orders")) == of(*hosts)
 
 
+def test_who_waits_for_the_other_waits_as_long_as_that_one_moves() -> None:
+    """Longer than it would wait for anybody to appear: then a third comes that takes all."""
+    rig = Rig()
+    hosts = rig.cluster(2, mode="OFF")
+    late = rig.node(mode="OFF")
+    filled(rig, *[host for host in hosts for _ in range(10)])
+    departure(hosts[0]).choice.config.commit_interval = 1
+    rig.network.latency_ns = (200_000_000, 210_000_000)
+    parts = [begin(rig, host) for host in hosts]
+    rig.until(lambda: parts[0].phase == "moving", 10)
+    rig.until(parts[0].over, 60)
+    moving_s = rig.world.now / 1e9
+    assert moving_s > 20
+    assert parts[1].phase == "seeking"
+    hosts[0].stop()
+    late.start()
+    rig.until(parts[1].over, 60)
+    assert [part.phase for part in parts] == [DONE, DONE]
+    assert len(held(late, "orders")) == 2 * 10 * len(BODIES)
+
+
 def test_two_of_three_leave_to_the_one_that_stays() -> None:
     rig = Rig()
     hosts = rig.cluster(3, mode="OFF")

@@ -37,7 +37,7 @@ DEPARTURE: Final = "departure."
 LOOK_NS: Final = 200_000_000
 # The target should have the queues by then: this node makes its own, or leaves the rest to parked.py.
 PATIENCE_NS: Final = 10_000_000_000
-GIVE_UP_NS: Final = 120_000_000_000
+GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
 MOVES_MAX: Final = 500
 WHY: Final = "its node has left"
 
@@ -47,6 +47,8 @@ class Departed:
 
     def __init__(self, now: int, node_id: str, target: str, forward: Queue) -> None:
         self.since = now
+        self.progress_at = now
+        self.waiting = -1  # messages at the last look
         self.node_id = node_id
         self.target = target
         self.forward = forward
@@ -98,14 +100,17 @@ class Departures:
         departed.target = self._heir_of(departed.target)
         moves = self._move(now, departed)
         queue = departed.forward
-        age = now - departed.since
+        waiting = queue.message_count + queue.pending
+        if moves or waiting != departed.waiting:
+            departed.progress_at = now
+            departed.waiting = waiting
         if moves >= MOVES_MAX:
             self.arm(now, node_id, 0)
-        elif queue.message_count == 0 and queue.pending == 0:
+        elif waiting == 0:
             del self.left[node_id]
             if not queue.deleted:
                 catalogue.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
-        elif age < GIVE_UP_NS:
+        elif now - departed.progress_at < GIVE_UP_NS:
             self.arm(now, node_id, LOOK_NS)
         else:
             del self.left[node_id]

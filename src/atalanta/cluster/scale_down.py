@@ -37,12 +37,13 @@ from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 from atalanta.cluster.scale_down_choice import Choice
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_goodbye import Goodbyes
-from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_link import TargetLink, session_prefix
 from atalanta.cluster.scale_down_mark import DepartureMark
 from atalanta.cluster.scale_down_readers import Readers, unsettled
 from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel.departure import Departure
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, DisconnectV3
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class ScaleDown(Part):
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
         self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
+        self.coming: dict[str, bool] = {}  # node ids of those that leave, maybe to this node
         self.leaving: dict[str, bool] = {}  # those that were seen to leave themselves: asked last
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
@@ -162,6 +164,7 @@ class ScaleDown(Part):
         self.phase = SEEKING
         self.why = ""
         self.seek_until = now + SEEK_NS
+        self.coming = {}
         group = self.choice.group
         if group is not None:
             self.choice.heard = Heard()
@@ -207,10 +210,22 @@ class ScaleDown(Part):
             self.cluster.dial(TARGET, self.candidate.transport)
             return
         self.refused = {}
+        if self._others_come():
+            self.seek_until = now + SEEK_NS
         if now >= self.seek_until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
+
+    def _others_come(self) -> bool:
+        """Whether a node that leaves to this one is still at it: whoever takes this node in gets its messages, too."""
+        for connection in self.connections.values():
+            if isinstance(connection, CoreConnection) and connection.cluster_peer:
+                for session in connection.sessions.values():
+                    for node_id in self.coming:
+                        if session.session.name.startswith(session_prefix(node_id)):
+                            return True
+        return False
 
     def _untried(self) -> list[Candidate]:
         """Candidates of this round, those that leave themselves last."""
@@ -271,6 +286,7 @@ class ScaleDown(Part):
             self._take(now, link)
             return
         self.leaving[place(self.candidate)] = True
+        self.coming[link.node_id] = True
         if target == self.cluster.node_id:
             self.seek_until = max(self.seek_until, now + SEEK_NS)  # it comes here first
         last = len(self._untried()) == 1
@@ -389,6 +405,10 @@ class ScaleDown(Part):
                 why = f"not done within {self.timeout_ms // 1000} s"
                 if self.frozen:
                     why += ", goes on when the node is started again"
+                waiting = [] if self.link is None else list(self.link.sender.waiting)
+                if waiting:
+                    why += f"; the target has no room at address {waiting[0]}"
+                    why += f" and {len(waiting) - 1} others" if len(waiting) > 1 else ""
                 self._end(now, FAILED, f"{why}; {self.why}" if self.why else why)
         elif key == TARGET:
             if self.under_way():

@@ -56,6 +56,11 @@ QUESTION: Final = 1  # correlation of questions; what creates queues has none
 Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
 
 
+def session_prefix(node_id: str) -> str:
+    """How the names of the sessions begin through which that node gives its messages away."""
+    return f"scaledown.{node_id}."
+
+
 class TargetLink(ClusterLink):
     """`identified` once the target has said who it is; `ours`: it is an Atalanta."""
 
@@ -77,7 +82,8 @@ class TargetLink(ClusterLink):
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
         settings = self.cluster.settings
-        name = self.cluster.unique_name()
+        # Tells the target whose messages come, should it wait for them (scale_down.py).
+        name = session_prefix(self.cluster.node_id) + self.cluster.unique_name()
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
             self.send(
                 CreateSession(f"{name}-{channel}", channel, NEWEST_VERSION, settings.cluster_user,

@@ -2,6 +2,8 @@
 
 No transaction: in a real Artemis one repeat would roll all of it back. What is answered is finished here in one record
 a turn; what is not travels again on the next link, and the target drops it if it has it (`_AMQ_BRIDGE_DUP`).
+
+Address by address: one that the target gives no credit for (it is full there) holds up no other.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.large_forwarding import LargeForwarding
 from atalanta.cluster.outgoing_limits import OutgoingLimits
 from atalanta.cluster.scale_down_walk import give_back
+from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.packets_connection import ExceptionResponse
 from atalanta.wire.core.packets_producer import (
@@ -34,7 +37,7 @@ CREDIT_STEP_MIN: Final = 64 << 10
 
 
 class Sender:
-    """`limit` is the number of messages under way."""
+    """`limit` is the number of messages under way; `waiting` and `open` (waiting or unanswered) are by address."""
 
     def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
         self.link = link
@@ -42,10 +45,11 @@ class Sender:
         self.channel = channel
         self.limits = OutgoingLimits()
         self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
-        self.waiting: deque[tuple[Message, Shipment]] = deque()
+        self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
+        self.open_copies: dict[str, int] = {}
         self.unanswered: dict[int, Shipment] = {}
         self.sizes: dict[int, int] = {}
-        self.bytes: int = 0  # of what waits and what is unanswered
+        self.bytes: int = 0  # of what is unanswered
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
@@ -58,8 +62,12 @@ class Sender:
         self.link.send(CreateProducer(1, None), self.channel)
 
     def has_room(self) -> bool:
-        under_way = len(self.waiting) + len(self.unanswered)
+        under_way = sum(map(len, self.waiting.values())) + len(self.unanswered)
         return self.bytes < WINDOW_BYTES and under_way < self.limit
+
+    def under_way(self, address: str) -> bool:
+        """Whether anything for it is neither answered nor refused."""
+        return self.open_copies.get(address, 0) > 0
 
     def idle(self) -> bool:
         """Nothing is under way, and nothing answered is left to be finished."""
@@ -67,24 +75,32 @@ class Sender:
 
     def ship(self, shipment: Shipment) -> None:
         for message in shipment.copies:
-            self.waiting.append((message, shipment))
-            self.bytes += message.size
-        self.pump()
+            address = message.address
+            self.waiting.setdefault(address, deque()).append((message, shipment))
+            self.open_copies[address] = self.open_copies.get(address, 0) + 1
+            self._pump(address)
 
     def pump(self) -> None:
-        while self.waiting and self.large is None:
-            message, shipment = self.waiting[0]
-            address = message.address
+        for address in list(self.waiting):
+            self._pump(address)
+
+    def _pump(self, address: str) -> None:
+        waiting = self.waiting.get(address)
+        while waiting and self.large is None:
+            message, shipment = waiting[0]
             left = self.credits.get(address, 0)
             if left < message.size:
                 self._ask(address, max(message.size, CREDIT_STEP_MIN))
                 return
             self.credits[address] = left - message.size
-            self.waiting.popleft()
+            waiting.popleft()
+            if not waiting:
+                del self.waiting[address]
             correlation = self.next_correlation
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = shipment
             self.sizes[correlation] = message.size
+            self.bytes += message.size
             if message.large is not None:
                 self.large = LargeForwarding(self, message, message.large, correlation)
             else:
@@ -102,7 +118,7 @@ class Sender:
     def on_credits(self, packet: ProducerCredits) -> None:
         self.asked.pop(packet.address, None)
         self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
-        self.pump()
+        self._pump(packet.address)
 
     # -- large messages -------------------------------------------------------------------------
     def large_sent(self) -> None:
@@ -125,6 +141,7 @@ class Sender:
         text = f"{packet.message} (code {packet.code})"
         if packet.correlation not in self.unanswered:
             raise ProtocolError(f"the target refuses what it was told: {text}")
+        self.unanswered[packet.correlation].full = packet.code == ADDRESS_FULL
         self._answered(packet.correlation, text)
 
     def _answered(self, correlation: int, refused: str) -> None:
@@ -133,6 +150,10 @@ class Sender:
             return
         self.bytes -= self.sizes.pop(correlation)
         shipment.unanswered -= 1
+        address = shipment.copies[0].address
+        self.open_copies[address] -= 1
+        if not self.open_copies[address]:
+            del self.open_copies[address]
         if refused:
             shipment.refused = refused
         if shipment.unanswered == 0:
@@ -143,9 +164,10 @@ class Sender:
         if self.large is not None:
             self.large.abort()
             self.large = None
-        back = [shipment for _, shipment in self.waiting]
+        back = [shipment for waiting in self.waiting.values() for _, shipment in waiting]
         back.extend(self.unanswered.values())
         self.waiting.clear()
+        self.open_copies.clear()
         self.unanswered.clear()
         for shipment in back:
             give_back(shipment.references)

@@ -30,6 +30,7 @@ class Shipment:
         self.copies = copies
         self.unanswered: int = len(copies)
         self.refused: str = ""
+        self.full: bool = False  # the address is: it may have room later
 
 
 def encode_ids(ids: list[int]) -> bytes:

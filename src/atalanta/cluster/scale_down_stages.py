@@ -3,6 +3,10 @@ doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown)
 
 Before all that the target gets the duplicate ids, and clients and members are told good-bye (scale_down_goodbye.py);
 to an Atalanta the ids go once more at the end, since those of many messages push them out of the target's memory.
+
+What the target refuses stays here, and the rest goes; then it is offered again, ROUNDS_MAX times without any progress,
+with pauses. Where an address is full there everything of it waits for the next round, and from then on goes one
+message at a time: what was under way behind the first refused one may have overtaken it, nothing else does.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
 
 ROUNDS_MAX: Final = 5
+PAUSE_NS: Final = 200_000_000  # before the second round, twice as long before each that follows
+ASIDE_MAX: Final = 1_000
 QUESTIONS_MAX: Final = 100  # asked at once
 # Bridges to members that are there get this long without progress.
 DRAIN_NS: Final = 10_000_000_000
@@ -46,7 +52,15 @@ class Mover:
         self.impossible: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
+        self.aside: list[Stage] = []  # those that are stuck: all must be done before a stage of another kind begins
+        self.kind: type[Stage] = Stage  # of those aside
         self.rounds = 0
+        # Since this round began: whether anything was refused, and addresses that are full; in all: those that were.
+        self.refused = False
+        self.full: dict[str, bool] = {}
+        self.were_full: dict[str, bool] = {}
+        self.moved_before = part.moved
+        self.told: dict[tuple[str, bool], bool] = {}  # refusals: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
         self.stages.append(CacheStage(self))
         self.stages.append(GoodbyeStage(self))
@@ -69,12 +83,34 @@ class Mover:
         self.stages.append(CacheStage(self))
         self.stages.append(EndStage(self))
 
+    def next_round(self) -> None:
+        """What is left is tried once more."""
+        self.rounds += 1
+        if self.refused and self.part.moved > self.moved_before:
+            self.rounds = 1
+        self.moved_before = self.part.moved
+        self.refused = False
+        self.full = {}
+        self.impossible = {}
+        self.refusals = {}
+        self.plan()
+
     # -- turns ----------------------------------------------------------------------------------
     def turn(self, now: int) -> None:
         self._settle(now)
-        while self.stages and self.stages[0].step(now):
-            self.stages.popleft()
-            if self.part.mover is not self:
+        self.aside = [stage for stage in self.aside if stage.stuck() or not stage.step(now)]
+        while self.stages:
+            stage = self.stages[0]
+            if self.aside and not isinstance(stage, self.kind):
+                return
+            if stage.step(now):
+                self.stages.popleft()
+                if self.part.mover is not self:
+                    return
+            elif stage.stuck() and len(self.aside) < ASIDE_MAX:
+                self.aside.append(self.stages.popleft())
+                self.kind = type(stage)
+            else:
                 return
 
     def _settle(self, now: int) -> None:
@@ -101,8 +137,18 @@ class Mover:
         first = shipment.references[:1]
         queue = first[0].queue.name if first else "(duplicate ids)"
         self.part.why = f"queue {queue}: the target refuses a message: {shipment.refused}"
-        self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
+        self.refused = True
+        if shipment.full and first:
+            self.full[first[0].message.address] = True
+            self.were_full[first[0].message.address] = True
+        if (queue, shipment.full) not in self.told:
+            self.told[(queue, shipment.full)] = True
+            self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
         give_back(shipment.references)
+
+    def holds(self, address: str) -> bool:
+        """What is under way has to be answered before anything more goes to that address."""
+        return address in self.were_full and self.link.sender.under_way(address)
 
     def abort(self, now: int) -> None:
         self._settle(now)
@@ -150,7 +196,10 @@ class Mover:
         self.asked.pop(queue.name, None)
         self.impossible[queue.name] = why
         self.part.why = f"queue {queue.name} cannot be had at the target: {why}"
-        self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
+        self.refused = True
+        if (queue.name, False) not in self.told:
+            self.told[(queue.name, False)] = True
+            self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
 
 
 def should_exist(queue: Queue) -> bool:
@@ -180,6 +229,7 @@ class AddressStage(Stage):
     def __init__(self, mover: Mover, queues: list[Queue]) -> None:
         self.mover = mover
         self.queues = queues
+        self.address = queues[0].spec.address  # of what was shipped last: a message may have kept another one
         self.walk: AddressWalk | None = None
 
     def step(self, now: int) -> bool:
@@ -192,12 +242,22 @@ class AddressStage(Stage):
             self.walk = AddressWalk(mover.broker, possible, mover.part.pinned)
         sender = mover.link.sender
         while sender.has_room():
+            if self.address in mover.full:
+                return True
+            if mover.holds(self.address):
+                return False
+            if self.stuck():
+                return False
             taken = self.walk.take()
             if taken is None:
                 return not self.walk.waiting
+            self.address = taken[0].message.address
             ids = [mover.ids[reference.queue.name] for reference in taken]
             sender.ship(for_queues(taken, ids, mover.node_bytes))
         return False
+
+    def stuck(self) -> bool:
+        return self.address in self.mover.link.sender.waiting
 
 
 class DrainStage(Stage):
@@ -252,7 +312,13 @@ class ForwardStage(Stage):
             reference = self.walk.head()
             if reference is None:
                 return not self.walk.waiting
+            address = reference.message.address
+            if mover.holds(address) or address in sender.waiting:
+                return False
             self.walk.take(reference)
+            if address in mover.full:
+                give_back([reference])
+                continue
             if self.node_id == mover.target_id:
                 sender.ship(for_target(reference, self.link_bytes))
             else:
@@ -263,6 +329,10 @@ class ForwardStage(Stage):
                 sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
         return False
 
+    def stuck(self) -> bool:
+        reference = self.walk.head()
+        return reference is not None and reference.message.address in self.mover.link.sender.waiting
+
 
 class EndStage(Stage):
     """Nothing came in the meantime? Then the target is told, and its answer to one more question awaited."""
@@ -270,6 +340,7 @@ class EndStage(Stage):
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.told = False
+        self.pause_until = 0
 
     def step(self, now: int) -> bool:
         mover = self.mover
@@ -280,8 +351,12 @@ class EndStage(Stage):
             part.look_again(now)
             return False
         if part.left() > 0 and mover.rounds < ROUNDS_MAX:
-            mover.rounds += 1
-            mover.plan()
+            if mover.refused and self.pause_until == 0:
+                self.pause_until = now + (PAUSE_NS << mover.rounds)
+            if now < self.pause_until:
+                part.look_again(now)
+                return False
+            mover.next_round()
             return True
         self.told = True
         mover.link.announce_end(mover.target_id)

@@ -136,8 +136,8 @@ class Moving:
         given = list(self.credits.items())
         self.credits = {}
         for (session, address), amount in given:
-            if session.channel not in self.connection.sessions:
-                continue
+            if self.connection.sessions.get(session.channel) is not session:
+                continue  # closed since; its channel may be another one's by now
             part = min(amount, most)
             if part < amount:
                 self.credits[session, address] = amount - part
