@@ -156,6 +156,7 @@ class Node:
             logview.end_leases(self.broker, now)
         if self.scale_down is not None:
             self.scale_down.parts = self.parts
+        self.bridges.name_queues()
         if self.scale_down is None or not self.scale_down.resume(now):
             for part in self.parts.values():
                 part.start(now)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.bridge_origin import ORIGIN, origin_of
 from atalanta.kernel.divert_config import PASS, STRIP
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import Message
@@ -29,6 +31,8 @@ class Forwarding:
         self.suffix = "" if own is None else own.address_suffix
         self.transform = transform
         self.node_bytes = node_bytes
+        name = config.queue_name.encode("utf-8", "surrogatepass")
+        self.queue_bytes = hashlib.blake2b(name, digest_size=8).digest()
 
     def target(self, message: Message) -> str:
         """The forwarding address, or the message's own, with what our own file puts around it."""
@@ -44,6 +48,7 @@ class Forwarding:
         if address != copy.address:
             copy.address = address
         properties = copy.properties
+        properties.remove(ORIGIN)
         config = self.config
         if config.routing_type == STRIP:
             properties.remove("_AMQ_ROUTING_TYPE")
@@ -69,9 +74,12 @@ class Forwarding:
         return made
 
     def duplicate_id(self, reference: Reference) -> bytes:
-        """Node, message and queue. Artemis leaves the queue out, and so loses all but one of the copies of a multicast
-        message whose queues are bridged to one address."""
-        message_id = int(reference.message.id).to_bytes(8, "big", signed=True)
-        return (
-            self.node_bytes + message_id + int(reference.queue.id).to_bytes(8, "big", signed=True)
-        )
+        """Node, message and name of the queue: the first ones, where the message has moved (bridge_origin.py).
+
+        Artemis leaves the queue out, and so loses all but one of the copies of a multicast message whose queues are
+        bridged to one address.
+        """
+        origin = origin_of(reference.message)
+        if origin is None:
+            origin = self.node_bytes + int(reference.message.id).to_bytes(8, "big", signed=True)
+        return origin + self.queue_bytes

@@ -13,6 +13,7 @@ from atalanta.cluster.core_bridge import CoreBridge
 from atalanta.cluster.core_bridge_config import BridgeConfig, BridgeSettings
 from atalanta.cluster.core_bridge_json import check_transformer, config_of, definition_of
 from atalanta.cluster.core_bridge_management import Registry
+from atalanta.cluster.forwarding import node_id_bytes
 from atalanta.cluster.part import Part
 from atalanta.kernel import records
 from atalanta.kernel.catalogue import parse_filter
@@ -68,6 +69,20 @@ class CoreBridges(Part):
             if key.startswith(KEY_PREFIX) and key[len(KEY_PREFIX) :] not in self.configs:
                 self._deploy_stored(now, key)
 
+    def name_queues(self) -> None:
+        """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids."""
+        node_bytes = node_id_bytes(self.broker.node_id)
+        origins = self.broker.origins
+        for config in self.settings.bridges:
+            origins.bridge(config.queue_name, node_bytes)
+        for key in self.broker.values:
+            if key.startswith(KEY_PREFIX):
+                try:
+                    stored = config_of(json.loads(self.broker.values[key][0]))
+                except (ValueError, BrokerError):
+                    continue  # told when the bridge is to be made
+                origins.bridge(stored.queue_name, node_bytes)
+
     def _deploy_stored(self, now: int, key: str) -> None:
         try:
             config = config_of(json.loads(self.broker.values[key][0]))
@@ -97,6 +112,7 @@ class CoreBridges(Part):
         """Made and started. BrokerError says what is wrong."""
         self._check(config)
         self.configs[config.name] = config
+        self.broker.origins.bridge(config.queue_name, node_id_bytes(self.broker.node_id))
         for index in range(config.concurrency):
             name = config.name if config.concurrency == 1 else f"{config.name}-{index}"
             bridge = CoreBridge(self, config, name, self.next_number)

@@ -19,6 +19,7 @@ from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.reference import DONE, Reference
 
 if TYPE_CHECKING:
+    from atalanta.kernel.bridge_origin import Origins
     from atalanta.kernel.broker import Broker
 
 
@@ -46,13 +47,17 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
 
-def for_queues(references: list[Reference], ids: list[int], node_bytes: bytes) -> Shipment:
-    """A message for queues of the target, one copy for all of them."""
+def for_queues(
+    references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
+) -> Shipment:
+    """A message for queues of the target, one copy for all of them; core bridges there know it by its first id."""
     message = references[0].message
     place = encode_ids(sorted(reference.queue.id for reference in references))
     copy = message.copy(message.id)
     copy.properties.put(ROUTE_TO, encode_ids(ids))
     copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+    for reference in references:
+        origins.attach(copy, int(message.id), reference.queue.name)
     return Shipment(references, [copy])
 
 

@@ -253,7 +253,7 @@ class AddressStage(Stage):
                 return not self.walk.waiting
             self.address = taken[0].message.address
             ids = [mover.ids[reference.queue.name] for reference in taken]
-            sender.ship(for_queues(taken, ids, mover.node_bytes))
+            sender.ship(for_queues(taken, ids, mover.node_bytes, mover.broker.origins))
         return False
 
     def stuck(self) -> bool:

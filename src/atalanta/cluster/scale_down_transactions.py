@@ -158,15 +158,16 @@ class TransactionStage(Stage):
                     copies += third.copies
             if ids:
                 copies.append(for_transaction(plan.message, ids, [], mover.node_bytes, place))
-        held: dict[int, tuple[Message, list[int]]] = {}
+        held: dict[int, list[Reference]] = {}
         for reference in self.branch.transaction.acknowledged:
-            message = reference.message
-            _, queue_ids = held.setdefault(int(message.id), (message, []))
-            queue_ids.append(mover.ids[reference.queue.name])
-        for message, queue_ids in held.values():
-            copies.append(
-                for_transaction(message, queue_ids, queue_ids, mover.node_bytes, self.branch.xid)
-            )
+            held.setdefault(int(reference.message.id), []).append(reference)
+        for references in held.values():
+            message = references[0].message
+            queue_ids = [mover.ids[reference.queue.name] for reference in references]
+            copy = for_transaction(message, queue_ids, queue_ids, mover.node_bytes, self.branch.xid)
+            for reference in references:
+                mover.broker.origins.attach(copy, int(message.id), reference.queue.name)
+            copies.append(copy)
         return copies
 
     # -- its end here ---------------------------------------------------------------------------

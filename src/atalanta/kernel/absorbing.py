@@ -14,6 +14,7 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel import records
 from atalanta.kernel.bindings import OFF, RemoteBinding
+from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.placing import add_to_batch
@@ -34,7 +35,14 @@ SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
 # Ours: the id under which that node may have it already, from a bridge of the node that left.
 FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
 # What only nodes may say to each other.
-MEMBERS_ONLY: Final = (ROUTE_TO, ACK_ROUTE_TO, SCALEDOWN_TO, SCALEDOWN_NODE, FORWARD_DUPLICATE)
+MEMBERS_ONLY: Final = (
+    ROUTE_TO,
+    ACK_ROUTE_TO,
+    SCALEDOWN_TO,
+    SCALEDOWN_NODE,
+    FORWARD_DUPLICATE,
+    ORIGIN,
+)
 NODES_MAX: Final = 1_000
 KEY_PREFIX: Final = "absorbed."
 IDS_MAX: Final = 100_000
@@ -99,6 +107,8 @@ def redirect(broker: Broker, message: Message) -> None:
     node_id = properties.get(SCALEDOWN_NODE)
     properties.remove(SCALEDOWN_TO)
     properties.remove(SCALEDOWN_NODE)
+    if ORIGIN in properties:
+        broker.origins.note(broker)
     if not isinstance(raw_ids, bytes):
         return
     forward: Queue | None = None

@@ -13,6 +13,7 @@ from atalanta.kernel import records
 from atalanta.kernel.absorbing import Absorbed
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import RemoteBinding
+from atalanta.kernel.bridge_origin import Origins
 from atalanta.kernel.clients import Clients
 from atalanta.kernel.displacing import cut_rings, enter
 from atalanta.kernel.duplicates import (
@@ -98,6 +99,7 @@ class Broker:
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()
+        self.origins = Origins()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.large = LargeBodies(trace)

@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.message import LARGE_SIZE, TEXT
 
@@ -30,7 +31,7 @@ def uuid_text(raw: bytes) -> str:
 def message_map(message: Message, limit: int) -> dict[str, object]:
     """Headers and properties of one message; values longer than `limit` (-1: any) are cut."""
     found: dict[str, object] = {
-        name: plain(value, limit) for name, value in message.properties.items()
+        name: plain(value, limit) for name, value in message.properties.items() if name != ORIGIN
     }
     found["messageID"] = int(message.id)
     if message.user_id is not None:

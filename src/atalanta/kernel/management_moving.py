@@ -164,6 +164,9 @@ class ChangePriority(Copies):
     def plan_for(self, now: int, reference: Reference) -> Plan | None:
         copy = reference.message.copy(0)
         copy.priority = self.priority
+        origins = self.broker.origins
+        if origins.attach(copy, int(reference.message.id), self.queue.name):
+            origins.note(self.broker)
         plan = Plan(copy)
         plan.routes = [Route(self.queue, b"")]
         return plan

@@ -167,7 +167,8 @@ def reroute(
 ) -> None:
     """The message goes from its queue to others under a new id, and without the header of that name.
 
-    `known`: the id under which another node may have it already (absorbing.py). As in Redistributor no header marks it;
+    `known`: the id under which another node may have it already (absorbing.py). Core bridges know it by its first id
+    (bridge_origin.py). As in Redistributor no header marks it;
     the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
@@ -178,6 +179,9 @@ def reroute(
     if known:
         plan.message.properties.put(FORWARD_DUPLICATE, known)
         plan.message.properties_changed()
+    origins = broker.origins
+    if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
+        origins.note(broker)
     plan.routes = routes
     references = add_to_batch(broker, plan, batch)
     if reference.durable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.router import split_fqqn
 
@@ -19,6 +20,7 @@ def remember_origin(copy: Message, original: Message, queue: str | None) -> None
     """
     properties = copy.properties
     routing_type = original.routing_type
+    properties.remove(ORIGIN)  # another message for core bridges
     properties.put("_AMQ_ORIG_ADDRESS", split_fqqn(original.address)[0])
     if queue is None:
         properties.remove("_AMQ_ORIG_QUEUE")

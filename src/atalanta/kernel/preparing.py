@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.absorbing import ACK_ROUTE_TO, set_acknowledged_aside
+from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
@@ -73,6 +74,8 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
                 return
     message.remove_property(ROUTE_TO)
     message.remove_property(BRIDGE_DUPLICATE)
+    if message.special and message.has_property(ORIGIN):
+        broker.origins.note(broker)
     address = broker.addresses.get(message.address)
     if address is not None and divert_exclusively(broker, now, plan, address):
         return

@@ -332,6 +332,7 @@ class Recovery:
             self._forget_damaged()
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)
+        broker.origins.restore(broker)
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.core_bridge_forwarding import Forwarding
 from atalanta.cluster.core_bridge_link import CoreOutgoing
+from atalanta.kernel.bridge_origin import Origins
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import Message
 from atalanta.kernel.reference import Reference
@@ -34,6 +35,11 @@ def core_bridge_sends_no_duplicate_ids(patch: Patch) -> None:
         return copy
 
     patch.setattr(Forwarding, "forwarded", bare)
+
+
+def core_bridge_sends_what_moved_as_new(patch: Patch) -> None:
+    """What has moved does not say where it was."""
+    patch.setattr(Origins, "attach", lambda *_: False)
 
 
 def core_bridge_overtakes(patch: Patch) -> None:

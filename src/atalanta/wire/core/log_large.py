@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.bridge_origin import ORIGIN, shown
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.large import LargeBody, LargeReader
 from atalanta.wire.core.packets_chunk import ChunkWriter, LogReadResponse
@@ -38,7 +39,8 @@ class LargeChunk(LargeReader):
             if body is not None:
                 self.session.broker.large.read(body, 0, body.size, self)
                 return
-            self.writer.add(reference.sequence, reference.delivery_count, reference.message)
+            message = shown(reference.message)
+            self.writer.add(reference.sequence, reference.delivery_count, message)
             self.place += 1
         chunk = self.chunk
         writer = self.writer
@@ -58,6 +60,7 @@ class LargeChunk(LargeReader):
             self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))
             return
         whole = reference.message.copy(reference.message.id)
+        whole.remove_property(ORIGIN)
         whole.large = None
         whole.body = data
         self.writer.add(reference.sequence, reference.delivery_count, whole)

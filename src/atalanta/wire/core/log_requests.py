@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import logview
+from atalanta.kernel.bridge_origin import shown
 from atalanta.kernel.catalogue import find_queue, parse_filter
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.errors import BrokerError
@@ -142,8 +143,10 @@ def _read(session: CoreSession, packet: LogRead) -> None:
             LargeChunk(session, packet.correlation, chunk).go_on()
             return
     writer = ChunkWriter()
+    moved = session.broker.origins.seen
     for reference in chunk.references:
-        writer.add(reference.sequence, reference.delivery_count, reference.message)
+        message = shown(reference.message) if moved else reference.message
+        writer.add(reference.sequence, reference.delivery_count, message)
     session.reply(
         LogReadResponse(packet.correlation, chunk.next, chunk.last, writer.count, writer.getvalue())
     )

@@ -12,6 +12,7 @@ from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
 
 from atalanta.kernel.absorbing import SCALEDOWN_TO, disclaim, redirect
+from atalanta.kernel.bridge_origin import shown
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
@@ -225,6 +226,8 @@ class CoreSession(Endpoint):
         message = reference.message
         if consumer.marked is not None:
             message = consumer.marked
+        if message.special and self.connection.host.broker.origins.seen:
+            message = shown(message)
         if message.large is not None:
             return self._deliver_large(consumer, reference, message, message.large)
         connection = self.connection
