@@ -1,4 +1,4 @@
-"""Queues that page although nobody takes anything away, and those that do not page and say so."""
+"""Queues that page although nobody takes anything away."""
 
 from __future__ import annotations
 
@@ -125,27 +125,6 @@ def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
         assert queue.message_count == 10 and files(bench) <= 1
         assert seen(reader(bench)) == list(range(390, 400))
         housekeeping.validate(bench.broker)
-
-
-@pytest.mark.parametrize("kind", ["ring", "last-value"])
-def test_rings_and_last_values_stay_in_memory_with_a_bound_of_their_own(kind: str) -> None:
-    attributes: dict[str, object] = {"ring_size": 150}
-    if kind == "last-value":
-        attributes = {"last_value_key": "key"}
-    bench = bench_with(**attributes)
-    bench.trace.events.clear()
-    sender = bench.session()
-    for number in range(1_000):
-        body = number.to_bytes(4, "big") + bytes(400)
-        sender.send(bench.now, bench.message("orders", body, key=str(number % 150)), 0)
-        if number % 10 == 9:
-            bench.settle()
-    queue = bench.broker.queues["orders"]
-    assert queue.message_count == 150 and queue.paged is None and files(bench) == 0
-    told = [fields for name, fields in bench.trace.events if name == "queue_not_paged"]
-    assert [fields["queue"] for fields in told] == ["orders"]  # once
-    assert seen(reader(bench)) == list(range(850, 1_000))
-    housekeeping.validate(bench.broker)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ import pytest
 
 from atalanta.kernel import catalogue, housekeeping
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_changes import QueueChanges
-from atalanta.kernel.reference import DELIVERING, DONE, READY, Reference
+from atalanta.kernel.reference import DELIVERING, READY, Reference
 from atalanta.kernel.session import Session
+from atalanta.kernel.settings import SettingValue
 from tests.kernel.bench import SECOND, Bench
 
 STEPS = 500
@@ -30,10 +32,13 @@ KINDS: dict[str, dict[str, object]] = {
 
 
 class Play:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, paging: bool = False) -> None:
         self.random = random.Random(seed)
-        self.bench = Bench()
-        self.bench.settings.add("#", {"max_delivery_attempts": 5, "redelivery_delay_ms": seed % 2 * 500})
+        self.bench = Bench(paging=paging)
+        values: dict[str, SettingValue] = {"max_delivery_attempts": 5, "redelivery_delay_ms": seed % 2 * 500}
+        if paging:
+            values.update(max_size_messages=seed % 5 + 2, page_size_bytes=500)
+        self.bench.settings.add("#", values)
         for name, attributes in KINDS.items():
             self.bench.queue(name, "topic", 0, **attributes)  # type: ignore[arg-type]
         self.bench.settle()
@@ -175,7 +180,7 @@ class Play:
 
 
 def live(queue: Queue) -> list[Reference]:
-    return [each for each in queue.references if each.state != DONE]
+    return everything(queue)
 
 
 def bodies(references: list[Reference]) -> list[bytes]:
@@ -234,10 +239,20 @@ def held(reference: Reference) -> bool:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_random_play(seed: int) -> None:
-    play = Play(seed)
-    for number in range(STEPS):
-        play.step()
+    play(Play(seed), STEPS)
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_a_random_play_with_page_files(seed: int) -> None:
+    paging = Play(seed, paging=True)
+    play(paging, STEPS // 2)
+    assert paging.bench.trace.counters["pages_written"] > 20
+
+
+def play(acting: Play, steps: int) -> None:
+    for number in range(steps):
+        acting.step()
         if number % 97 == 96:
-            if play.random.random() < 0.5:
-                play.nothing_is_stuck()
-            play.crash()
+            if acting.random.random() < 0.5:
+                acting.nothing_is_stuck()
+            acting.crash()

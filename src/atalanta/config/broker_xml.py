@@ -27,7 +27,6 @@ from atalanta.config.masks import Masks
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
-from atalanta.config.queue_warnings import queue_warnings
 from atalanta.config.router_xml import RouterSection
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
 from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
@@ -74,7 +73,6 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration.unsupported = report.unsupported
     configuration.warnings.extend(report.warnings)
     report.check()
-    configuration.warnings.extend(queue_warnings(configuration))
     return configuration
 
 

@@ -222,10 +222,8 @@ class Broker:
         """Journal the batch (if it holds anything) and park references and reply on it; returns the lsn (0: none)."""
         lsn = 0
         after_lsn = 0
-        if len(batch) == 1:
-            lsn = self.journal.append(batch.kinds[0], batch.payloads[0])
-        elif len(batch) > 1:
-            lsn = self.journal.append(records.BATCH, batch.encode())
+        if len(batch) > 0:
+            lsn = batch.append_to(self.journal)
         for plan in plans:
             plan.message.lsn = lsn
             after_lsn = max(after_lsn, plan.after_lsn)
@@ -273,10 +271,10 @@ class Broker:
             self.paging.take(reference)
         else:
             queue.add(reference)
-            if queue.special is not None:
-                enter(self, queue.special, reference)
             if not queue.dirty:
                 self.mark_dirty(queue)
+        if queue.special is not None:
+            enter(self, queue.special, reference)
         if (
             queue.open_consumers == 0
             and not queue.unattended

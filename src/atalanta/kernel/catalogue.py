@@ -8,7 +8,7 @@ from atalanta.kernel import records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
-from atalanta.kernel.displacing import discard
+from atalanta.kernel.displacing import BLOCKS_A_TURN, cut
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     ADDRESS_EXISTS,
@@ -236,11 +236,15 @@ def check_update(broker: Broker, queue: Queue, changes: QueueChanges) -> None:
     if changes.routing_type is not None:
         check_routing_type(broker.addresses[queue.spec.address], changes.routing_type)
     ring = changes.ring_size is not None and changes.ring_size >= 0
-    if (queue.leases or queue.paged is not None) and (changes.non_destructive or ring):
-        why = "has messages in pages" if queue.paged is not None else "is read by a log-view group"
+    if queue.leases and (changes.non_destructive or ring):
         raise BrokerError(
             ILLEGAL_STATE,
-            f"queue {queue.name} {why}: it cannot become a ring or non-destructive",
+            f"queue {queue.name} is read by a log-view group: it cannot become a ring or non-destructive",
+        )
+    if queue.paged is not None and changes.non_destructive and not queue.keeps_messages:
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} has messages in pages: it cannot become non-destructive",
         )
 
 
@@ -257,7 +261,9 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
             queue.cursor = queue.start()
     configure(queue)
     if queue.special is not None:
-        discard(broker, queue.special, queue.special.beyond_ring(queue))
+        if queue.paged is not None:
+            queue.paged.pushed_out = queue.special.pushes_out()
+        cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
     broker.mark_dirty(queue)
 
 

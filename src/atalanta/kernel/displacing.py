@@ -6,24 +6,34 @@ the old one or the new one, never both and never none. A ring is cut when a turn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.finishing import drop_from_queue, unstore
+from atalanta.kernel.paging_values import leave_tail, restore_values
+from atalanta.kernel.reference import PagedReference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.queue import Queue
     from atalanta.kernel.reference import Reference
     from atalanta.kernel.special import Special
+
+# Of page files, to cut one ring: a shorter one is to be reached some turns after an operator asks for it.
+BLOCKS_A_TURN: Final = 32
+UNBOUNDED: Final = 1 << 62
 
 
 def displace(broker: Broker, references: list[Reference], batch: records.Batch) -> None:
     """One message got its places: the journal forgets, with it, what it pushes out."""
     for reference in references:
         queue = reference.queue
-        if queue.special is not None and queue.special.last_value_key is not None:
-            _forget(broker, queue.special.displace(reference), batch)
+        special = queue.special
+        if special is not None and special.last_value_key is not None:
+            _forget(broker, special.displace(reference), batch)
+            if special.values is not None:
+                special.values.displace(special, reference, batch)
 
 
 def _forget(broker: Broker, displaced: list[Reference], batch: records.Batch) -> None:
@@ -33,7 +43,8 @@ def _forget(broker: Broker, displaced: list[Reference], batch: records.Batch) ->
         if reference.durable:
             queue_id = reference.queue.id
             message_ids.append(reference.message.id)
-            unstore(broker, reference)
+            if not isinstance(reference, PagedReference):
+                unstore(broker, reference)
             reference.durable = False
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
@@ -44,6 +55,8 @@ def enter(broker: Broker, special: Special, reference: Reference) -> None:
     if reference.sequence in special.displaced:
         for displaced in special.entered(reference):
             _leave(broker, special, displaced)
+    elif special.values is not None:
+        special.values.entered(broker, special, reference)
     if special.ring_size >= 0 and not special.overfull:
         special.overfull = True
         broker.rings.append(reference.queue)
@@ -55,7 +68,33 @@ def cut_rings(broker: Broker) -> None:
     broker.rings = []
     for queue in rings:
         if queue.special is not None and not queue.deleted:
-            discard(broker, queue.special, queue.special.beyond_ring(queue))
+            cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
+
+
+def cut(broker: Broker, now: int, queue: Queue, special: Special, blocks_max: int) -> None:
+    """What a ring has no room for goes, the oldest first: what lies in page files comes into memory for that.
+
+    After `blocks_max` blocks the rest is left to the next turn.
+    """
+    discard(broker, special, special.beyond_ring(queue))
+    blocks = 0
+    while queue.paged is not None and special.excess(queue) > 0:
+        if blocks >= blocks_max:
+            special.overfull = True
+            broker.rings.append(queue)
+            broker.paging.touch(queue)
+            return
+        blocks += 1
+        if not broker.paging.bring(now, queue):
+            return
+        discard(broker, special, special.beyond_ring(queue))
+
+
+def restore(broker: Broker, now: int, queue: Queue, special: Special) -> None:
+    """After a restart, with everything in its place: what a newer value or a newer message of a ring replaces goes."""
+    discard(broker, special, special.restore(queue))
+    discard(broker, special, restore_values(broker, queue, special))
+    cut(broker, now, queue, special, UNBOUNDED)
 
 
 def discard(broker: Broker, special: Special, references: list[Reference]) -> None:
@@ -71,6 +110,7 @@ def discard(broker: Broker, special: Special, references: list[Reference]) -> No
 
 def _leave(broker: Broker, special: Special, reference: Reference) -> None:
     special.replaced += 1
-    drop_from_queue(broker, reference)
+    if not leave_tail(broker.paging, special, reference):
+        drop_from_queue(broker, reference)
     if broker.trace.on:
         tell(broker.trace, "story_replaced", reference.message, reference.queue.name)

@@ -11,6 +11,7 @@ from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.large_check import validate_large
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
+from atalanta.kernel.paging_values import validate_values
 from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
@@ -221,6 +222,8 @@ def validate(broker: Broker) -> None:
             validate_paged(queue, queue.paged)
             live += queue.paged.count
             size += queue.paged.bytes
+        if queue.special is not None:
+            validate_values(queue, queue.special)
         assert live == queue.message_count, (
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )

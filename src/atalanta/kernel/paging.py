@@ -15,9 +15,12 @@ from atalanta.kernel import records
 from atalanta.kernel.account import PAGE
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.finishing import drop
+from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES
+from atalanta.kernel.paging_merge import merge
 from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue, within_prefetch
 from atalanta.kernel.paging_reader import PageReader, alive
+from atalanta.kernel.paging_values import PagedValues, leaving_of
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.reference import READY, PagedReference, Reference
 from atalanta.kernel.story import tell
@@ -60,16 +63,10 @@ class Paging:
     # -- going out ------------------------------------------------------------------------------
     def start(self, queue: Queue) -> None:
         """The queue's address or the node is full: what comes from here on waits outside."""
-        if not self.on or queue.account.policy != PAGE:
+        if not self.on or queue.account.policy != PAGE or queue.deleted:
             return
-        if queue.may_page():
-            queue.paged = PagedQueue(self, queue)
-            self.broker.trace.count("paging_started")
-        elif queue.special is not None and not queue.special.told_full:
-            queue.special.told_full = True
-            self.broker.trace.event(
-                "queue_not_paged", {"queue": queue.name, "bytes": queue.bytes}
-            )
+        queue.paged = PagedQueue(self, queue)
+        self.broker.trace.count("paging_started")
 
     def take(self, reference: Reference) -> None:
         """A stable message for a queue that pages."""
@@ -129,21 +126,39 @@ class Paging:
                 continue
             if queue.keeps_messages:
                 self.broker.mark_dirty(queue)
-            if self._wanted(queue, paged) and not queue.paused:
-                self.refill(now, queue, False)
+            fits = paged.pushed_out and self._fits(queue, paged)
+            if (fits or self._wanted(queue, paged)) and not queue.paused:
+                self.refill(now, queue, fits)
             if queue.paged is None:
                 continue
             if not paged.tail and not paged.pages:
                 queue.paged = None
                 continue
-            paged.encode_tail()
+            if paged.sparse:
+                merge(self, queue, paged)
+            if not paged.pushed_out:
+                paged.encode_tail()  # what may be pushed out of the tail is encoded when it is written
             if self._page_is_due(paged):
                 self._write(paged)
 
     def _wanted(self, queue: Queue, paged: PagedQueue) -> bool:
-        if paged.wanted or queue.consumer_count() > 0:
+        if paged.wanted:
+            return True
+        if queue.consumer_count() > 0 and not (paged.pushed_out and queue.keeps_messages):
             return True
         return not paged.pages and not self.broker.memory.full_for(queue.account)
+
+    def _fits(self, queue: Queue, paged: PagedQueue) -> bool:
+        """What was pushed out makes room: all of the queue would take no more than half of its address' memory."""
+        account = queue.account
+        memory = self.broker.memory
+        size = account.bytes - paged.tail_bytes + paged.bytes + MESSAGE_MEMORY_BYTES * paged.count
+        count = account.messages - len(paged.tail) + paged.count
+        limit_bytes = min(account.limit_bytes, memory.limit_bytes)
+        limit_messages = min(account.limit_messages, memory.limit_messages)
+        return (
+            2 * size <= limit_bytes and 2 * count <= limit_messages and not memory.full_for(account)
+        )
 
     def _page_is_due(self, paged: PagedQueue) -> bool:
         size = paged.tail_bytes
@@ -161,6 +176,7 @@ class Paging:
     def _write(self, paged: PagedQueue) -> None:
         """The whole tail becomes a page; its messages leave memory."""
         broker = self.broker
+        paged.encode_tail()
         tail = paged.tail
         page = Page(broker.take_message_id(), paged.queue.id)
         page.entries = len(tail)
@@ -187,8 +203,10 @@ class Paging:
                 ids.append(message_id)
                 page.durable_count += 1
                 page.durable_bytes += reference.size
-        size = self.files.write(page.number, paged.take_blocks())
-        page.lsn = broker.journal.append(records.PAGE, encode_page(page, ids))
+        batch = records.Batch()
+        batch.add(records.PAGE, encode_page(page, ids))
+        self.put(page, paged.take_blocks(), batch)
+        self._note_values(paged.queue, page, tail)
         for reference in tail:
             if broker.trace.on:
                 tell(broker.trace, "story_paged", reference.message, paged.queue.name)
@@ -198,11 +216,25 @@ class Paging:
         paged.tail = []
         self.tail_bytes -= paged.tail_bytes
         paged.tail_bytes = 0
+        broker.trace.count("pages_written")
+
+    def _note_values(self, queue: Queue, page: Page, tail: list[Reference]) -> None:
+        special = queue.special
+        if special is None or special.last_value_key is None:
+            return
+        if special.values is None:
+            special.values = PagedValues()
+        for index, reference in enumerate(tail):
+            special.values.written(special, reference, page, index)
+
+    def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
+        """The file of a new page, and its PAGE record with what goes with it."""
+        size = self.files.write(page.number, blocks)
+        page.lsn = batch.append_to(self.broker.journal)
         self.unwritten.append((page.lsn, page.number, size))
         self.unwritten_bytes += size
         self.written += 1
-        broker.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
-        broker.trace.count("pages_written")
+        self.broker.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
 
     def on_durable(self, lsn: int) -> None:
         """Everything up to `lsn` is on disk."""
@@ -225,6 +257,13 @@ class Paging:
         """
         paged = queue.paged
         if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
+            return False
+        return self.bring(now, queue)
+
+    def bring(self, now: int, queue: Queue) -> bool:
+        """As `refill`, whatever the room is."""
+        paged = queue.paged
+        if paged is None or self.reader.failed is not None:
             return False
         came = False
         while paged.pages and not came and self.reader.failed is None:
@@ -286,7 +325,10 @@ class Paging:
 
     def _read_block(self, now: int, paged: PagedQueue, page: Page) -> bool:
         index = page.read
+        while index < page.entries and page.is_finished(index):
+            index += 1
         if index >= page.entries:
+            page.read = page.entries
             return False
         block = page.block_of(index)
         entries = self.reader.read(page, block)
@@ -329,8 +371,12 @@ class Paging:
 
     def _enter(self, now: int, queue: Queue, came: list[Reference]) -> None:
         broker = self.broker
+        special = queue.special
+        values = None if special is None else special.values
         for reference in came:
             queue.enter(reference)
+            if values is not None and special is not None:
+                values.arrived(special, reference)
             if isinstance(reference, PagedReference):
                 delivered = reference.page.deliveries.get(reference.index)
                 if delivered is not None and delivered[1] * 1_000_000 > now:
@@ -346,12 +392,12 @@ class Paging:
         page = reference.page
         if page.gone or page.is_finished(reference.index):
             return
-        self._finish(page, reference.index)
+        self.finish_entry(page, reference.index)
         page.live -= 1
         if page.live <= 0:
             self.done(page)
 
-    def _finish(self, page: Page, index: int) -> None:
+    def finish_entry(self, page: Page, index: int) -> None:
         """The entry's bit is set, and it holds its body no longer; who calls counts."""
         page.finish(index)
         if page.bodies:
@@ -381,7 +427,20 @@ class Paging:
 
     def store(self, page: Page) -> None:
         """Its state anew, behind everything older that says something of it."""
-        page.lsn = self.broker.journal.append(records.PAGE, encode_page(page, []))
+        page.lsn = self.broker.journal.append(records.PAGE, self.state_of(page))
+
+    def state_of(self, page: Page) -> bytes:
+        """The PAGE record of a page that has one already."""
+        queue = self.broker.queues_by_id.get(page.queue_id)
+        finished = page.finished
+        if queue is not None and queue.special is not None:
+            for index in leaving_of(queue.special, page):
+                if page.finished is finished:
+                    page.finished = bytearray(finished)
+                page.finish(index)
+        record = encode_page(page, [])
+        page.finished = finished
+        return record
 
     def record_bytes(self) -> int:
         """About what the journal keeps of pages."""
@@ -404,12 +463,17 @@ class Paging:
         queue.bytes -= paged.bytes
         self.tail_bytes -= paged.tail_bytes
         self.outside(paged, -paged.count, -paged.bytes)
+        special = queue.special
         for reference in paged.tail:
+            if special is not None:
+                special.removed(reference, True)
             drop(self.broker, reference)
+        if special is not None and special.values is not None:
+            special.values.clear(special)
         for page in paged.pages:
             for index in range(page.read, page.entries):
                 if not page.is_finished(index):
-                    self._finish(page, index)
+                    self.finish_entry(page, index)
             page.live -= page.unread
             page.unread = 0
             page.read = page.entries
@@ -461,7 +525,7 @@ class Paging:
                 read = reference.index + 1
         for index in range(page.read, read):
             if not page.is_finished(index):
-                self._finish(page, index)
+                self.finish_entry(page, index)
         page.read = read
         page.live -= count
         page.unread -= count

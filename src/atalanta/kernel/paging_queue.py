@@ -43,6 +43,9 @@ class PagedQueue:
         self.page_end: int = 0  # at a restart: what has a higher sequence is the tail's
         self.id_max: int = 0
         self.wanted: bool = False
+        # A ring, or last values: what waits in the tail may be pushed out of it.
+        self.pushed_out: bool = queue.special is not None and queue.special.pushes_out()
+        self.sparse: bool = False  # perhaps a page has become so: paging_merge.py
         self.touched: bool = False
         # The coming page as far as it is encoded: whole blocks and an open one; `encoded` of the tail are in them.
         self.blocks: list[bytes] = []
@@ -50,6 +53,19 @@ class PagedQueue:
         self.firsts: list[int] = []
         self.open: BytesWriter = BytesWriter()
         self.encoded: int = 0
+
+    def place_in_tail(self, sequence: int) -> int:
+        """Index of the first reference of the tail with at least that sequence."""
+        tail = self.tail
+        low = 0
+        high = len(tail)
+        while low < high:
+            middle = (low + high) // 2
+            if tail[middle].sequence < sequence:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def encode_tail(self) -> None:
         """Bring the encoding up to date; work is as much as came in since."""

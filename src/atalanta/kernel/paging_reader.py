@@ -72,16 +72,8 @@ class PageReader:
                 if found or self.failed is not None:
                     return found
                 block += 1
-        tail = paged.tail
-        low = 0
-        high = len(tail)
-        while low < high:
-            middle = (low + high) // 2
-            if tail[middle].sequence <= sequence:
-                low = middle + 1
-            else:
-                high = middle
-        return tail[low : low + TAIL_MESSAGES]
+        low = paged.place_in_tail(sequence + 1)
+        return paged.tail[low : low + TAIL_MESSAGES]
 
     def block(self, queue: Queue, page: Page, block: int) -> list[PagedReference]:
         """What of a block is alive and not in memory."""
@@ -98,7 +90,11 @@ class PageReader:
             if len(self._cache) >= BLOCKS_CACHED:
                 del self._cache[next(iter(self._cache))]
             self._cache[key] = found
-        return [reference for reference in found if reference.index >= page.read]
+        return [
+            reference
+            for reference in found
+            if reference.index >= page.read and not page.is_finished(reference.index)
+        ]
 
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:

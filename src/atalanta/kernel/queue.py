@@ -197,14 +197,6 @@ class Queue:
             self.scheduled_durable_count += sign
             self.scheduled_durable_bytes += size
 
-    def may_page(self) -> bool:
-        """Whether its messages can lie in files, to be brought back in their order.
-
-        Not those of a ring or of last values: what is pushed out of them is looked for in memory.
-        """
-        spec = self.spec
-        return spec.ring_size < 0 and spec.last_value_key is None and not self.deleted
-
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
         if self.special is not None:

@@ -7,9 +7,12 @@ its duplicate ids; a transaction as one BATCH. Layout primitives are CORE's (ker
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import Reader, Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Journal
 
 COUNTERS: Final = 1  # i64 next message id, i64 next binding id
 ADDRESS: Final = 2  # ss name, bool anycast, bool multicast, bool auto created
@@ -54,6 +57,12 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    def append_to(self, journal: Journal) -> int:
+        """One record of what is in it (there is something); returns the lsn."""
+        if len(self.kinds) == 1:
+            return journal.append(self.kinds[0], self.payloads[0])
+        return journal.append(BATCH, self.encode())
 
     def encode(self) -> bytes:
         writer = Writer()

@@ -12,7 +12,7 @@ from atalanta.kernel import records, xa, xa_recovery
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
-from atalanta.kernel.displacing import discard
+from atalanta.kernel.displacing import restore
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.finishing import add_lost
 from atalanta.kernel.leases import Lease
@@ -324,8 +324,7 @@ class Recovery:
             xa_recovery.restore(broker, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
-                discard(broker, queue.special, queue.special.restore(queue))
-                discard(broker, queue.special, queue.special.beyond_ring(queue))
+                restore(broker, now, queue, queue.special)
         broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
         broker.large.end_recovery()
         if self.damaged:

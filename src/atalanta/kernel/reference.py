@@ -42,6 +42,10 @@ class Reference:
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
 
+    def index_in(self, page: Page) -> int:
+        """Where it lies in that page file; -1 if it does not."""
+        return -1
+
 
 class PagedReference(Reference):
     """One that was read from a page file (kernel/paging.py), where it keeps its place `index` until it is finished.
@@ -55,3 +59,6 @@ class PagedReference(Reference):
         super().__init__(message, queue, sequence, route_to)
         self.page = page
         self.index = index
+
+    def index_in(self, page: Page) -> int:
+        return self.index if page is self.page else -1

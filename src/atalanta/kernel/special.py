@@ -15,6 +15,7 @@ from atalanta.kernel.reference import BELOW, READY
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.message import Message
+    from atalanta.kernel.paging_values import PagedValues
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.queue_spec import QueueSpec
     from atalanta.kernel.reference import Reference
@@ -42,7 +43,7 @@ class Special:
         self.leaving: dict[int, Reference] = {}
         self.leaving_ready: int = 0
         self.replaced: int = 0
-        self.told_full: bool = False  # that it stays in memory though its address is full
+        self.values: PagedValues | None = None  # those in page files, once there was one
         self.gate: Gate | None = gate_of(spec)
 
     # -- who is asked ---------------------------------------------------------------------------
@@ -106,7 +107,7 @@ class Special:
         self.overfull = False
         if self.ring_size < 0:
             return found
-        excess = self.ready_count(queue) - self.ring_size
+        excess = self.excess(queue)
         references = queue.references
         index = queue.index_of(self.oldest)
         while index < len(references) and len(found) < excess:
@@ -116,6 +117,13 @@ class Special:
             if reference.state == READY and reference.sequence not in self.leaving:
                 found.append(reference)
         return found
+
+    def excess(self, queue: Queue) -> int:
+        """How many messages, wherever they lie, the ring has no room for (0 or less: none)."""
+        return self.ready_count(queue) - self.ring_size if self.ring_size >= 0 else 0
+
+    def pushes_out(self) -> bool:
+        return self.last_value_key is not None or self.ring_size >= 0
 
     def entered(self, reference: Reference) -> list[Reference]:
         """`reference` is in the queue now: those it pushes out that must leave the queue's memory."""
@@ -144,6 +152,8 @@ class Special:
         if value is not None:
             newest = self.newest.get(value)
             if newest is None:
+                if self.values is not None and value in self.values.lying:
+                    return True
                 self.newest[value] = reference
             elif newest is not reference:
                 return True

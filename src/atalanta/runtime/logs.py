@@ -36,7 +36,6 @@ LEVELS: Final = {
     "node_id_shared": logging.ERROR,
     "not_dialed_back": logging.WARNING,
     "group_undecided": logging.WARNING,
-    "queue_not_paged": logging.WARNING,
     "option_without_effect": logging.WARNING,
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,

@@ -1,0 +1,179 @@
+"""Last values and rings that page, held against a list: what waits, in what order, after every deed and every crash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atalanta.kernel import housekeeping, moves
+from atalanta.kernel.paging_view import everything
+from atalanta.kernel.reference import READY
+from atalanta.kernel.session import Session
+from atalanta.kernel.settings import AddressSettingsRepository
+from tests.kernel.bench import Bench, consume, endpoint
+
+RING = 9
+KINDS: dict[str, dict[str, object]] = {
+    "values": {"last_value_key": "key"},
+    "ring": {"ring_size": RING},
+    "ring of values": {"ring_size": RING, "last_value_key": "key"},
+    "table": {"last_value_key": "key", "non_destructive": True},
+}
+DEED: st.SearchStrategy[tuple[str, list[tuple[int, bool]]]] = st.one_of(
+    st.tuples(st.just("send"), st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=12)),
+    st.tuples(st.just("commit"), st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=6)),
+    st.tuples(st.sampled_from(["take", "take", "hold", "hold", "back", "done"]), st.just([])),
+    st.tuples(st.sampled_from(["restart", "compact", "purge", "take", "back"]), st.just([])),
+)
+
+
+@dataclass(frozen=True)
+class Sent:
+    number: int
+    value: str | None
+    durable: bool
+
+
+class Model:
+    """What is to be there. `held`: consumers have them, one each, the oldest first."""
+
+    def __init__(self, kind: str) -> None:
+        self.last_value = "last_value_key" in KINDS[kind]
+        self.ring = "ring_size" in KINDS[kind]
+        self.keeps = kind == "table"
+        self.waiting: list[Sent] = []
+        self.held: list[Sent] = []
+
+    def send(self, sent: Sent) -> None:
+        if self.last_value and sent.value is not None:
+            self.waiting = [each for each in self.waiting if each.value != sent.value]
+        self.waiting.append(sent)
+
+    def settle(self) -> None:
+        if self.ring:
+            self.waiting = self.waiting[-RING:]
+
+    def back(self, sent: Sent) -> None:
+        there = [*self.waiting, *self.held]
+        newer = [each for each in there if each.value == sent.value and each.number > sent.number]
+        if self.last_value and sent.value is not None and newer:
+            return
+        if self.ring and len(self.waiting) >= RING:
+            return
+        self.waiting = sorted([*self.waiting, sent], key=lambda each: each.number)
+
+    def restart(self) -> None:
+        there = sorted([*self.waiting, *self.held], key=lambda each: each.number)
+        self.waiting = []
+        self.held = []
+        for each in there:
+            if each.durable:
+                self.send(each)
+        self.settle()
+
+
+class Play:
+    def __init__(self, kind: str) -> None:
+        repository = AddressSettingsRepository()
+        repository.add(
+            "#", {"max_size_messages": 4, "page_size_bytes": 700, "max_delivery_attempts": -1}
+        )
+        self.bench = Bench(None, repository, paging=True)
+        self.bench.queue("orders", **KINDS[kind])  # type: ignore[arg-type]
+        self.bench.settle()
+        self.model = Model(kind)
+        self.holders: list[Session] = []
+        self.number = 0
+
+    def act(self, deed: str, messages: list[tuple[int, bool]]) -> None:
+        bench = self.bench
+        if messages:
+            self.send(deed == "commit", messages)
+        elif deed == "restart":
+            bench.restart()
+            self.model.restart()
+            self.holders = []
+        elif deed == "compact":
+            bench.compact(bench.journal.last - 5)
+        elif deed == "purge":
+            moves.purge(bench.broker, bench.broker.queues["orders"], "purged")
+            self.model.waiting = []
+        elif deed in ("take", "hold"):
+            self.take(deed == "hold")
+        elif self.holders:
+            session, sent = self.holders.pop(0), self.model.held.pop(0)
+            if deed == "done":
+                session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], True, 0)
+            else:
+                self.model.back(sent)
+            session.close(bench.now, False)
+        bench.settle()
+        self.model.settle()
+
+    def send(self, together: bool, messages: list[tuple[int, bool]]) -> None:
+        session = self.bench.session(transacted=together)
+        for choice, durable in messages:
+            self.number += 1
+            value = None if choice == 0 else str(choice)
+            sent = Sent(self.number, value, durable)
+            properties: dict[str, object] = {} if value is None else {"key": value}
+            body = self.number.to_bytes(4, "big") + bytes(60)
+            message = self.bench.message("orders", body, durable, **properties)
+            session.send(self.bench.now, message, self.number)
+            self.model.send(sent)
+        if together:
+            session.commit(self.bench.now, 0)
+
+    def take(self, hold: bool) -> None:
+        session = self.bench.session()
+        consume(session, self.bench, "orders", credits=1)
+        self.bench.settle()
+        got = [int.from_bytes(body[:4], "big") for body in endpoint(session).bodies()]
+        assert got == [each.number for each in self.model.waiting[:1]]
+        if not got or self.model.keeps:
+            session.close(self.bench.now, False)
+            return
+        sent = self.model.waiting.pop(0)
+        if hold:
+            self.model.held.append(sent)
+            self.holders.append(session)
+        else:
+            session.acknowledge(self.bench.now, 0, endpoint(session).message_ids[0], True, 0)
+            session.close(self.bench.now, False)
+
+    def check(self) -> None:
+        queue = self.bench.broker.queues["orders"]
+        found = [each for each in everything(queue) if each.state == READY]
+        numbers = [int.from_bytes(each.message.body[:4], "big") for each in found]
+        assert numbers == [each.number for each in self.model.waiting]
+        assert queue.message_count == len(self.model.waiting) + len(self.model.held)
+        assert queue.delivering_count == len(self.model.held)
+        housekeeping.validate(self.bench.broker)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_as_a_list_would_have_it(kind: str) -> None:
+    counted: dict[str, int] = {}
+
+    @settings(max_examples=60)
+    @given(st.lists(DEED, min_size=10, max_size=40))
+    def run(deeds: list[tuple[str, list[tuple[int, bool]]]]) -> None:
+        play = Play(kind)
+        for deed, messages in deeds:
+            play.act(deed, messages)
+            play.check()
+        for name, count in play.bench.trace.counters.items():
+            counted[name] = counted.get(name, 0) + count
+        moves.purge(play.bench.broker, play.bench.broker.queues["orders"], "purged")
+        for session in play.holders:
+            session.acknowledge(play.bench.now, 0, endpoint(session).message_ids[0], True, 0)
+        play.bench.settle()
+        assert play.bench.pages is not None and not play.bench.pages.files
+        assert play.bench.broker.memory.used_bytes == play.bench.broker.stored_bytes == 0
+
+    run()
+    assert counted["pages_written"] > 100
+    assert kind == "ring" or counted["pages_merged"] > 0
