@@ -76,7 +76,7 @@ def cluster(
                 place = place or f"127.0.0.1:{port}"
                 connectors += f'<connector name="{other}">tcp://{place}</connector>'
             path = folder / name / "etc" / "broker.xml"
-            path.parent.mkdir(parents=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             text = BROKER_XML.format(
                 name=name,
                 port=ports[index],

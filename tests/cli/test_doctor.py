@@ -384,3 +384,19 @@ def test_errors_are_one_line(nodes: list[Node]) -> None:
     nodes[0].cli("doctor", "127.0.0.1:1", status=69)
     assert "connection refused" in nodes[0].cli.errors
     assert len(nodes[0].cli.errors.splitlines()) == 1
+
+
+@pytest.mark.process
+def test_two_nodes_of_one_id_are_named(tmp_path: Path) -> None:
+    """One data folder was copied; one node that is reached in two ways is one."""
+    with cluster(tmp_path / "first", 1) as (a,):
+        (id_file,) = (tmp_path / "first").rglob("node-id")
+        copy = tmp_path / "second" / id_file.relative_to(tmp_path / "first")
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(id_file.read_bytes())
+        with cluster(tmp_path / "second", 1) as (b,):
+            found = report(a, f"localhost:{a.port}", b.at, status=1)
+    (finding,) = [each for each in found["findings"] if each["code"] == "shared_node_id"]
+    assert (finding["severity"], finding["other"]) == ("error", b.at)
+    assert f"at {b.at}, has the same node id {finding['member']}" in finding["text"]
+    assert [each["node_id"] for each in found["nodes"]] == [finding["member"]]

@@ -156,10 +156,20 @@ class Unreachable:
 
 
 @dataclass
+class SharedId:
+    """Another node than the one at `at` answers at `other` under the same id."""
+
+    node_id: str
+    at: str
+    other: str
+
+
+@dataclass
 class LiveCluster:
-    """`seconds` lie between the two looks."""
+    """`seconds` lie between the two looks. Of nodes that share an id only the first is among `nodes`."""
 
     nodes: list[NodeView] = field(default_factory=list)
+    shared: list[SharedId] = field(default_factory=list)
     unreachable: list[Unreachable] = field(default_factory=list)
     seconds: float = 0.0
 

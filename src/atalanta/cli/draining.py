@@ -8,6 +8,7 @@ from typing import Final
 
 import typer
 
+from atalanta.cli.answers import row_of
 from atalanta.cli.outcome import Refused, reported
 from atalanta.cli.plain import messages
 from atalanta.cli.progress import Bar
@@ -76,9 +77,10 @@ async def progress_of(management: Management, node: str) -> Progress:
             line = f"{node} is no Atalanta: stop it with <scale-down> in its broker.xml instead"
             raise Refused(line) from error
         raise
-    told = json.loads(text) if isinstance(text, str) else None
-    if not isinstance(told, dict):
-        raise Refused(f"{node} says nothing of its messages")
+    try:
+        told = row_of(text, BROKER, "scaleDownProgress", phase=str)
+    except ManagementFailed as error:
+        raise Refused(f"{node} does not say how it gets on: {error}") from error
     told.setdefault("left", 0)
     return told
 
@@ -100,5 +102,5 @@ def say(node: str, told: Progress) -> None:
         typer.echo(f"atalanta: {told['why']}", err=True)
     queues = told.get("queues")
     if isinstance(queues, dict) and queues:
-        cells = [[str(name), f"{count:,}"] for name, count in queues.items()]
+        cells = [[str(name), f"{number(queues, name):,}"] for name in queues]
         show_table(["queue", "messages left"], cells, ("messages left",))

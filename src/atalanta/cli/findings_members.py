@@ -18,6 +18,7 @@ WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "gues
 def member_findings(
     cluster: LiveCluster, user: str | None, password: str | None
 ) -> Iterator[Finding]:
+    yield from shared_ids(cluster)
     yield from views(cluster)
     yield from one_way(cluster)
     yield from away(cluster)
@@ -27,6 +28,20 @@ def member_findings(
         yield from passwords(node, user, password)
         for text in node.unasked:
             yield Finding(NOTE, "not_told", node.label, f"could not be asked for {text}", "")
+
+
+def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
+    """Members take two nodes of one id for one, which is now here, now there: what is for one goes to the other."""
+    for each in cluster.shared:
+        yield Finding(
+            ERROR,
+            "shared_node_id",
+            cluster.label(each.node_id),
+            f"another node, at {each.other}, has the same node id {each.node_id}:"
+            " one data folder is a copy of the other",
+            f"stop the node at {each.other}, delete the file node-id in its data folder, and start it again",
+            {"member": each.node_id, "other": each.other},
+        )
 
 
 # -- topology -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import typer
 
+from atalanta.cli.answers import has, row_of, unexpected
 from atalanta.cli.outcome import FAILED, Refused, reported
 from atalanta.cli.queues import Credentials
 from atalanta.cli.tables import show_table
@@ -104,16 +105,34 @@ class Round:
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                view: View = json.loads(str(answer))
-                self.views.append(view)
+                try:
+                    self.views.append(view_of(answer))
+                except ManagementFailed as error:
+                    self.refusals[place] = f"cannot be understood ({error})"
+                    del self.members[place]
         if not self.views:
             raise Refused(next(iter(self.refusals.values()), "no member can be asked"), FAILED)
+
+
+def view_of(answer: object) -> View:
+    """ManagementFailed if that is no answer to `rebalance`."""
+    view = row_of(
+        answer, BROKER, "rebalance", node=str, clients=int, on=bool, members=list, moves=list,
+        moving=int, stay=dict, sent=int,
+    )  # fmt: skip
+    counted = {"node": str, "clients": int}
+    for row in [*view["members"], *view["moves"]]:
+        if not isinstance(row, dict) or not has(row, counted):
+            raise unexpected(row, BROKER, "rebalance")
+    return view
 
 
 def show(round_: Round, dry_run: bool) -> None:
     """Who has how many; who would go where; why others stay."""
     places = {
-        member["node"]: str(member["at"]) for view in round_.views for member in view["members"]
+        member["node"]: str(member.get("at"))
+        for view in round_.views
+        for member in view["members"]
     }
     coming: Counter[str] = Counter()
     for view in round_.views:
@@ -128,7 +147,7 @@ def show(round_: Round, dry_run: bool) -> None:
         rows.append(
             [
                 places.get(node, node),
-                str(view["zone"] or ""),
+                str(view.get("zone") or ""),
                 str(view["clients"]),
                 str(then),
                 remark,
@@ -138,7 +157,7 @@ def show(round_: Round, dry_run: bool) -> None:
     columns = ["member", "zone", "clients", "balanced", "remark"]
     show_table(columns, rows, ("clients", "balanced"))
     moves = [
-        [places.get(view["node"], ""), str(move["at"]), str(move["clients"]), str(move["able"])]
+        [places.get(view["node"], ""), str(move.get("at")), str(move["clients"]), str(move.get("able"))]
         for view in round_.views
         for move in view["moves"]
     ]

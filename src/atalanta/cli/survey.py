@@ -7,10 +7,10 @@ does not tell stays empty (cluster_view.py).
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+from atalanta.cli.answers import row_of, rows_of, unexpected
 from atalanta.cli.cluster_view import (
     ClusterConnectionView,
     ConsumerView,
@@ -18,12 +18,20 @@ from atalanta.cli.cluster_view import (
     LiveCluster,
     NodeView,
     QueueView,
+    SharedId,
     Unreachable,
 )
 from atalanta.cli.outcome import line_of
 from atalanta.cli.queues import typed_row
 from atalanta.cli.target import Target
-from atalanta.client import ClientError, Connection, Management, NotAuthorized, connect
+from atalanta.client import (
+    ClientError,
+    Connection,
+    Management,
+    ManagementFailed,
+    NotAuthorized,
+    connect,
+)
 from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.uri import DEFAULT_PORT
 
@@ -114,7 +122,10 @@ class Survey:
             if expected is not None and node_id != expected:
                 why = f"node {node_id} answers there"
                 self.found.unreachable.append(Unreachable(at, why, expected, node_id))
-            if self.found.node(node_id) is None:
+            known = self.found.node(node_id)
+            if known is not None and not await self._same(known, management):
+                self.found.shared.append(SharedId(node_id, known.at, at))
+            elif known is None:
                 keep = True
                 self._connections[node_id] = (connection, management)
                 node = NodeView(at, node_id)
@@ -129,6 +140,15 @@ class Survey:
         finally:
             if not keep:
                 await connection.close()
+
+    async def _same(self, known: NodeView, management: Management) -> bool:
+        """Whether the node known by that id is the one of `management`: it has the queue for that one's answers."""
+        other = self._connections[known.node_id][0].management()
+        try:
+            await other.get(f"queue.{management.reply_queue}", "ID")
+        except ManagementFailed:
+            return False
+        return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:
         """Does the cluster user as shipped get in? Says nothing where everybody gets in."""
@@ -188,9 +208,11 @@ class Survey:
                     queue.addresses = await _addresses(management, queue.name, node.ours)
                 elif queue.address not in node.redistribution_delay_ms:
                     text = await management.call(BROKER, "getAddressSettingsAsJSON", queue.address)
-                    settings = json.loads(text) if isinstance(text, str) else {}
+                    settings = row_of(text, BROKER, "getAddressSettingsAsJSON")
                     delay = settings.get("redistributionDelay", -1)
-                    node.redistribution_delay_ms[queue.address] = int(delay)
+                    if not isinstance(delay, int):
+                        raise unexpected(delay, BROKER, "getAddressSettingsAsJSON")
+                    node.redistribution_delay_ms[queue.address] = delay
             except (ClientError, ValueError) as error:
                 node.unasked.append(f"queue {queue.name}: {_why(error)}")
 
@@ -222,7 +244,7 @@ def _why(error: BaseException) -> str:
 
 async def _members(management: Management) -> dict[str, str]:
     text = await management.call(BROKER, "listNetworkTopology")
-    rows = json.loads(text) if isinstance(text, str) else []
+    rows = rows_of(text, BROKER, "listNetworkTopology", nodeID=str)
     return {
         str(row["nodeID"]): str(row.get("primary") or row.get("live"))
         for row in rows
@@ -307,20 +329,22 @@ async def _cluster_connection(
     for node_id, place in (nodes if isinstance(nodes, dict) else {}).items():
         view.links[str(node_id)] = LinkView(str(node_id), str(place))
     try:
-        rows = json.loads(str(await management.call(resource, "listLinks")))
+        text = await management.call(resource, "listLinks")
     except ClientError:  # not one of ours
         await _count_links(management, view, _first)
         return view
     node.ours = True
+    numbers = dict.fromkeys(("awaySince", "waiting", "mayHaveArrived", "confirmed"), int)
+    rows = rows_of(text, resource, "listLinks", nodeID=str, address=str, state=str, **numbers)
     for row in rows:
         view.links[str(row["nodeID"])] = LinkView(
             str(row["nodeID"]),
             str(row["address"]),
             row["state"] == "linked",
-            int(row["awaySince"]) or None,
-            int(row["waiting"]),
-            int(row["mayHaveArrived"]),
-            int(row["confirmed"]),
+            row["awaySince"] or None,
+            row["waiting"],
+            row["mayHaveArrived"],
+            row["confirmed"],
         )
     return view
 
@@ -340,8 +364,9 @@ async def _count_links(
                 raise
             except ClientError:
                 continue
-            if isinstance(found, dict) and "messagesAcknowledged" in found:
-                note(link, int(found["messagesAcknowledged"]))
+            count = found.get("messagesAcknowledged") if isinstance(found, dict) else None
+            if isinstance(count, int):
+                note(link, count)
 
 
 def _first(link: LinkView, confirmed: int) -> None:
@@ -362,9 +387,11 @@ async def _addresses(management: Management, queue: str, ours: bool) -> dict[str
         found = await management.call(resource, "browse", 1, BROWSED_MAX)
     else:
         text = await management.call(resource, "listMessagesAsJSON", "")
-        found = json.loads(text) if isinstance(text, str) else []
+        found = rows_of(text, resource, "listMessagesAsJSON")
     counts: dict[str, int] = {}
     for message in found if isinstance(found, list) else []:
+        if not isinstance(message, dict):
+            raise unexpected(message, resource, "browse")
         address = str(message.get("address", "?")).partition("::")[0]
         counts[address] = counts.get(address, 0) + 1
     return counts
