@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
 from atalanta.client.options import ClientOptions, Server
@@ -15,6 +16,7 @@ from atalanta.wire.core.client_errors import ClientError
 from atalanta.wire.core.client_reply import Reply
 
 TICK_S = 0.5
+STREAMS_MAX = 32  # whose next piece is read at the same time, of one connection
 Result = TypeVar("Result")
 
 
@@ -64,6 +66,7 @@ class AsyncioShell(Shell):
         self._scheduled = False
         self.loop = asyncio.get_running_loop()
         self.link: _Link | None = None
+        self._threads: ThreadPoolExecutor | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         super().__init__(options)
@@ -102,7 +105,13 @@ class AsyncioShell(Shell):
         return Waiting(self, ask)
 
     async def beside(self, function: Callable[[], Result]) -> Result:
-        return await self.loop.run_in_executor(None, function)
+        # Not the loop's own threads, in which names are resolved: a pipe may hold its thread for ever.
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(STREAMS_MAX, "atalanta-stream")
+        return await self.loop.run_in_executor(self._threads, function)
+
+    def caller(self) -> object:
+        return asyncio.current_task()
 
     async def drained(self) -> None:
         self.flush()
@@ -146,6 +155,8 @@ class AsyncioShell(Shell):
         if task is not None and task is not asyncio.current_task():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
     # -- ClientEvents ---------------------------------------------------------------------------
     def ready(self) -> None:

@@ -83,6 +83,9 @@ class BlockingShell(Shell):
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
         return Waiting(self, ask)
 
+    def caller(self) -> object:
+        return None  # whoever waits drives the connection: nobody waits for what another thread does
+
     async def beside(self, function: Callable[[], Result]) -> Result:
         # Others may use the connection meanwhile, the thread that pings among them.
         self.lock.release()

@@ -81,6 +81,10 @@ class Shell(ClientEvents, ABC):
         """Call what may block for long (a read of a pipe), while the connection is kept alive."""
 
     @abstractmethod
+    def caller(self) -> object:
+        """Who calls: two that differ may wait for each other."""
+
+    @abstractmethod
     async def drained(self) -> None:
         """Until what was written is on its way, but for what the operating system keeps; or the transport is gone."""
 

@@ -10,6 +10,7 @@ from atalanta.client.producer import Encoder, outgoing
 from atalanta.client.streamed import StreamedBody, end_session
 from atalanta.wire.core.client_errors import Closed, IllegalState, TransactionRolledBack
 from atalanta.wire.core.client_producer import ClientProducer
+from atalanta.wire.core.client_reply import Reply
 from atalanta.wire.core.client_session import ClientSession
 from atalanta.wire.core.packets_logview import LogCommit
 
@@ -33,7 +34,8 @@ class Transaction:
         self._sink = sink
         self._session: ClientSession | None = None
         self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
-        self._streaming = False
+        self._stream: Reply | None = None  # done when the one that is being sent has ended
+        self._streamer: object = None  # who sends it
 
     async def open(self) -> Transaction:
         """Makes the session; `async with` does it by itself."""
@@ -53,7 +55,9 @@ class Transaction:
     ) -> None:
         """Part of the transaction; waits only while the broker gives no credits. `routing` as for
         Connection.producer, looked at with the first message to an address. If a `stream` raises, nothing of the
-        transaction happens, and it can only be closed.
+        transaction happens, and it can only be closed. While a stream is being sent, others and large messages wait for
+        its end, and so do commit and rollback; IllegalState where that cannot be (the blocking client, the
+        stream's own task).
         """
         known = self._producers.get(address)
         if known is None:
@@ -63,11 +67,18 @@ class Transaction:
         producer, encoder = known
         message = outgoing(message)
         if message.stream is not None:
+            if self._stream is not None:
+                await self._end_of_stream()
+                return await self.send(address, message, routing)
             whole = await self._streamed(producer, encoder, message)
             if whole is None:
                 return
             message = whole
-        producer.send(message.body, encoder.head(message), False)
+        head = encoder.head(message)
+        if self._stream is not None and producer.is_large(message.body, head):
+            await self._end_of_stream()
+            return await self.send(address, message, routing)
+        producer.send(message.body, head, False)
         if producer.credits.waiting:
             await self._shell.answer(producer.credits.empty())
         if producer.errors:
@@ -79,10 +90,9 @@ class Transaction:
         """As Producer._streamed, over this session. If it breaks off the session ends, since only then the broker
         forgets what came of it, and the transaction with it.
         """
-        if self._streaming:
-            raise IllegalState("a stream is being sent in this transaction: one at a time")
         session = self.session
-        self._streaming = True
+        ended = self._stream = Reply()
+        self._streamer = self._shell.caller()
         try:
             body = StreamedBody(self._shell, message)
             await body.begin()
@@ -99,7 +109,15 @@ class Transaction:
                 raise
             return None
         finally:
-            self._streaming = False
+            self._stream = None
+            ended.resolve(None)
+
+    async def _end_of_stream(self) -> None:
+        """Waits until no stream is being sent: on the wire nothing large comes between its pieces."""
+        while self._stream is not None:
+            if self._streamer == self._shell.caller():
+                raise IllegalState("a stream is being sent in this transaction: one at a time")
+            await self._shell.answer(self._stream)
 
     async def consumer(
         self, queue: str, selector: str | None = None, ack: str = CUMULATIVE
@@ -111,6 +129,7 @@ class Transaction:
         """Everything happens. `sink` (query, batch, partition): under a durable id, with which it
         can happen only once: DuplicateId says that it had happened before (log view, LOG_COMMIT).
         """
+        await self._end_of_stream()
         session = self.session
         sink = self._sink if sink is None else sink
         # A blocking shell learns here of a connection that was lost meanwhile.
@@ -129,6 +148,7 @@ class Transaction:
 
     async def rollback(self) -> None:
         """Nothing of it happens; received messages go back to their queues."""
+        await self._end_of_stream()
         session = self.session
         started = session.started
         if started and not session.rolled_back:

@@ -162,7 +162,7 @@ class ClientProducer:
         """
         session = self.session
         session.check_usable()
-        large = len(body) + len(head) > session.settings.min_large_message_size
+        large = self.is_large(body, head)
         correlation = session.next_correlation() if confirm else NO_CONFIRMATION
         if large:
             frame = self._large_frames(body, head, correlation, message_id)
@@ -183,6 +183,10 @@ class ClientProducer:
             self.unconfirmed += 1
         self.credits.send(correlation, sending)
         return sending
+
+    def is_large(self, body: bytes, head: bytes) -> bool:
+        """Whether it travels in pieces."""
+        return len(body) + len(head) > self.session.settings.min_large_message_size
 
     def send_message(self, message: Message, confirm: bool = True) -> Sending:
         """A message that is encoded already, under its own id."""
