@@ -219,8 +219,7 @@ class Node:
         try:
             connection.feed(now, data)
         except (ProtocolError, DecodeError) as error:
-            self.ports.trace.event("protocol_error", {"connection": conn, "why": str(error)})
-            self._close(now, conn, str(error))
+            self._break_off(now, conn, str(error))
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
@@ -244,6 +243,15 @@ class Node:
             self.host.closing.append((conn, why))
         else:
             self.host.resumable.end(self.broker.now, conn)
+
+    def _break_off(self, now: int, conn: int, why: str) -> None:
+        """The peer broke the protocol."""
+        connection = self.connections.get(conn)
+        remote = "" if connection is None else connection.peer()
+        self.ports.trace.event(
+            "protocol_error", {"connection": conn, "remote": remote, "why": why}
+        )
+        self._close(now, conn, why)
 
     def _close(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
@@ -293,10 +301,7 @@ class Node:
             try:
                 waiter.login_done(now, verdict.identity)
             except ProtocolError as error:
-                self.ports.trace.event(
-                    "protocol_error", {"connection": waiter.conn, "why": str(error)}
-                )
-                self._close(now, waiter.conn, str(error))
+                self._break_off(now, waiter.conn, str(error))
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """The configuration was read again, and is good: what can change without a restart does."""
@@ -357,8 +362,7 @@ class Node:
                 try:
                     connection.resume(now)
                 except (ProtocolError, DecodeError) as error:
-                    self.ports.trace.event("protocol_error", {"connection": conn, "why": str(error)})
-                    self._close(now, conn, str(error))
+                    self._break_off(now, conn, str(error))
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from atalanta.cli.inspecting import KINDS
+from atalanta.kernel import records
 from atalanta.store.block import BLOCK_MAGIC
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
@@ -120,10 +122,19 @@ def test_a_damaged_page_is_named(folder: Path) -> None:
     assert page.name in cli.errors and "damaged" in cli.errors
 
 
+def test_every_kind_of_record_has_a_name() -> None:
+    kinds = {value for name, value in vars(records).items() if name.isupper() and type(value) is int}
+    assert kinds - {records.BATCH_RECORDS_MAX} == set(KINDS)
+    assert len(set(KINDS.values())) == len(KINDS)
+
+
 def test_what_is_not_there(folder: Path, tmp_path: Path) -> None:
     cli = Cli()
     cli("data", "messages", str(folder), "nosuch", status=66)
     cli("data", "show", str(tmp_path / "empty"), status=66)
+    assert "there is no such folder" in cli.errors
+    cli("data", "show", str(tmp_path), status=66)
+    assert "no journal of atalanta" in cli.errors
     (folder / "data" / "journal" / "node-id").unlink()
     cli("data", "show", str(folder), status=65)
     assert "node-id is missing" in cli.errors

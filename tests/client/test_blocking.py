@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from atalanta.client import ConnectFailed, Message, NotAuthorized, TransactionRolledBack
 from atalanta.client.blocking import connect
+from atalanta.wire.core.packets_connection import Ping
 from tests.client.fake_server import ServerThread
 from tests.wire.core.fake_broker import PASSWORD
 
@@ -79,6 +81,20 @@ def test_threads_take_turns() -> None:
         for thread in threads:
             thread.join(20)
         assert connection.query_queue("q").message_count == 150
+
+
+def test_an_idle_connection_pings_as_often_as_the_url_says() -> None:
+    """It pinged every 5 s at most, and a node with a short time to live ended it."""
+    with ServerThread() as server, connect(server.url(), user="u", password=PASSWORD), connect(
+        server.url("clientFailureCheckPeriod=300"), user="u", password=PASSWORD
+    ):
+        peer = server.broker.connections[-1]
+        deadline = time.monotonic() + 20
+        started = time.monotonic()
+        while sum(isinstance(packet, Ping) for _, packet in list(peer.seen)) < 4:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert time.monotonic() - started < 10
 
 
 def test_errors_are_the_same() -> None:

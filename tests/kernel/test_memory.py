@@ -56,6 +56,34 @@ def test_block_withholds_the_credits_of_its_own_address_only(limit: str) -> None
     assert endpoint(session).granted == [("other", 30), ("orders", 30)]
 
 
+def test_the_log_tells_when_an_address_blocks_and_when_it_does_not_any_more() -> None:
+    """Also if whoever waited is gone before: the next time is told of again."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2})
+    for round_ in range(2):
+        fill(bench, 2)
+        leaving = bench.session()
+        leaving.request_credits("orders", 10)
+        bench.broker.memory.forget(endpoint(leaving))
+        other = bench.session()
+        other.request_credits("orders", 10)
+        bench.broker.memory.forget(endpoint(other))
+        assert drain(bench) == 2
+        told = [fields for name, fields in bench.trace.events if name.endswith("blocked")]
+        assert [fields["address"] for fields in told] == ["orders"] * 2 * (round_ + 1)
+        assert [fields.get("why") for fields in told[-2:]] == ["the address is full", None]
+
+
+def test_what_is_remembered_of_blocked_addresses_has_an_end() -> None:
+    bench = bench_with({})
+    memory = bench.broker.memory
+    memory.set_disk_full(True, [])
+    for number in range(3_000):
+        session = bench.session()
+        session.request_credits(f"a{number}", 10)
+        memory.forget(endpoint(session))
+    assert len(memory.waiting) <= 1_001
+
+
 def test_fail_refuses_credits_and_messages_and_takes_them_again_later() -> None:
     bench = bench_with({"address_full_policy": "FAIL", "max_size_messages": 2})
     fill(bench, 2)
@@ -146,6 +174,8 @@ def test_one_session_cannot_have_endless_requests_wait() -> None:
         session.request_credits("one more", 10)
     session.close(bench.now, False)
     assert not bench.broker.memory.waits
+    bench.broker.memory.set_disk_full(False, [])
+    bench.settle()
     assert not bench.broker.memory.waiting
 
 

@@ -215,6 +215,8 @@ def find_folders(place: Path) -> tuple[Path, Path]:
         if has_journal(folder):
             return folder, pages
         raise Refused(f"{folder}: there is no journal of atalanta in it", NOT_THERE)
+    if not place.exists():
+        raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
     for below in SUBFOLDERS:
         folder = (place / below).resolve()
         if has_journal(folder):

@@ -46,6 +46,7 @@ KINDS: Final = {
     records.PLACED: "scheduled, now due",
     records.PAGE: "page",
     records.PAGE_DONE: "page done",
+    records.PLAIN_MESSAGE: "message of one queue",
 }
 ROUTING: Final = ("MULTICAST", "ANYCAST")
 QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "scheduled", "in pages")
@@ -113,11 +114,11 @@ def run_show(folder: Path, while_running: bool, json_output: bool) -> None:
         ]
         for kind, (count, size) in sorted(data.kinds.items()):
             name = KINDS.get(kind, f"kind {kind}")
-            rows.append([f"  {name}", f"{count:,} records, {size:,} bytes"])
+            rows.append([f"  {name}", f"{counted(count, 'record')}, {counted(size, 'byte')}"])
         show_table(("journal", ""), rows)
         fields = ("name", "address", "routing_type", "messages", "bytes", "scheduled", "in_pages")
         cells = [[shown(queue[field]) for field in fields] for queue in queues]
-        show_table(QUEUE_COLUMNS, cells, QUEUE_COLUMNS[3:])
+        show_table(QUEUE_COLUMNS, cells, QUEUE_COLUMNS[3:], ("in pages", "scheduled", "routing"))
 
 
 def shown(value: object) -> str:
@@ -191,8 +192,9 @@ def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
             typer.echo(json.dumps(found, indent=2))
         else:
             typer.echo(
-                f"{data.folder}: {data.report.segments:,} segments, {data.report.blocks:,} blocks, "
-                f"{data.report.records:,} records, {len(data.pages()):,} page files with {blocks:,} blocks"
+                f"{data.folder}: {counted(data.report.segments, 'segment')}, {counted(data.report.blocks, 'block')}, "
+                f"{counted(data.report.records, 'record')}, "
+                f"{counted(len(data.pages()), 'page file')} with {counted(blocks, 'block')}"
             )
             if found["torn_bytes"]:
                 typer.echo(

@@ -27,6 +27,7 @@ TICK_S: Final = 0.5
 SELECT_S: Final = 0.1  # other threads wait for the connection no longer than that
 TURN_S: Final = 0.001
 KEEPER_PERIOD_S: Final = 5.0
+KEEPER_PERIOD_LEAST_S: Final = 0.1
 READ_BYTES: Final = 1 << 18
 Result = TypeVar("Result")
 
@@ -48,6 +49,11 @@ class BlockingShell(Shell):
         self._was_connected = False
         self._next_tick = 0.0
         self._others = 0
+        # How often the connection must be looked at for pings to be in time while nobody uses it.
+        self.keeper_period_s = KEEPER_PERIOD_S
+        if options.client_failure_check_period_ms >= 0:
+            period_s = options.client_failure_check_period_ms / 2_000
+            self.keeper_period_s = max(KEEPER_PERIOD_LEAST_S, min(KEEPER_PERIOD_S, period_s))
         super().__init__(options)
         self.guard = self.lock
 
@@ -244,21 +250,31 @@ class BlockingShell(Shell):
 
 _kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()
 _keeper_process = 0
+_keeper_waits_s = KEEPER_PERIOD_S
+_hurried = threading.Event()
 
 
 def keep_alive(shell: BlockingShell) -> None:
     """Have pings sent while nobody uses the connection. Threads do not survive a fork: one a process."""
-    global _keeper_process
+    global _keeper_process, _hurried
     if _keeper_process != os.getpid():
         _keeper_process = os.getpid()
         _kept.clear()
+        _hurried = threading.Event()
         threading.Thread(target=_keep, name="atalanta-pings", daemon=True).start()
     _kept.add(shell)
+    if shell.keeper_period_s < _keeper_waits_s:
+        _hurried.set()
 
 
 def _keep() -> None:
+    global _keeper_waits_s
     while True:
-        time.sleep(KEEPER_PERIOD_S)
+        periods = [shell.keeper_period_s for shell in list(_kept)]
+        _keeper_waits_s = min(periods, default=KEEPER_PERIOD_S)
+        if _hurried.wait(_keeper_waits_s):
+            _hurried.clear()
+            continue
         for shell in list(_kept):
             if shell.lock.acquire(blocking=False):
                 try:

@@ -57,7 +57,7 @@ class Account:
         self.paged_messages: int = 0
         self.dropped: int = 0
         self.waiting: dict[Endpoint, CreditRequest] = {}
-        self.told: bool = False
+        self.told: str | None = None  # the address' name, while its senders are said to wait
         self.held: bool = False  # an operator lets nobody send more (AddressControl.block), until the next start
 
     def apply(self, settings: AddressSettings) -> None:

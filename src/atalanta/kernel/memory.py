@@ -172,7 +172,7 @@ class Memory:
                 ILLEGAL_STATE, f"waiting for producer credits of {waits} addresses already"
             )
         self.waits[endpoint] = waits + 1
-        if not account.waiting:
+        if account.told is None:
             self.waiting.append(account)
         account.waiting[endpoint] = CreditRequest(address, amount, peer)
         self._tell(account, address)
@@ -206,10 +206,12 @@ class Memory:
                 self.refuse(account)
 
     def _tell(self, account: Account, address: str) -> None:
-        """Once until the address gives credits again."""
-        if not account.told:
-            account.told = True
-            why = "the disk is full" if self.disk_full else "the address is full"
+        """Once until the address gives credits again: meanwhile it is among `waiting`, also when no sender is left."""
+        if account.told is None:
+            account.told = address
+            why = "the address is full" if account.full() else "all messages of the node take too much"
+            if self.disk_full:
+                why = "the disk is full"
             if account.held:
                 why = "an operator blocks it"
             self.trace.event(
@@ -236,11 +238,13 @@ class Memory:
                 amount = self.windows.late(endpoint, request.address, request.amount)
                 endpoint.credits(request.address, amount)
                 granted += 1
-            if account.waiting:
+            if account.waiting or self.withheld(account, False):
                 still.append(account)
-            elif account.told:
-                account.told = False
-                self.trace.event("address_unblocked", {"bytes": account.bytes})
+            else:
+                self.trace.event(
+                    "address_unblocked", {"address": account.told, "bytes": account.bytes}
+                )
+                account.told = None
         self.waiting = still
         return granted
 
@@ -259,4 +263,11 @@ class Memory:
         del self.waits[endpoint]
         for account in self.waiting:
             account.waiting.pop(endpoint, None)
-        self.waiting = [account for account in self.waiting if account.waiting]
+        if len(self.waiting) > WAITING_ADDRESSES_MAX:
+            still: list[Account] = []
+            for account in self.waiting:
+                if account.waiting:
+                    still.append(account)
+                else:
+                    account.told = None
+            self.waiting = still

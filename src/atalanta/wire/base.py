@@ -39,6 +39,10 @@ class Connection(LoginWaiter):
         """The peer takes our bytes too slowly (or well again): what can wait should."""
         return None
 
+    def peer(self) -> str:
+        """Where the peer is, for people: host:port, or "" where nobody knows."""
+        return ""
+
     def check_alive(self, now: int) -> bool:
         """False when the peer was silent for longer than allowed: the node closes the connection."""
         return True

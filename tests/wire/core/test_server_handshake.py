@@ -390,6 +390,9 @@ def test_the_broker_replaces_the_time_to_live_that_clients_ask_for() -> None:
     server.now += 4 * SECOND
     server.check_alive()
     assert client.closed is not None
+    assert server.trace.events[-1] == (
+        "connection_timed_out", {"remote": "1.2.3.4:5", "why": "nothing came from it for 4.0 s"}
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("timeout_s", "stays"), [(10, False), (30, True), (0, True)])
@@ -401,6 +404,10 @@ def test_who_does_not_log_in_is_shown_the_door(timeout_s: int, stays: bool) -> N
     server.check_alive()
     assert (idle.closed is None) == stays
     assert user.closed is None
+    told = [fields for name, fields in server.trace.events if name == "connection_timed_out"]
+    assert stays or told == [
+        {"remote": "1.2.3.4:5", "why": f"it has not logged in within {timeout_s} s"}
+    ]
 
 
 def test_a_byte_now_and_then_does_not_keep_the_door_open() -> None:

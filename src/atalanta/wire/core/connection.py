@@ -391,8 +391,20 @@ class CoreConnection(Connection):
             and not self.subscribed
             and now - self.opened > timeout_s * 1_000_000_000
         ):
+            self._timed_out(f"it has not logged in within {timeout_s:g} s")
             return False
-        return self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns
+        if self.ttl_ns < 0 or now - self.last_seen <= self.ttl_ns:
+            return True
+        self._timed_out(f"nothing came from it for {(now - self.last_seen) / 1e9:.1f} s")
+        return False
+
+    def _timed_out(self, why: str) -> None:
+        self.host.broker.trace.event(
+            "connection_timed_out", {"remote": self.client.remote, "why": why}
+        )
+
+    def peer(self) -> str:
+        return self.client.remote
 
     def stop(self, now: int) -> None:
         """The node shuts down in good order (reason 4, fact sheet A1.b).
