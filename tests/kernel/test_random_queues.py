@@ -7,6 +7,7 @@ import random
 import pytest
 
 from atalanta.kernel import catalogue, housekeeping
+from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
@@ -32,9 +33,10 @@ KINDS: dict[str, dict[str, object]] = {
 
 
 class Play:
-    def __init__(self, seed: int, paging: bool = False) -> None:
+    def __init__(self, seed: int, paging: bool = False, counting: bool = False) -> None:
         self.random = random.Random(seed)
-        self.bench = Bench(paging=paging)
+        config = BrokerConfig(persist_delivery_count_before_delivery=counting)
+        self.bench = Bench(config, paging=paging)
         values: dict[str, SettingValue] = {"max_delivery_attempts": 5, "redelivery_delay_ms": seed % 2 * 500}
         if paging:
             values.update(max_size_messages=seed % 5 + 2, page_size_bytes=500)
@@ -244,7 +246,7 @@ def test_a_random_play(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_a_random_play_with_page_files(seed: int) -> None:
-    paging = Play(seed, paging=True)
+    paging = Play(seed, paging=True, counting=seed % 2 == 0)
     play(paging, STEPS // 2)
     assert paging.bench.trace.counters["pages_written"] > 20
 

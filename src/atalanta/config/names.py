@@ -27,7 +27,6 @@ CORE: Final[dict[str, str]] = {
     "jmx-use-broker-name": _NO_JMX,
     "remoting-incoming-interceptors": _NO_PLUGINS,
     "remoting-outgoing-interceptors": _NO_PLUGINS,
-    "persist-delivery-count-before-delivery": _LATER,
     "mqtt-session-scan-interval": "MQTT is not supported yet",
     "mqtt-session-state-persistence-timeout": "MQTT is not supported yet",
     "mqtt-subscription-persistence-enabled": "MQTT is not supported yet",

@@ -433,7 +433,10 @@ class Broker:
             forced = queue.forced
             queue.forced = []
             for consumer, sequence in forced:
-                if consumer.blocked and not consumer.closed:
+                late = consumer.blocked or (
+                    queue.counting is not None and queue.counting.waits(consumer)
+                )
+                if late and not consumer.closed:
                     queue.forced.append((consumer, sequence))
                 elif not consumer.closed:
                     consumer.endpoint.forced(consumer, sequence)
@@ -441,6 +444,8 @@ class Broker:
             expire_found(self, now, queue)
         if queue.handed_out:
             tell_delivered(self, now, queue)
+        if queue.counting is not None:
+            queue.counting.store()
         if queue.special is not None:
             arm_gate(self, now, queue, queue.special)
 

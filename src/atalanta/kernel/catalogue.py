@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import records
+from atalanta.kernel import counting, records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
@@ -149,6 +149,7 @@ def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
     queue.created_at = now
     broker.queues[queue.name] = queue
     broker.queues_by_id[queue.id] = queue
+    counting.begin(broker, queue)
     address.add_queue(queue)
     if spec.internal:
         address.internal = True

@@ -386,6 +386,12 @@ class BrokerConfig:
         "uuid-namespace",
         "settings and permissions of addresses named by a UUID (temporary ones) are those of this name and the UUID",
     )
+    persist_delivery_count_before_delivery: bool = option(
+        False,
+        "persist-delivery-count-before-delivery",
+        "a durable message is handed out when the journal knows of the delivery, so that a crash "
+        "meanwhile counts as one; else deliveries are counted when they fail",
+    )
     max_disk_usage: int = option(
         90, "max-disk-usage", "percent of the disk above which senders are blocked"
     )

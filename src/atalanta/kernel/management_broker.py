@@ -86,7 +86,9 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "ReplicaSync": lambda call: False,
     "HAPolicy": lambda call: "Primary Only",
     "ClusterConnectionNames": lambda call: list(call.management.cluster_connections),
-    "PersistDeliveryCountBeforeDelivery": lambda call: False,
+    "PersistDeliveryCountBeforeDelivery": lambda call: (
+        call.broker.config.persist_delivery_count_before_delivery
+    ),
     "Clustered": lambda call: bool(call.management.topology()),
     "ClientBalance": client_balance,
     "Uptime": lambda call: duration_text(uptime_ms(call)),

@@ -25,6 +25,7 @@ from atalanta.kernel.special_turns import hand_out_specially, look_at_gate
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.counting import Counting
     from atalanta.kernel.filter import Filter
     from atalanta.kernel.leases import Lease
     from atalanta.kernel.paging_queue import PagedQueue
@@ -104,6 +105,7 @@ class Queue:
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
         self.special: Special | None = special_of(spec)
+        self.counting: Counting | None = None  # deliveries that wait for the journal
         self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
         configure(self)
 
@@ -299,6 +301,8 @@ class Queue:
             return dispatch_held(self, self.held, now, messages_max)
         if self.special is not None:
             look_at_gate(self, self.special, now)
+        if self.counting is not None:
+            self.counting.hand_over()
         if self.paused or not self.turns:
             return False
         now_ms = now // 1_000_000

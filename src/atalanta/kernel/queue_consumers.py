@@ -44,7 +44,7 @@ def configure(queue: Queue) -> None:
         and spec.group_buckets != 0
     )
     queue.groups = None
-    queue.plain = queue.special is None and not queue.keeps_messages
+    queue.plain = is_plain(queue)
     for reference in queue.references:
         if queue.groupable and reference.state != DONE and reference.message.grouped:
             queue.start_groups()
@@ -53,6 +53,11 @@ def configure(queue: Queue) -> None:
         if not consumer.browse_only:
             consumer.look_again(queue.cursor)
     arrange(queue)
+
+
+def is_plain(queue: Queue) -> bool:
+    """Whether it hands out without looking at anything, while it has no groups."""
+    return queue.special is None and not queue.keeps_messages and queue.counting is None
 
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
@@ -137,7 +142,7 @@ def consumer_left(queue: Queue, consumer: Consumer) -> None:
         if last and queue.message_count == 0 and queue.pending == 0:
             queue.groups = None
             queue.groupable = True
-            queue.plain = queue.special is None and not queue.keeps_messages
+            queue.plain = is_plain(queue)
     special = queue.special
     if special is not None:
         if special.chosen is consumer:

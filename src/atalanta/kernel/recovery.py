@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import records, xa, xa_recovery
+from atalanta.kernel import counting, records, xa, xa_recovery
 from atalanta.kernel.address import Address
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.catalogue import enter, parse_filter
@@ -286,6 +286,7 @@ class Recovery:
             address.add_routing_type(queue.spec.routing_type)
             address.internal = queue.internal
             address.add_queue(queue)
+            counting.begin(broker, queue)
             queue.next_sequence = max(
                 queue.next_sequence,
                 self.sequences.get(queue.id, 0) + 1,

@@ -45,7 +45,8 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
             message_id = int(reference.message.id)
             at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
-        if reference.durable and (reference.delivery_count > 0 or at_ms > 0):
+        counted = reference.delivery_count > 0 or at_ms > 0 or queue.counting is not None
+        if reference.durable and counted:
             store_delivery_count(broker, reference, at_ms)
         queue.give_back(reference)
         if at_ms > 0:

@@ -55,6 +55,10 @@ def hand_out_specially(queue: Queue, consumer: Consumer, reference: Reference) -
         reference.consumer = consumer
         queue.delivering_count += 1
     consumer.unacknowledged.add(reference)
-    cost = consumer.endpoint.deliver(consumer, reference)
+    counting = queue.counting
+    if counting is not None and not queue.keeps_messages and counting.holds(consumer, reference):
+        cost = reference.size
+    else:
+        cost = consumer.endpoint.deliver(consumer, reference)
     consumer.marked = None
     return cost
