@@ -12,6 +12,7 @@ from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import (
+    REASON_SCALE_DOWN,
     DisconnectV3,
     ExceptionResponse,
     PacketsConfirmed,
@@ -30,18 +31,21 @@ CHANNEL: Final = 10
 TTL_MS: Final = 5_000
 PING_NS: Final = 2 * SECOND
 SILENCE_NS: Final = 6 * SECOND
+ABROAD_NS: Final = (SECOND // 2, 8 * SECOND)  # of a client that followed its node to another
 
 
 class SimClient(Machine):
     """Connects to `target` (a node's name), logs in, and hands packets to its job. It can be killed and started.
 
-    With a `window_bytes` it goes on with its session on a new connection where the node still has it.
+    With a `window_bytes` it goes on with its session on a new connection where the node still has it. One that
+    `follows` goes where a node that leaves sends it, and comes home after a while.
     """
 
     transacted: bool = False
     xa: bool = False
     window_bytes: int = -1
     confirm_every: int = 10  # frames
+    follows: bool = False
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:
         self.world = world
@@ -49,6 +53,9 @@ class SimClient(Machine):
         self.name = name
         self.target = target
         self.port = PORT
+        self.home = target
+        self.abroad = False  # it has followed its node
+        self.followed = 0
         self.up = False
         self.life = 0
         self.conn = 0
@@ -76,6 +83,37 @@ class SimClient(Machine):
 
     def on_goodbye(self, packet: DisconnectV3) -> None:
         """The node ends this connection, and may say where to go."""
+        place = packet.target
+        if self.follows and packet.reason == REASON_SCALE_DOWN and place is not None:
+            self.world.note(f"{self.name} follows {self.target} to {place.host}")
+            self.target = place.host
+            self.followed += 1
+            if not self.abroad:
+                self.abroad = True
+                delay_ns = self.world.random(f"abroad/{self.name}").randint(*ABROAD_NS)
+                self.world.at(delay_ns, self.go_home)
+
+    def go_home(self) -> None:
+        """Close here, come up there, as soon as nothing is open that could be at both."""
+        if not self.at_ease():
+            self.world.at(SECOND // 20, self.go_home)
+            return
+        self.abroad = False
+        if self.target != self.home:
+            self.move(self.home)
+
+    def at_ease(self) -> bool:
+        """May it go to another node?"""
+        return True
+
+    def move(self, target: str) -> None:
+        """What is unacknowledged is redelivered."""
+        was_up = self.up
+        if was_up:
+            self.kill()
+        self.target = target
+        if was_up:
+            self.start()
 
     # -- connection -----------------------------------------------------------------------------
     def start(self) -> None:

@@ -27,6 +27,8 @@ SHARE: Final = 0.25
 class Diverts(Sending):
     """Every second message is taken, wherever it is sent; not again where another node sends it on to."""
 
+    roams = True
+
     def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
         super().__init__(world, network, ledger)
         self.random = world.random("diverts")

@@ -37,6 +37,8 @@ MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
 class Groups(Subject):
     """The settings of this world's handlers, and their clients."""
 
+    roams = True
+
     def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
         super().__init__(world, network, ledger)
         draw = world.random("groups")
@@ -134,6 +136,12 @@ class GroupSender(SimClient):
         self.random = world.random(f"groups/{name}")
         self.window = self.random.choice((1, 4))
         self.pause_ns_max = 2 * SECOND // groups.per_second
+        self.leaving = False
+
+    def at_ease(self) -> bool:
+        """As Sender.at_ease."""
+        self.leaving = bool(self.open)
+        return not self.open
 
     def on_ready(self) -> None:
         for number, group in self.open.items():
@@ -145,7 +153,7 @@ class GroupSender(SimClient):
     def _fill(self, life: int, session: int) -> None:
         if not self.ready or self.life != life or self.session != session:
             return
-        if self.next < self.total and len(self.open) < self.window:
+        if self.next < self.total and len(self.open) < self.window and not self.leaving:
             self._begin(self.groups.group())
         burst = self.random.random() < 0.5
         pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)

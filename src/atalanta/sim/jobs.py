@@ -49,18 +49,19 @@ class Producer(Sender):
         super().__init__(world, network, name, target, ledger, ORDERS, total, 1.0)
         self.window = WINDOW
         self.knows_alerts: Callable[[str], int] = nobody_knows
-        self.known_at: dict[int, int] = {}
+        self.known_at: dict[int, tuple[str, int]] = {}
         self.random = world.random(f"producer/{name}")
         self.burst_share = self.random.choice((0.0, 0.5, 0.9))
         self.pause_ns_max = max(2, int(2 * mean_ns / (1 - self.burst_share)))
 
     def begin(self, key: str, number: int) -> None:
         self.ledger.sending(key, number % 2 == 0, number % 6 == 0, durable(number))
-        self.known_at[number] = self.knows_alerts(self.target)
+        self.known_at[number] = (self.target, self.knows_alerts(self.target))
 
     def confirmed(self, key: str, number: int) -> None:
-        known = self.known_at.pop(number)
-        self.ledger.confirm(key, known > 0 and known == self.knows_alerts(self.target))
+        node, life = self.known_at.pop(number)
+        here = node == self.target and life == self.knows_alerts(self.target)
+        self.ledger.confirm(key, life > 0 and here)
 
     def pause_ns(self) -> int:
         burst = self.random.random() < self.burst_share
@@ -100,7 +101,6 @@ class Consumer(SimClient):
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
     ) -> None:
         super().__init__(world, network, name, target)
-        self.home = target
         self.ledger = ledger
         self.queue = queue
         self.answers: list[str] = []
@@ -153,14 +153,10 @@ class Consumer(SimClient):
         self.answers = []
 
     def move(self, target: str) -> None:
-        """Close here, come up there: what is unacknowledged is redelivered."""
+        """Close here, come up there, also if it is down: what is unacknowledged is redelivered."""
         self.kill()
         self.target = target
         self.start()
-
-    def go_home(self) -> None:
-        if self.target != self.home:
-            self.move(self.home)
 
 
 class Watcher(Consumer):

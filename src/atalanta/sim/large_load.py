@@ -37,6 +37,8 @@ STEPS: Final = 6
 class LargeMessages(Subject):
     """`freight` on every node, one consumer, or one at each node where messages are not moved."""
 
+    roams = True
+
     def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
         super().__init__(world, network, ledger)
         self.random = world.random("large messages")

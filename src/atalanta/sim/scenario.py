@@ -10,6 +10,7 @@ from atalanta.sim.clients import SimClient
 from atalanta.sim.departed import Departed
 from atalanta.sim.farewell import farewell
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
+from atalanta.sim.followers import choose_followers
 from atalanta.sim.jobs import Consumer, Producer
 from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.mover import Mover
@@ -50,6 +51,7 @@ class Outcome:
         self.segments_cleaned = 0
         self.replays = 0
         self.reattached = 0
+        self.followed = 0
 
 
 class Scenario:
@@ -95,6 +97,7 @@ class Scenario:
             subject.populate(self.hosts, seconds)
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
+        choose_followers(self.world, self._roaming(), self.shape.departures)
         for client in self._clients():
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
@@ -187,6 +190,14 @@ class Scenario:
                     return host.life
         return 0
 
+    def _roaming(self) -> list[SimClient]:
+        own = (each for each in self.subjects if each.roams)
+        return [
+            *self.producers,
+            *self.consumers,
+            *(client for each in own for client in [*each.senders, *each.takers]),
+        ]
+
     # -- run ------------------------------------------------------------------------------------
     def run(self) -> Outcome:
         """Violation if a promise is broken."""
@@ -246,6 +257,9 @@ class Scenario:
             for consumer in self.consumers:
                 if isinstance(consumer, Consumer):
                     consumer.go_home()
+        for client in self._clients():
+            if client.abroad:
+                client.go_home()
         for client in [*self.consumers, *self.readers]:
             if not client.up:
                 client.start()
@@ -335,6 +349,7 @@ class Scenario:
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
         outcome.reattached = sum(client.reattached for client in self._clients())
+        outcome.followed = sum(client.followed for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
             outcome.segments_cleaned += min(number for number in numbers if number > 0) - 1

@@ -39,12 +39,18 @@ class Sender(SimClient):
         self.window = WINDOW
         self.next = 0
         self.open: dict[int, bool] = {}
+        self.leaving = False  # for home: what is open is to be answered first
         self.random = world.random(f"sender/{name}")
         self.pause_ns_max = int(2 * SECOND / per_second)
 
     def finish(self) -> None:
         """No more of them."""
         self.total = self.next
+
+    def at_ease(self) -> bool:
+        """A node that does not know what another one has had would take a repeat for something new."""
+        self.leaving = bool(self.open)
+        return not self.open
 
     def done(self) -> bool:
         return self.next >= self.total and not self.open
@@ -84,7 +90,7 @@ class Sender(SimClient):
     def _fill(self, life: int, session: int) -> None:
         if not self.ready or self.life != life or self.session != session:
             return
-        if self.next < self.total and len(self.open) < self.window:
+        if self.next < self.total and len(self.open) < self.window and not self.leaving:
             number = self.next
             self.next += 1
             self.open[number] = True

@@ -15,7 +15,12 @@ from atalanta.sim.world import World
 
 
 class Subject:
-    """Made before the nodes are; `populate` comes once they are there, not yet started."""
+    """Made before the nodes are; `populate` comes once they are there, not yet started.
+
+    `roams`: its senders and consumers may follow a node that leaves.
+    """
+
+    roams: bool = False
 
     def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
         self.world = world

@@ -60,6 +60,8 @@ BRANCH_MAX: Final = 3
 class Transactions(Subject):
     """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
 
+    roams = True
+
     def __init__(
         self, world: World, network: Network, ledger: Ledger, everywhere: bool, departures: bool
     ) -> None:

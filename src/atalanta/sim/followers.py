@@ -1,0 +1,27 @@
+"""Which clients follow a node that leaves to its target, and come home later (SimClient.on_goodbye).
+
+Not those with a place in mind: log readers, whose checkpoints are of one node's queue, and managers of XA branches.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.sim.clients import SimClient
+from atalanta.sim.groups import GroupSender
+from atalanta.sim.jobs import Consumer
+from atalanta.sim.mover import Mover
+from atalanta.sim.senders import Sender
+from atalanta.sim.world import World
+
+WORLDS: Final = 0.5  # of those where nodes leave
+CLIENTS: Final = 0.7  # of such a world
+
+
+def choose_followers(world: World, clients: list[SimClient], departures: bool) -> None:
+    draw = world.random("followers")
+    if not departures or draw.random() >= WORLDS:
+        return
+    for client in clients:
+        if isinstance(client, Sender | Consumer | Mover | GroupSender):
+            client.follows = draw.random() < CLIENTS
