@@ -41,12 +41,60 @@ def test_the_files_it_names_are_read(tmp_path: Path) -> None:
     assert len(configuration.warnings) == 1  # there is no acceptor
 
 
-def test_guests_are_not_let_in_and_this_is_said(tmp_path: Path) -> None:
-    guest = f"   {PACKAGE}.GuestLoginModule sufficient user=x;\n}};"
-    configuration = read_broker_xml(configure(tmp_path, AS_CREATED.replace("};", guest)))
+def with_guests(options: str, flag: str = "sufficient") -> str:
+    module = f"   {PACKAGE}.GuestLoginModule {flag} debug=false {options};\n}};"
+    return AS_CREATED.replace("PropertiesLoginModule required", "PropertiesLoginModule sufficient").replace(
+        "};", module
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "strict", "user", "role"),
+    [
+        ("", False, "guest", "guests"),
+        ('org.apache.activemq.jaas.guest.user="visitor"', False, "visitor", "guests"),
+        ("org.apache.activemq.jaas.guest.role=readers credentialsInvalidate=TRUE", True, "guest", "readers"),
+        ("credentialsInvalidate=yes", False, "guest", "guests"),  # as Java reads it
+    ],
+)
+def test_guests(tmp_path: Path, options: str, strict: bool, user: str, role: str) -> None:
+    configuration = read_broker_xml(configure(tmp_path, with_guests(options)))
     security = read_security(configuration)
-    assert security.authenticate(None, None) is None
-    assert "login.config:10: GuestLoginModule is not supported" in configuration.warnings[-1]
+    assert security.chain is not None and security.chain.guest is not None
+    guest = security.chain.guest
+    assert (guest.user, guest.role, guest.strict) == (user, role, strict)
+    found = security.combined("", None, guest=True)
+    assert found is not None and (found.user, found.roles) == (user, (role,))
+    assert security.combined("", None, guest=False) is None
+    anna = security.authenticate("anna", "secret")
+    assert security.combined("", anna, guest=True) is anna
+    told = [text for text in configuration.warnings if "wrong password" in text]
+    assert len(told) == (0 if strict else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (with_guests('org.apache.activemq.jaas.guest.user=""'), "guest.user is empty"),
+        (with_guests("", "sometimes"), "'sometimes' is none of required, requisite"),
+        (with_guests("org.apache.activemq.jaas.guest.user=ACTIVEMQ.CLUSTER.ADMIN.USER"), "is the cluster's user"),
+        (with_guests("").replace("};", f"{PACKAGE}.GuestLoginModule sufficient;}};"), "is given twice"),
+    ],
+)
+def test_guests_that_are_not_described_well(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_security(read_broker_xml(configure(tmp_path, text)))
+    assert words in str(caught.value)
+
+
+def test_only_guests_need_no_other_file(tmp_path: Path) -> None:
+    path = configure(tmp_path, f"activemq {{ {PACKAGE}.GuestLoginModule required; }};")
+    for name in ("people.properties", "groups.properties"):
+        (tmp_path / name).unlink()
+    configuration = read_broker_xml(path)
+    found = read_security(configuration).combined("", None, guest=True)
+    assert found is not None and found.user == "guest"
+    assert not [text for text in configuration.warnings if "missing" in text]
 
 
 def test_what_cannot_be_served_keeps_the_node_from_starting(tmp_path: Path) -> None:
@@ -55,7 +103,7 @@ def test_what_cannot_be_served_keeps_the_node_from_starting(tmp_path: Path) -> N
         read_security(read_broker_xml(configure(tmp_path, text)))
     [problem] = caught.value.problems
     assert problem.line == 5 and "login module LDAPLoginModule is not supported" in problem.text
-    assert "TextFileCertificateLoginModule" in str(problem)
+    assert "TextFileCertificateLoginModule and GuestLoginModule are" in str(problem)
 
 
 WITH_CERTIFICATES = AS_CREATED.replace("required", "sufficient").replace(

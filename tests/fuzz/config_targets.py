@@ -67,6 +67,7 @@ class LoginTarget(Target):
         b"org.apache.activemq.artemis.spi.core.security.jaas.PropertiesLoginModule",
         b"TextFileCertificateLoginModule",
         b"GuestLoginModule", b"org.apache.activemq.jaas.properties.user", b"debug=true",
+        b"org.apache.activemq.jaas.guest.user", b"org.apache.activemq.jaas.guest.role", b"credentialsInvalidate=true",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -81,7 +82,9 @@ class LoginTarget(Target):
             b'       org.apache.activemq.jaas.properties.role="b.properties";\n   ' + package
             + b"TextFileCertificateLoginModule required // for TLS\n"
             b"       org.apache.activemq.jaas.textfiledn.user=c;\n   "
-            + package + b"GuestLoginModule sufficient;\n};\n",
+            + package + b"GuestLoginModule sufficient credentialsInvalidate=true\n"
+            b"       org.apache.activemq.jaas.guest.user=visitor\n"
+            b'       org.apache.activemq.jaas.guest.role="visitors";\n};\n',
         ]
 
     def run(self, data: bytes) -> None:

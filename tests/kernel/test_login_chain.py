@@ -7,10 +7,12 @@ import pytest
 from atalanta.kernel.login_chain import (
     ACCEPTED,
     CERTIFICATE,
+    GUEST,
     PASSWORD,
     REFUSED,
     UNDECIDED,
     CertificateUsers,
+    Guest,
     LoginChain,
     same_name,
 )
@@ -194,3 +196,121 @@ def test_verdicts() -> None:
     assert verdict(True, False, *late) == ACCEPTED
     only = ((CERTIFICATE, "optional"), (PASSWORD, "optional"))
     assert verdict(False, False, *only) == REFUSED and verdict(False, True, *only) == ACCEPTED
+
+
+def with_guests(
+    *modules: tuple[str, str], strict: bool = False, anna: str = "secret", user: str = "guest"
+) -> Security:
+    made = security(*modules, anna=anna)
+    assert made.chain is not None
+    made.chain.guest = Guest(user, "guests", strict)
+    return made
+
+
+GUEST_ONLY = ("guest", ("guests",))
+USUAL = [(PASSWORD, "sufficient"), (GUEST, "sufficient")]
+
+
+@pytest.mark.parametrize("hashed", [False, True])
+@pytest.mark.parametrize(
+    ("modules", "strict", "user", "password", "subject", "expected"),
+    [
+        # Guests with no credentials or invalid ones (Artemis' manual), and with none only.
+        (USUAL, False, None, None, "", GUEST_ONLY),
+        (USUAL, False, "anna", "wrong", "", GUEST_ONLY),
+        (USUAL, False, "nobody", "x", "", GUEST_ONLY),
+        (USUAL, False, "anna", None, "", GUEST_ONLY),
+        (USUAL, False, "anna", "secret", "", ANNA),
+        (USUAL, True, None, None, "", GUEST_ONLY),
+        (USUAL, True, "anna", None, "", GUEST_ONLY),
+        (USUAL, True, "anna", "wrong", "", None),
+        (USUAL, True, "nobody", "", "", None),  # an empty password is one
+        (USUAL, True, "anna", "secret", "", ANNA),
+        # The cluster's name with another password, or none.
+        (USUAL, False, "cluster", "wrong", "", None),
+        (USUAL, False, "cluster", None, "", None),
+        # Nobody else is asked where guests come first; where all must agree, who is nobody is none.
+        ([(GUEST, "sufficient"), (PASSWORD, "sufficient")], False, "anna", "wrong", "", GUEST_ONLY),
+        ([(PASSWORD, "required"), (GUEST, "required")], False, "anna", "wrong", "", None),
+        ([(PASSWORD, "requisite"), (GUEST, "sufficient")], False, "anna", "wrong", "", None),
+        ([(PASSWORD, "required"), (GUEST, "sufficient")], False, None, None, "", None),
+        ([(PASSWORD, "required"), (GUEST, "required")], True, "anna", "secret", "", None),
+        # Everybody who takes part gives roles, the first one the name.
+        (
+            [(PASSWORD, "required"), (GUEST, "optional")], False, "anna", "secret", "",
+            ("anna", ("writer", "guests")),
+        ),
+        (
+            [(GUEST, "optional"), (PASSWORD, "required")], False, "anna", "secret", "",
+            ("guest", ("guests", "writer")),
+        ),
+        ([(PASSWORD, "required"), (GUEST, "optional")], True, "anna", "secret", "", ANNA),
+        ([(CERTIFICATE, "sufficient"), (GUEST, "sufficient")], False, None, None, CLIENT, CARL),
+        ([(CERTIFICATE, "sufficient"), (GUEST, "sufficient")], False, None, None, STRANGER, GUEST_ONLY),
+        (
+            [(CERTIFICATE, "optional"), (GUEST, "required")], False, None, None, CLIENT,
+            ("carl", ("reader", "guests")),
+        ),
+    ],
+)  # fmt: skip
+def test_guests(
+    modules: list[tuple[str, str]],
+    strict: bool,
+    user: str | None,
+    password: str | None,
+    subject: str,
+    expected: tuple[str, tuple[str, ...]] | None,
+    hashed: bool,
+) -> None:
+    anna = hash_password("secret", b"salt") if hashed else "secret"
+    held = with_guests(*modules, strict=strict, anna=anna)
+    waiter, later = Waiter(), Later()
+    logins = Logins(held, later, CountingIds())
+    logins.begin(0, user, password, waiter, subject)
+    for token, stored, given in later.asked:
+        verdict = logins.finished(0, token, stored.verify(given))
+        for told in verdict.waiters:
+            told.login_done(0, verdict.identity)
+    [identity] = waiter.told
+    assert who(identity) == expected
+    assert identity is None or not identity.cluster
+
+
+def test_the_right_password_of_the_cluster_is_the_clusters() -> None:
+    peer = login(with_guests(*USUAL), "cluster", "cluster secret", "")
+    assert peer is not None and peer.cluster
+
+
+def test_all_guests_are_one_whatever_they_call_themselves() -> None:
+    held = with_guests(*USUAL)
+    first = login(held, None, None, "")
+    assert first is login(held, "anna", "wrong", STRANGER) is login(held, "x", "y", "CN=other")
+    assert len(held.certified) == 1
+
+
+def test_guests_that_are_not_welcome_any_more_may_do_nothing() -> None:
+    held = with_guests(*USUAL)
+    first = login(held, None, None, "")
+    held.replace(with_guests(*USUAL))
+    assert who(first) == GUEST_ONLY and login(held, None, None, "") is first
+    for fresh in (
+        with_guests(*USUAL, strict=True),
+        with_guests(*USUAL, user="visitor"),
+        security((PASSWORD, "sufficient")),
+        Security(True),
+    ):
+        held.replace(with_guests(*USUAL))
+        guest = login(held, "anna", "wrong", "")
+        assert who(guest) == GUEST_ONLY
+        held.replace(fresh)
+        assert guest is not None and guest.roles == () and not held.certified
+
+
+def test_a_guest_may_what_its_role_may() -> None:
+    held = with_guests(*USUAL)
+    held.add_rule("open.#", {"consume": ["guests"]})
+    held.add_rule("closed.#", {"consume": ["writer"]})
+    guest = login(held, None, None, "")
+    assert guest is not None
+    assert held.allowed(guest, "consume", "open.a") and not held.allowed(guest, "send", "open.a")
+    assert not held.allowed(guest, "consume", "closed.a")

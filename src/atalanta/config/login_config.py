@@ -1,7 +1,7 @@
 """Artemis' `login.config`, if one lies beside the broker.xml: which files hold the users.
 
-PropertiesLoginModule and TextFileCertificateLoginModule can be served, one of each. Whoever configures another module
-(LDAP, Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
+PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule can be served, one of each. Whoever asks for
+another one (LDAP, Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report
-from atalanta.kernel.login_chain import CERTIFICATE, FLAGS, PASSWORD
+from atalanta.kernel.login_chain import CERTIFICATE, FLAGS, GUEST, PASSWORD, Guest
 
 LOGIN_FILE: Final = "login.config"
 DOMAIN: Final = "activemq"
@@ -22,7 +22,11 @@ PROPERTIES: Final = "PropertiesLoginModule"
 CERTIFICATES: Final = "TextFileCertificateLoginModule"
 SUBJECT_OPTION: Final = "org.apache.activemq.jaas.textfiledn.user"
 SUBJECT_ROLE_OPTION: Final = "org.apache.activemq.jaas.textfiledn.role"
-GUEST: Final = "GuestLoginModule"
+GUESTS: Final = "GuestLoginModule"
+GUEST_USER_OPTION: Final = "org.apache.activemq.jaas.guest.user"
+GUEST_ROLE_OPTION: Final = "org.apache.activemq.jaas.guest.role"
+STRICT_OPTION: Final = "credentialsInvalidate"
+KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
 # One that does not end goes to the end of the file.
@@ -39,6 +43,7 @@ class UserFileNames:
     subjects: str = ""
     subject_roles: str = ""
     modules: list[tuple[str, str]] = field(default_factory=list)
+    guest: Guest | None = None
 
     @property
     def passwords(self) -> bool:
@@ -73,24 +78,25 @@ def read_login_config(folder: Path, report: Report, warnings: list[str]) -> User
     modules = entries.get(DOMAIN) or next(iter(entries.values()), [])
     for module in modules:
         simple = module.name.rpartition(".")[2]
-        if simple in (PROPERTIES, CERTIFICATES):
+        if simple in KINDS:
             _take(found, module, simple, path, report)
-        elif simple == GUEST:
-            warnings.append(
-                f"{path}:{module.line}: {simple} is not supported: nobody is let in without a password"
-            )
         else:
             report.problem(
                 str(path),
                 module.line,
                 f"login module {simple} is not supported",
-                f"{PROPERTIES} and {CERTIFICATES} are",
+                f"{PROPERTIES}, {CERTIFICATES} and {GUESTS} are",
             )
+    if found.guest is not None and not found.guest.strict:
+        warnings.append(
+            f"{path}: {GUESTS} lets in whoever gives a wrong password, too, as user '{found.guest.user}':"
+            f" {STRICT_OPTION}=true refuses them"
+        )
     return found
 
 
 def _take(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
-    kind = PASSWORD if simple == PROPERTIES else CERTIFICATE
+    kind = KINDS[simple]
     if any(known == kind for known, _ in found.modules):
         report.problem(str(path), module.line, f"{simple} is given twice")
     if module.flag not in FLAGS:
@@ -102,6 +108,14 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
     if kind == PASSWORD:
         found.users = options.get(USER_OPTION, found.users)
         found.roles = options.get(ROLE_OPTION, found.roles)
+        return
+    if kind == GUEST:
+        strict = options.get(STRICT_OPTION, "").lower() == "true"
+        user = options.get(GUEST_USER_OPTION, "guest")
+        found.guest = Guest(user, options.get(GUEST_ROLE_OPTION, "guests"), strict)
+        for name, value in ((GUEST_USER_OPTION, user), (GUEST_ROLE_OPTION, found.guest.role)):
+            if not value:
+                report.problem(str(path), module.line, f"{simple}: {name} is empty")
         return
     found.subjects = options.get(SUBJECT_OPTION, "")
     found.subject_roles = options.get(SUBJECT_ROLE_OPTION, "")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.config.login_config import LOGIN_FILE, UserFileNames, read_login_config
+from atalanta.config.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
 from atalanta.config.problems import Report, nearest
 from atalanta.config.properties import Entry, PropertiesError, parse_properties
 from atalanta.kernel.login_chain import CertificateUsers, LoginChain
@@ -52,9 +52,15 @@ def _read_users(configuration: Configuration, security: Security, report: Report
     names = read_login_config(folder, report, configuration.warnings)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
+    certificates = CertificateUsers()
     if names.subjects and names.subject_roles:
-        read = read_certificate_users(configuration, names, report)
-        security.chain = LoginChain(names.modules, read, roles)
+        certificates = read_certificate_users(configuration, names, report)
+    elif names.guest is None:
+        return
+    security.chain = LoginChain(names.modules, certificates, roles, names.guest)
+    if names.guest is not None and names.guest.user == configuration.broker.cluster_user:
+        text = f"{GUESTS}: '{names.guest.user}' is the cluster's user"
+        report.problem(str(folder / LOGIN_FILE), 0, text)
 
 
 def _read_passwords(

@@ -1,7 +1,7 @@
 """Several login modules, one after the other, as `login.config` lists them (javax.security.auth.login.Configuration).
 
-Two kinds are known: passwords of artemis-users.properties (PropertiesLoginModule) and client certificates
-(TextFileCertificateLoginModule). The flags mean what they mean in Java.
+Three kinds are known: passwords of artemis-users.properties (PropertiesLoginModule), client certificates
+(TextFileCertificateLoginModule) and guests (GuestLoginModule). The flags mean what they mean in Java.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PASSWORD: Final = "password"
 CERTIFICATE: Final = "certificate"
+GUEST: Final = "guest"
 REQUIRED: Final = "required"
 REQUISITE: Final = "requisite"
 SUFFICIENT: Final = "sufficient"
@@ -74,6 +75,23 @@ class CertificateUsers:
         return found
 
 
+class Guest:
+    """Who comes in without being somebody. `strict`: not who gives a password (`credentialsInvalidate`)."""
+
+    def __init__(self, user: str, role: str, strict: bool) -> None:
+        self.user = user
+        self.role = role
+        self.strict = strict
+
+    def same(self, other: Guest | None) -> bool:
+        return (
+            other is not None
+            and self.user == other.user
+            and self.role == other.role
+            and self.strict == other.strict
+        )
+
+
 class LoginChain:
     """`modules` are (kind, flag) in their order; `password_roles` are those of the properties' role file by user."""
 
@@ -82,18 +100,40 @@ class LoginChain:
         modules: Sequence[tuple[str, str]],
         certificates: CertificateUsers,
         password_roles: dict[str, list[str]],
+        guest: Guest | None = None,
     ) -> None:
         self.modules: list[tuple[str, str]] = list(modules)
         self.certificates = certificates
         self.password_roles = password_roles
+        self.guest = guest
 
-    def verdict(self, certified: bool, password_ok: bool | None) -> int:
-        """`password_ok` None: not looked at; UNDECIDED then means that it matters."""
+    def may_be_guest(self, password_given: bool) -> bool:
+        """GuestLoginModule.login."""
+        return self.guest is not None and not (self.guest.strict and password_given)
+
+    def is_guest(self, certified: bool, password_ok: bool) -> bool:
+        """Whether the guests' module is reached, so that the guest is (a part of) who logs in."""
+        failed = False
+        for kind, flag in self.modules:
+            if kind == GUEST:
+                return True
+            ok = certified if kind == CERTIFICATE else password_ok
+            if ok and flag == SUFFICIENT and not failed:
+                return False
+            if not ok and flag == REQUISITE:
+                return False
+            failed = failed or (not ok and flag == REQUIRED)
+        return False
+
+    def verdict(self, certified: bool, password_ok: bool | None, guest: bool = False) -> int:
+        """`password_ok` None: not looked at; UNDECIDED then means that it matters. `guest`: see may_be_guest."""
         failed = False
         must = False
         may = False
         for kind, flag in self.modules:
             ok = certified if kind == CERTIFICATE else password_ok
+            if kind == GUEST:
+                ok = guest
             if ok is None:
                 return REFUSED if failed else UNDECIDED
             if flag == SUFFICIENT:
@@ -109,16 +149,22 @@ class LoginChain:
             return REFUSED
         return ACCEPTED if must or may else REFUSED
 
-    def name(self, certified: str | None, named: str | None) -> str:
+    def name(self, certified: str | None, named: str | None, guest: bool = False) -> str:
         """Of those who were found the first is the user (ActiveMQJAASSecurityManager.getUserFromSubject)."""
         for kind, _ in self.modules:
             found = certified if kind == CERTIFICATE else named
+            if kind == GUEST:
+                found = self.guest.user if guest and self.guest is not None else None
             if found is not None:
                 return found
         return ""
 
     def roles(
-        self, certified: str | None, named: str | None, named_roles: Sequence[str]
+        self,
+        certified: str | None,
+        named: str | None,
+        named_roles: Sequence[str],
+        guest: bool = False,
     ) -> tuple[str, ...]:
         """All modules' roles; the properties' also for a user that a certificate named before them."""
         found: dict[str, bool] = {}
@@ -127,6 +173,8 @@ class LoginChain:
             if kind == CERTIFICATE:
                 seen = certified is not None
                 roles = self.certificates.roles.get(certified or "", []) if seen else []
+            elif kind == GUEST:
+                roles = [self.guest.role] if guest and self.guest is not None else []
             else:
                 roles = list(named_roles) if named is not None else []
                 if seen:

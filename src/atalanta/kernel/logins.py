@@ -36,17 +36,20 @@ class LoginWaiter:
         raise NotImplementedError
 
 
-class Certified(LoginWaiter):
-    """Somebody with a certificate, while the password is looked at."""
+class Chained(LoginWaiter):
+    """Somebody whom several modules look at, while the password is looked at. `guest`: may be one."""
 
-    def __init__(self, security: Security, subject: str, waiter: LoginWaiter) -> None:
+    def __init__(
+        self, security: Security, subject: str, guest: bool, waiter: LoginWaiter
+    ) -> None:
         self.security = security
         self.subject = subject
+        self.guest = guest
         self.waiter = waiter
         self.conn = waiter.conn
 
     def login_done(self, now: int, identity: Identity | None) -> None:
-        self.waiter.login_done(now, self.security.combined(self.subject, identity))
+        self.waiter.login_done(now, self.security.combined(self.subject, identity, self.guest))
 
 
 class Check:
@@ -104,10 +107,12 @@ class Logins:
         security = self.security
         chain = security.chain
         if chain is not None:
-            waiter = Certified(security, subject, waiter)
+            # Who gives the cluster's name and not its password is no guest.
+            guest = user != security.cluster_user and chain.may_be_guest(password is not None)
+            waiter = Chained(security, subject, guest, waiter)
             if user != security.cluster_user:
                 certified = chain.certificates.user_of(subject) is not None
-                if chain.verdict(certified, None) != UNDECIDED:
+                if chain.verdict(certified, None, guest) != UNDECIDED:
                     waiter.login_done(now, None)
                     return
         identity = security.quick_answer(user, password)

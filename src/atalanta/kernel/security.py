@@ -115,8 +115,8 @@ class Security:
             None  # where login.config says more than "users with passwords"
         )
         self.certified: dict[
-            tuple[str, str], Identity
-        ] = {}  # by subject and name of the password's user
+            tuple[str, str, bool], Identity
+        ] = {}  # by subject, name of the password's user, and whether as a guest
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """ValueError if `password` begins like a hash but is none."""
@@ -141,12 +141,15 @@ class Security:
             else:
                 user.identity.roles = ()
         self.users = fresh.users
+        before = None if self.chain is None else self.chain.guest
         self.chain = fresh.chain
+        guests = self.chain is not None and before is not None and before.same(self.chain.guest)
         for key, identity in list(self.certified.items()):
-            subject, name = key
-            renewed = self._certified(subject, same.get(name))
+            subject, name, guest = key
+            renewed = self._certified(subject, same.get(name), guest)
             if (
                 renewed is not None
+                and (guests or not guest)
                 and renewed.user == identity.user
                 and (name == "" or name in same)
             ):
@@ -205,32 +208,42 @@ class Security:
             return None
         return known.identity
 
-    def combined(self, subject: str, named: Identity | None) -> Identity | None:
-        """Who somebody with the certificate of `subject`, and the right password of `named`, is; None: refused."""
+    def combined(
+        self, subject: str, named: Identity | None, guest: bool = False
+    ) -> Identity | None:
+        """Who somebody with the certificate of `subject`, and the right password of `named`, is; None: refused.
+
+        `guest`: may be one, if login.config says so.
+        """
         chain = self.chain
         if chain is None or (named is not None and named.cluster):
             return named
         certified = chain.certificates.user_of(subject)
-        if chain.verdict(certified is not None, named is not None) != ACCEPTED:
+        if chain.verdict(certified is not None, named is not None, guest) != ACCEPTED:
             return None
-        if certified is None:
+        guest = guest and chain.is_guest(certified is not None, named is not None)
+        if certified is None and not guest:
             return named
-        key = (subject, "" if named is None else named.user)
+        key = (
+            "" if certified is None else subject,
+            "" if named is None else named.user,
+            guest,
+        )
         found = self.certified.get(key)
         if found is None:
-            found = self._certified(subject, self.users.get(key[1]))
+            found = self._certified(key[0], self.users.get(key[1]), guest)
             if found is not None and len(self.certified) < CERTIFIED_MAX:
                 self.certified[key] = found
         return found
 
-    def _certified(self, subject: str, user: User | None) -> Identity | None:
+    def _certified(self, subject: str, user: User | None, guest: bool) -> Identity | None:
         chain = self.chain
         certified = None if chain is None else chain.certificates.user_of(subject)
-        if chain is None or certified is None:
+        if chain is None or (certified is None and (not guest or subject)):
             return None
         named = None if user is None else user.name
-        roles = chain.roles(certified, named, () if user is None else user.roles)
-        return Identity(chain.name(certified, named), roles, False)
+        roles = chain.roles(certified, named, () if user is None else user.roles, guest)
+        return Identity(chain.name(certified, named, guest), roles, False)
 
     def authenticate(self, user: str | None, password: str | None) -> Identity | None:
         """The identity behind the credentials, None if they are wrong or missing; hashes at once.
