@@ -195,11 +195,11 @@ class Node:
         server_name: str | None = None,
         certificate: str = "",
     ) -> None:
-        if self.scale_down is not None and self.scale_down.frozen:
-            self.ports.wire.close(conn, "the node leaves")
-            return
+        leaving = self.scale_down if self.scale_down is not None and self.scale_down.frozen else None
         if acceptor not in self.acceptors and acceptor.startswith(MEETING):
-            visitor = self.parts[MEETING_PART].on_accepted(now, conn, acceptor)
+            visitor = None
+            if leaving is None:
+                visitor = self.parts[MEETING_PART].on_accepted(now, conn, acceptor)
             if visitor is None:
                 self.ports.wire.close(conn, "not wanted")
             else:
@@ -210,6 +210,9 @@ class Node:
         )
         connection.server_name = server_name
         connection.client.certificate = certificate
+        if leaving is not None and not leaving.arrived(now, conn, connection):
+            self.ports.wire.close(conn, "the node leaves")
+            return
         self.connections[conn] = connection
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:

@@ -376,6 +376,16 @@ class ScaleDown(Part):
         self.phase = MOVING
         return True
 
+    def arrived(self, now: int, conn: int, connection: CoreConnection) -> bool:
+        """A connection that came while nobody is served any more: it is told what all are. False: it must end."""
+        if self.goodbyes is not None:
+            self.goodbyes.add(conn, connection)
+            return True
+        if self.host.goodbye is None:
+            return False
+        connection.stop(now)
+        return True
+
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:
         if self.phase != FREEZING and self.phase != MOVING:

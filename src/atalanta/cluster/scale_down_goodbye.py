@@ -4,6 +4,9 @@ From the freeze on nothing more of them is read. They are told where to go only 
 of this node: whoever then repeats there what was never answered here is recognized. If the target is not there so long,
 clients are told all the same, since they would wait for nothing; other members are not: they keep what this node may
 have got until they hear of it again.
+
+Who is just arriving (wire/core/connection.py, `stop`) may be deaf to good-byes and to the end of its connection until
+its questions are answered: it gets refusals, and the good-bye, and closes the connection itself.
 """
 
 from __future__ import annotations
@@ -41,12 +44,15 @@ class Goodbyes:
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, CoreConnection):
                 if conn not in askers:
-                    connection.hold_input()
-                    self.waiting[conn] = True
+                    self.add(conn, connection)
             elif isinstance(connection, CoreBridgeLink):
                 self.waiting[conn] = False  # when what it sent is answered
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
+
+    def add(self, conn: int, connection: CoreConnection) -> None:
+        connection.hold_input()
+        self.waiting[conn] = True
 
     def say(self, now: int, to_members: bool) -> bool:
         """Whether all of them are gone."""
@@ -55,11 +61,15 @@ class Goodbyes:
             connection = self.connections.get(conn)
             if connection is None:
                 del self.waiting[conn]
-            elif self.waiting[conn]:
+            elif self.waiting[conn] and isinstance(connection, CoreConnection):
+                if not to_members and not connection.authenticated:
+                    continue  # nobody knows yet who that is
                 self.waiting[conn] = False
-                member = isinstance(connection, CoreConnection) and connection.cluster_peer
-                if to_members or not member:
-                    connection.stop(now)
+                if to_members or not connection.cluster_peer:
+                    connection.turn_away(now)
+                    if connection.arriving:  # it goes by itself, and cannot do anything here
+                        del self.waiting[conn]
+                        continue
                 self.host.closing.append((conn, "the node leaves"))
         return not self.waiting
 

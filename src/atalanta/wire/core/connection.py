@@ -417,9 +417,23 @@ class CoreConnection(Connection):
         comes = self.came_from is not None or not self.authenticated
         self.arriving = comes and now - self.opened < ARRIVAL_NS
         if self.greeted:
-            self.send(self.host.goodbye or DisconnectV3(self.host.broker.node_id), 0)
+            self.say_goodbye()
             if not self.arriving:
                 self.host.closing.append((self.conn, "the node stops"))
+
+    def say_goodbye(self) -> None:
+        self.send(self.host.goodbye or DisconnectV3(self.host.broker.node_id), 0)
+
+    def turn_away(self, now: int) -> None:
+        """`stop` of a node that leaves, behind a `hold_input`: it takes nothing up any more, and who arrives just now
+        only gets refusals until it goes.
+        """
+        self.stop(now)
+        if self.arriving:
+            for channel in self.sessions:
+                self.ended[channel] = True
+            self.end_sessions(now)
+            self.release_input()
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:

@@ -48,7 +48,8 @@ def answer_ended(
     if packet_type in GRANTED:
         connection.send(NullResponse(correlation), channel)
     else:
-        error = BrokerError(ILLEGAL_STATE, "the session was closed by management")
+        why = "the node is stopping" if connection.arriving else "the session was closed by management"
+        error = BrokerError(ILLEGAL_STATE, why)
         connection.send_exception(channel, error, correlation, version)
     if packet_type == types.SESS_CLOSE:
         connection.ended.pop(channel, None)

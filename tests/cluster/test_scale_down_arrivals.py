@@ -1,0 +1,120 @@
+"""Clients that come to a node that is just leaving: they are answered, hear where to go, and leave nothing behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.scale_down import DONE
+from atalanta.kernel.message import Message
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_connection import (
+    REASON_SCALE_DOWN,
+    CheckForFailover,
+    CheckForFailoverReply,
+    DisconnectV3,
+    ExceptionResponse,
+)
+from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.packets_session import CreateSession
+from atalanta.wire.core.types import HANDSHAKE
+from tests.cluster.rig import RawPeer, Rig, count
+from tests.cluster.scale_down_rig import begin, held
+
+BODIES = [b"%d" % number for number in range(200)]
+
+
+def filled() -> tuple[Rig, Host, Host]:
+    rig = Rig()
+    target, leaving = rig.cluster(2, mode="OFF")
+    client = rig.client(leaving)
+    for body in BODIES:
+        client.publish("orders", body, ANYCAST)
+    rig.until(lambda: count(leaving, "orders") == len(BODIES))
+    return rig, target, leaving
+
+
+def session(number: int) -> CreateSession:
+    return CreateSession(f"s{number}", 10 + number, 136, USER, PASSWORD, 102400, False, True, True)
+
+
+def told(peer: RawPeer) -> DisconnectV3:
+    (goodbye,) = peer.got(DisconnectV3)
+    assert isinstance(goodbye, DisconnectV3)
+    return goodbye
+
+
+def sending(body: bytes) -> Packet:
+    return SendMessage(Message.create("orders", body, 4, True, 0, 4), True, 7, 1)
+
+
+@pytest.mark.parametrize("asks", ["before", "after"])
+def test_who_makes_its_first_session_is_refused_and_sent_to_the_target(asks: str) -> None:
+    rig, target, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    peer.dial(leaving)
+    peer.send(CheckForFailover("elsewhere"), 1)
+    rig.until(lambda: peer.got(CheckForFailoverReply))
+    part = begin(rig, leaving)
+    if asks == "before":  # the good-bye is said
+        rig.until(lambda: part.frozen)
+        peer.send(session(0), 1)
+    rig.until(part.over)
+    if asks == "after":
+        peer.send(session(0), 1)
+    rig.run(0.1)
+    assert peer.closed == []  # it closes the connection itself, when it can hear the good-bye
+    goodbye = told(peer)
+    assert (goodbye.reason, goodbye.target_node_id) == (REASON_SCALE_DOWN, "node-0")
+    assert goodbye.target is not None and goodbye.target.host == "n0"
+    (refusal,) = peer.got(ExceptionResponse)
+    assert isinstance(refusal, ExceptionResponse)
+    assert refusal.message == "the node is stopping"
+    assert part.phase == DONE
+
+
+def test_who_makes_more_sessions_is_answered_on_all_of_them_and_sends_nothing() -> None:
+    rig, target, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    peer.dial(leaving)
+    peer.send(CheckForFailover("elsewhere"), 1)
+    peer.send(session(0), 1)
+    rig.run(0.1)
+    part = begin(rig, leaving)
+    rig.until(lambda: part.frozen)
+    peer.send(sending(b"late"), 10)
+    peer.send(session(1), 1)
+    rig.until(part.over)
+    rig.run(0.1)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert [packet.correlation for packet in peer.got(ExceptionResponse)] == [7, -1]  # type: ignore[attr-defined]
+    assert peer.closed == []
+    told(peer)
+    leaving.stop()
+    assert held(target, "orders") == BODIES
+
+
+@pytest.mark.parametrize("greets", [True, False])
+def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool) -> None:
+    rig, _, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    if not greets:
+        rig.network.dial(peer, "raw", leaving.name, 61616)
+        rig.until(lambda: peer.conns)
+    part = begin(rig, leaving)
+    rig.until(lambda: part.frozen)
+    if greets:
+        peer.dial(leaving)
+    else:
+        peer.write(HANDSHAKE)
+    peer.send(CheckForFailover("elsewhere"), 1)
+    peer.send(session(0), 1)
+    rig.until(part.over)
+    rig.run(0.1)
+    (answer,) = peer.got(CheckForFailoverReply)
+    assert isinstance(answer, CheckForFailoverReply) and not answer.ok
+    assert len(peer.got(ExceptionResponse)) == 1
+    assert told(peer).target_node_id == "node-0"
+    assert peer.closed == []
