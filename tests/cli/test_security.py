@@ -74,3 +74,33 @@ def test_others_are_told_in_one_line(cli: Cli, words: tuple[str, ...]) -> None:
     ):
         cli(*words, *who, status=77)
         assert len(cli.errors.splitlines()) == 1
+
+
+PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas"
+LOGIN_CONFIG = f"""
+activemq {{ {PACKAGE}.PropertiesLoginModule required; }};
+visitors {{
+    {PACKAGE}.PropertiesLoginModule sufficient;
+    {PACKAGE}.GuestLoginModule sufficient credentialsInvalidate=true org.apache.activemq.jaas.guest.role=amq;
+}};
+"""
+
+
+def test_guests_at_a_door_of_their_own(tmp_path: Path) -> None:
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    inner, outer = free_port(), free_port()
+    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
+    text = BROKER_XML.format(port=inner, permissions=permissions)
+    door = f'<acceptor name="b">tcp://127.0.0.1:{outer}?securityDomain=visitors</acceptor></acceptors>'
+    (etc / "broker.xml").write_text(text.replace("</acceptors>", door))
+    (etc / "login.config").write_text(LOGIN_CONFIG)
+    Cli()("user", "add", "anna", "--role", "amq", "--password", "pw", "--etc", str(etc))
+    with BrokerProcess(etc / "broker.xml"):
+        inside, outside = Cli(f"tcp://127.0.0.1:{inner}"), Cli(f"tcp://127.0.0.1:{outer}")
+        outside("produce", "x", "--text", "from a guest")
+        inside("produce", "x", status=77)
+        outside("produce", "x", "--user", "anna", "--password", "wrong", status=77)
+        anna = ("--user", "anna", "--password", "pw")
+        outside("produce", "x", "--text", "from anna", *anna)
+        assert inside("consume", "x", "--count", "2", *anna) == "from a guest\nfrom anna\n"

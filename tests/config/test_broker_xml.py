@@ -163,10 +163,6 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
             "unknown permission 'snd'",
         ),
         (
-            '<acceptors><acceptor name="a">tcp://h:1?securityDomain=certs</acceptor></acceptors>',
-            "one security domain",
-        ),
-        (
             '<acceptors><acceptor name="a">tcp://h:1?clusterConnection=c</acceptor></acceptors>',
             "no cluster-connection 'c'",
         ),

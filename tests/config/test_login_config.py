@@ -170,3 +170,48 @@ def test_reading_a_long_file_takes_time_by_its_length_only() -> None:
     parse_login_config("a " * 300_000)
     parse_login_config("/* " * 300_000)
     assert time.thread_time() - begin < 5
+
+
+def with_door(folder: Path, login: str, domain: str) -> Path:
+    path = configure(folder, login)
+    query = f"?securityDomain={domain}"
+    doors = "".join(
+        f'<acceptor name="{name}">tcp://127.0.0.1:{port}{query if port > 1 else ""}</acceptor>'
+        for port, name in enumerate("abc", 1)
+    )
+    path.write_text(f"<configuration><core><acceptors>{doors}</acceptors></core></configuration>")
+    return path
+
+
+TWO = AS_CREATED + f"""
+visitors {{
+   {PACKAGE}.PropertiesLoginModule sufficient
+       org.apache.activemq.jaas.properties.user="others.properties"
+       org.apache.activemq.jaas.properties.role="groups.properties";
+   {PACKAGE}.GuestLoginModule sufficient credentialsInvalidate=true;
+}};
+"""
+
+
+def test_a_door_with_users_of_its_own(tmp_path: Path) -> None:
+    path = with_door(tmp_path, TWO, "visitors")
+    (tmp_path / "others.properties").write_text("anna = another\ncleo = c\n")
+    security = read_security(read_broker_xml(path))
+    there = security.domain("visitors")
+    assert list(security.domains) == ["visitors"]
+    assert security.authenticate("anna", "secret") is not None
+    assert security.authenticate("cleo", "c") is None
+    assert there.authenticate("anna", "secret") is None
+    assert there.authenticate("cleo", "c") is not None
+    assert security.chain is None and there.chain is not None and there.chain.guest is not None
+
+
+def test_a_door_whose_users_nobody_knows(tmp_path: Path) -> None:
+    path = with_door(tmp_path, TWO, "visitor")
+    with pytest.raises(ConfigError) as caught:
+        read_security(read_broker_xml(path))
+    assert "has no entry 'visitor'" in str(caught.value) and "'visitors'" in str(caught.value)
+    (tmp_path / "login.config").unlink()
+    (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
+    with pytest.raises(ConfigError, match="is missing: securityDomain 'visitor'"):
+        read_security(read_broker_xml(path))

@@ -314,3 +314,69 @@ def test_a_guest_may_what_its_role_may() -> None:
     assert guest is not None
     assert held.allowed(guest, "consume", "open.a") and not held.allowed(guest, "send", "open.a")
     assert not held.allowed(guest, "consume", "closed.a")
+
+
+def enter(held: Security, user: str | None, password: str | None, domain: str) -> Identity | None:
+    waiter, later = Waiter(), Later()
+    logins = Logins(held, later, CountingIds())
+    logins.begin(0, user, password, waiter, "", domain)
+    for token, stored, given in later.asked:
+        verdict = logins.finished(0, token, stored.verify(given))
+        for told in verdict.waiters:
+            told.login_done(0, verdict.identity)
+    [identity] = waiter.told
+    return identity
+
+
+def two_doors(*, other: str = "other secret") -> Security:
+    held = Security(True, "cluster", "cluster secret")
+    held.add_user("anna", hash_password("secret", b"salt"), ["writer"])
+    there = Security(True, "cluster", "cluster secret")
+    there.add_user("anna", hash_password(other, b"salt"), ["reader"])
+    held.domains["there"] = there
+    return held
+
+
+def test_each_domain_has_its_users_and_the_cluster_is_everywhere() -> None:
+    held = two_doors()
+    assert who(enter(held, "anna", "secret", "")) == ANNA
+    assert enter(held, "anna", "other secret", "") is None
+    assert who(enter(held, "anna", "other secret", "there")) == ("anna", ("reader",))
+    assert enter(held, "anna", "secret", "there") is None
+    assert enter(held, "anna", "secret", "nowhere") is None
+    assert enter(held, None, None, "there") is None
+    for domain in ("", "there", "nowhere"):
+        peer = enter(held, "cluster", "cluster secret", domain)
+        assert peer is not None and peer.cluster
+        assert enter(held, "cluster", "wrong", domain) is None
+
+
+def test_what_was_right_in_one_domain_is_not_believed_in_another() -> None:
+    held = two_doors(other="secret")  # same name, password and hash: another user all the same
+    later = Later()
+    logins = Logins(held, later, CountingIds())
+    first, second, third = Waiter(), Waiter(), Waiter()
+    logins.begin(0, "anna", "secret", first, "", "")
+    logins.begin(0, "anna", "secret", second, "", "there")
+    assert len(later.asked) == 2
+    for token, stored, given in later.asked:
+        verdict = logins.finished(0, token, stored.verify(given))
+        for told in verdict.waiters:
+            told.login_done(0, verdict.identity)
+    logins.begin(0, "anna", "secret", third, "", "there")  # remembered by now
+    assert [who(one) for one in (*first.told, *second.told, *third.told)] == [
+        ANNA, ("anna", ("reader",)), ("anna", ("reader",)),
+    ]  # fmt: skip
+
+
+def test_changed_files_count_in_every_domain() -> None:
+    held = two_doors()
+    anna = enter(held, "anna", "other secret", "there")
+    fresh = two_doors()
+    fresh.domains["there"].users["anna"].roles = ("writer",)
+    fresh.domains["new"] = Security(True)
+    held.replace(fresh)
+    assert who(anna) == ("anna", ("writer",))
+    assert list(held.domains) == ["there", "new"]
+    held.replace(Security(True))
+    assert who(anna) == ("anna", ()) and enter(held, "anna", "other secret", "there") is None

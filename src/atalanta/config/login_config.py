@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from atalanta.config.problems import Report
+from atalanta.config.problems import Report, nearest
 from atalanta.kernel.login_chain import CERTIFICATE, FLAGS, GUEST, PASSWORD, Guest
 
 LOGIN_FILE: Final = "login.config"
@@ -61,8 +61,13 @@ class Module:
     flag: str = ""
 
 
-def read_login_config(folder: Path, report: Report, warnings: list[str]) -> UserFileNames:
-    """The names of the files; what cannot be served goes to the report."""
+def read_login_config(
+    folder: Path, report: Report, warnings: list[str], domain: str = ""
+) -> UserFileNames:
+    """The names of the files; what cannot be served goes to the report.
+
+    `domain`: the entry of an acceptor's securityDomain, which must be there; "" is the usual one.
+    """
     path = folder / LOGIN_FILE
     found = UserFileNames()
     try:
@@ -70,12 +75,19 @@ def read_login_config(folder: Path, report: Report, warnings: list[str]) -> User
             data = file.read(min(os.fstat(file.fileno()).st_size, FILE_BYTES_MAX))
             text = data.decode("utf-8", "replace")
     except FileNotFoundError:
+        if domain:
+            report.problem(str(path), 0, f"is missing: securityDomain '{domain}' is an entry of it")
         return found
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")
         return found
     entries = parse_login_config(text)
-    modules = entries.get(DOMAIN) or next(iter(entries.values()), [])
+    modules = entries.get(domain or DOMAIN) or next(iter(entries.values()), [])
+    if domain and not entries.get(domain):
+        near = nearest(domain, entries)
+        told = f"has no entry '{domain}', which is an acceptor's securityDomain"
+        report.problem(str(path), 0, told, near or "")
+        return found
     for module in modules:
         simple = module.name.rpartition(".")[2]
         if simple in KINDS:

@@ -42,14 +42,22 @@ def read_security(configuration: Configuration) -> Security:
         security.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
     if broker.security_enabled:
         report = Report()
-        _read_users(configuration, security, report)
+        _read_users(configuration, security, report, "")
+        for acceptor in configuration.acceptors:
+            domain = acceptor.security_domain
+            if domain and domain not in security.domains:
+                users = Security(True, broker.cluster_user, broker.cluster_password)
+                security.domains[domain] = users
+                _read_users(configuration, users, report, domain)
         report.check()
     return security
 
 
-def _read_users(configuration: Configuration, security: Security, report: Report) -> None:
+def _read_users(
+    configuration: Configuration, security: Security, report: Report, domain: str
+) -> None:
     folder = configuration.users_folder
-    names = read_login_config(folder, report, configuration.warnings)
+    names = read_login_config(folder, report, configuration.warnings, domain)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
     certificates = CertificateUsers()

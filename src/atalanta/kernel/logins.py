@@ -55,7 +55,8 @@ class Chained(LoginWaiter):
 class Check:
     """One comparison under way, and who waits for it."""
 
-    def __init__(self, user: str, stored: StoredPassword, key: bytes) -> None:
+    def __init__(self, security: Security, user: str, stored: StoredPassword, key: bytes) -> None:
+        self.security = security
         self.user = user
         self.stored = stored
         self.key = key
@@ -99,12 +100,14 @@ class Logins:
         password: str | None,
         waiter: LoginWaiter,
         subject: str = "",
+        domain: str = "",
     ) -> None:
         """`waiter.login_done` follows, from within this call unless a hash has to be computed.
 
-        `subject`: of the client's certificate. BrokerError when too many comparisons are under way.
+        `subject`: of the client's certificate; `domain`: securityDomain of its acceptor. BrokerError when too many
+        comparisons are under way.
         """
-        security = self.security
+        security = self.security.domain(domain)
         chain = security.chain
         if chain is not None:
             # Who gives the cluster's name and not its password is no guest.
@@ -128,20 +131,22 @@ class Logins:
         if not stored.slow:
             waiter.login_done(now, security.verified(user, stored, stored.verify(password)))
             return
-        key = self._key(user, stored, password)
+        key = self._key(domain, user, stored, password)
         until = self.remembered.get(key)
         if until is not None and now < until:
             waiter.login_done(now, security.verified(user, stored, True))
             return
         check = self.by_key.get(key)
         if check is None:
-            check = self._check(user, stored, password, key)
+            check = self._check(security, user, stored, password, key)
         check.waiters.append(waiter)
 
-    def _check(self, user: str, stored: StoredPassword, password: str, key: bytes) -> Check:
+    def _check(
+        self, security: Security, user: str, stored: StoredPassword, password: str, key: bytes
+    ) -> Check:
         if len(self.checks) >= CHECKS_MAX:
             raise BrokerError(SESSION_CREATION_REJECTED, "too many logins are waiting")
-        check = Check(user, stored, key)
+        check = Check(security, user, stored, key)
         self.last_token += 1
         self.checks[self.last_token] = check
         self.by_key[key] = check
@@ -154,7 +159,7 @@ class Logins:
         if check is None:
             return Verdict([], None)
         del self.by_key[check.key]
-        identity = self.security.verified(check.user, check.stored, ok)
+        identity = check.security.verified(check.user, check.stored, ok)
         if identity is not None:
             self._remember(now, check.key)
         return Verdict(check.waiters, identity)
@@ -171,11 +176,12 @@ class Logins:
         """Users may have changed: remembered logins count no more."""
         self.remembered.clear()
 
-    def _key(self, user: str, stored: StoredPassword, password: str) -> bytes:
+    def _key(self, domain: str, user: str, stored: StoredPassword, password: str) -> bytes:
         if not self.salt:
             self.salt = self.ids.secret(32)
         digest = hashlib.blake2b(key=self.salt, digest_size=32)
         for part in (
+            domain.encode("utf-8", "surrogatepass"),
             user.encode("utf-8", "surrogatepass"),
             password.encode("utf-8", "surrogatepass"),
             stored.salt,

@@ -114,6 +114,8 @@ class Security:
         self.chain: LoginChain | None = (
             None  # where login.config says more than "users with passwords"
         )
+        # Users of acceptors that have a securityDomain: rules and cluster are this one's.
+        self.domains: dict[str, Security] = {}
         self.certified: dict[
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
@@ -161,6 +163,19 @@ class Security:
         self.wild = fresh.wild
         self.slow = fresh.slow
         self.version += 1
+        for name, domain in self.domains.items():
+            domain.replace(fresh.domains.get(name, Security()))
+        for name, domain in fresh.domains.items():
+            self.domains.setdefault(name, domain)
+
+    def domain(self, name: str) -> Security:
+        """Who is to be asked for users of that domain, "" the usual one; of an unknown one nobody is known."""
+        if not name:
+            return self
+        found = self.domains.get(name)
+        if found is None:
+            found = Security(self.enabled, self.cluster_user, self.cluster_password)
+        return found
 
     def add_rule(
         self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False

@@ -36,7 +36,6 @@ def test_unknown_parameters_are_listed_with_a_near_name() -> None:
     ("params", "words"),
     [
         ("sslEnabled=true;kerb5Config=k", "kerb5Config: Kerberos"),
-        ("securityDomain=certs", "securityDomain: there is one security domain"),
         ("sslEnabled=perhaps", "neither true nor false"),
         ("connectionsAllowed=many", "no whole number"),
         ("connectionsAllowed=-2", "less than -1"),

@@ -109,8 +109,6 @@ REFUSED: Final[dict[str, str]] = {
     "useServlet": "CORE over HTTP is not supported",
     "socksEnabled": "connections through SOCKS are not supported",
     "proxyProtocolEnabled": "the PROXY protocol is not supported",
-    "securityDomain": "there is one security domain, the entry `activemq` of login.config, for "
-    "all acceptors",
 }
 
 TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}
@@ -129,6 +127,11 @@ class AcceptorConfig:
     )
     router: str | None = option(
         None, "router", "the connection router that decides where clients of this door belong"
+    )
+    security_domain: str = option(
+        "",
+        "securityDomain",
+        "the entry of login.config that says who the users of this door are, instead of `activemq`",
     )
     connections_allowed: int = option(
         -1, "connectionsAllowed", "connections at once, -1 any", unit="count", minimum=-1
@@ -287,7 +290,7 @@ def _fill(config: AcceptorConfig | ConnectorConfig, params: dict[str, str]) -> N
             others[name] = text
     for name, text in others.items():
         if name in REFUSED:
-            if name == "securityDomain" or _boolean(name, text):
+            if _boolean(name, text):
                 raise UriError(f"{name}: {REFUSED[name]}")
         elif name in UNUSED:
             config.unused.append((name, UNUSED[name]))

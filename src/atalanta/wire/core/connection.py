@@ -116,6 +116,10 @@ class CoreConnection(Connection):
         self.arriving: bool = False  # the node stops while its client comes from another one
 
     # -- bytes in -------------------------------------------------------------------------------
+    def security_domain(self) -> str:
+        """Of its acceptor; "" is the usual one."""
+        return "" if self.acceptor is None else self.acceptor.security_domain
+
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
         if self.holds > 0:

@@ -53,7 +53,12 @@ def _begin(connection: CoreConnection, now: int) -> None:
             )
         certificate = connection.client.certificate
         connection.host.logins.begin(
-            now, packet.user, packet.password, connection, certificate
+            now,
+            packet.user,
+            packet.password,
+            connection,
+            certificate,
+            connection.security_domain(),
         )
     except BrokerError as error:
         _next(connection, now, error)

@@ -57,6 +57,7 @@ class Resumable:
             before is not None
             and before.connection.conn in self.lost
             and before.session.identity.user == session.session.identity.user
+            and before.connection.security_domain() == session.connection.security_domain()
         ):
             end_session(before, now)
         self.sessions[name] = session
