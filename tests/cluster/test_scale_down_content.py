@@ -14,7 +14,7 @@ from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.sim.nodes import PASSWORD, USER, queue
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import (
     CreateConsumer,
@@ -280,3 +280,23 @@ def test_messages_of_several_prepared_transactions_all_arrive() -> None:
         end_branch(rig, second, XaCommit(xid, False))
     expected = [b"%d %s" % (number, which) for number in range(3) for which in (b"first", b"second")]
     assert held(second, "orders") == expected
+
+
+def test_a_prepared_transaction_of_several_addresses_goes_whole() -> None:
+    rig = Rig()
+    names = ("orders", "others")
+    first, second = rig.cluster(2, mode="OFF", queues=[queue(name, name, ANYCAST) for name in names])
+    client = XaClient(rig.world, rig.network, "xa", first.name)
+    client.start()
+    rig.until(lambda: client.ready)
+    xid = Xid(1, b"branch", b"global")
+    client.say(XaStart(xid))
+    for name in (*names, *names):
+        client.send_in_branch(name, b"new")
+    client.say(XaEnd(xid, False))
+    client.say(XaPrepare(xid))
+    rig.until(lambda: client.codes == [0, 0, 0])
+    part = leave(rig, first)
+    assert (part.phase, part.left(), part.why) == (DONE, 0, "")
+    end_branch(rig, second, XaCommit(xid, False))
+    assert [held(second, name) for name in names] == [[b"new", b"new"]] * 2

@@ -49,6 +49,7 @@ class Sender:
         self.open_copies: dict[str, int] = {}
         self.unanswered: dict[int, Shipment] = {}
         self.sizes: dict[int, int] = {}
+        self.addresses: dict[int, str] = {}  # copies of one shipment may be for several
         self.bytes: int = 0  # of what is unanswered
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
@@ -100,6 +101,7 @@ class Sender:
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = shipment
             self.sizes[correlation] = message.size
+            self.addresses[correlation] = address
             self.bytes += message.size
             if message.large is not None:
                 self.large = LargeForwarding(self, message, message.large, correlation)
@@ -150,7 +152,7 @@ class Sender:
             return
         self.bytes -= self.sizes.pop(correlation)
         shipment.unanswered -= 1
-        address = shipment.copies[0].address
+        address = self.addresses.pop(correlation)
         self.open_copies[address] -= 1
         if not self.open_copies[address]:
             del self.open_copies[address]
@@ -169,5 +171,6 @@ class Sender:
         self.waiting.clear()
         self.open_copies.clear()
         self.unanswered.clear()
+        self.addresses.clear()
         for shipment in back:
             give_back(shipment.references)
