@@ -7,7 +7,13 @@ import time
 
 import pytest
 
-from atalanta.client import ConnectFailed, Message, NotAuthorized, TransactionRolledBack
+from atalanta.client import (
+    ConnectFailed,
+    ConnectionLost,
+    Message,
+    NotAuthorized,
+    TransactionRolledBack,
+)
 from atalanta.client.blocking import connect
 from atalanta.wire.core.packets_connection import Ping
 from tests.client.fake_server import ServerThread
@@ -63,6 +69,29 @@ def test_a_lost_connection_comes_back_inside_a_call() -> None:
         thread.cut()
         with pytest.raises(TransactionRolledBack):
             transaction.commit()
+
+
+@pytest.mark.parametrize("browse", [False, True])
+@pytest.mark.parametrize("timeout_s", [5, 0])
+def test_what_lies_here_is_not_handed_out_when_the_connection_is_gone_for_good(
+    browse: bool, timeout_s: float
+) -> None:
+    """The broker gives it to others; acknowledging it would have had no effect, and nobody would have known."""
+    thread = ServerThread("q")
+    with thread as server, connect(server.url(), user="u", password=PASSWORD) as connection:
+        producer = connection.producer("q")
+        for number in range(20):
+            producer.send(Message(text=str(number)))
+        consumer = connection.consumer("q", browse=browse)
+        message = consumer.receive(5)
+        assert message is not None and consumer.buffered
+        thread.cut()
+        with pytest.raises(ConnectionLost):
+            connection.query_queue("q")
+        assert message.lost and not consumer.buffered
+        message.acknowledge()
+        with pytest.raises(ConnectionLost):
+            consumer.receive(timeout_s)
 
 
 def test_threads_take_turns() -> None:

@@ -83,16 +83,13 @@ class Consumer:
             if not self._finished:
                 self._finished = True
                 await self._shell.answer(consumer.force())
-            return bool(consumer.buffer)
-        if consumer.closed:
-            return False
-        if not await self._shell.wait(consumer.arrival(), timeout_s):
+        elif consumer.closed or not await self._shell.wait(consumer.arrival(), timeout_s):
             return False
         if not consumer.buffer and consumer.failed is not None:
             if isinstance(consumer.failed, Closed):
                 return False
             raise consumer.failed
-        return True
+        return bool(consumer.buffer) or not consumer.browse_only
 
     def _next(self) -> ReceivedMessage | None:
         consumer = self._consumer

@@ -259,6 +259,10 @@ class ClientConsumer:
     # -- forced delivery ------------------------------------------------------------------------
     def force(self) -> Reply:
         """Done once everything the queue could deliver at the time of the call is in `buffer`."""
+        if self.failed is not None:
+            failed = Reply()
+            failed.fail(self.failed)
+            return failed
         self._force_sequence += 1
         reply = self._force_reply
         if reply is None:
@@ -351,9 +355,11 @@ class ClientConsumer:
         self._acknowledge_bytes = 0
 
     def fail(self, error: ClientError) -> None:
-        """No more will come."""
+        """No more will come. What the broker has taken back with the consumer is not handed out any more."""
         if self.failed is None:
             self.failed = error
+            if not isinstance(error, Closed):
+                self.connection_lost()
         force = self._force_reply
         self._force_reply = None
         if force is not None:
