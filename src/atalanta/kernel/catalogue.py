@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import counting, records
+from atalanta.kernel import counting, paging_ending, records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
@@ -290,7 +290,7 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         writer = Writer()
         writer.int64(queue.id)
         broker.journal.append(records.QUEUE_DELETED, writer.getvalue())
-    broker.paging.forget(queue)
+    paging_ending.forget(broker.paging, queue)
     for observer in broker.observers:
         observer.on_queue_removed(now, queue)
     if address is not None:

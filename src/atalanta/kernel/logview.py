@@ -22,6 +22,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.leases import Lease
+from atalanta.kernel.paging_ending import drop_through
 from atalanta.kernel.reference import DONE, PagedReference, Reference
 from atalanta.kernel.returning import settle_front
 from atalanta.kernel.story import tell
@@ -300,7 +301,7 @@ def ack_through(
         index += 1
         if reference.state != DONE:
             done.append(reference)
-    taken += broker.paging.drop_through(queue, end)
+    taken += drop_through(broker.paging, queue, end)
     for reference in done:
         # Messages that are not durable were never shown; nobody else would take them away.
         if reference.durable:

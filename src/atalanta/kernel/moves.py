@@ -13,6 +13,7 @@ from atalanta.kernel.divert_routing import route_plan
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import Message
 from atalanta.kernel.origin import remember_origin
+from atalanta.kernel.paging_ending import clear
 from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
@@ -208,7 +209,7 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
         for reference in queue.paged.tail:
             if reference.durable:
                 message_ids.append(reference.message.id)
-        queue.killed += broker.paging.clear(queue)
+        queue.killed += clear(broker.paging, queue)
         broker.mark_dirty(queue)  # what comes back to it may have waited for these
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
