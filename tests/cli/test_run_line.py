@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import atalanta.cli.run
 from atalanta.cli.application import application
+from atalanta.cli.main import main
 from atalanta.cli.run_line import RunLine, read_run_line
 from atalanta.runtime import exit_codes
 
@@ -65,6 +66,19 @@ def test_a_plain_line_means_what_it_means_to_typer(
 @pytest.mark.parametrize("text", FOR_TYPER)
 def test_everything_else_is_left_to_typer(text: str) -> None:
     assert read_run_line(text.split()) is None
+
+
+def test_an_interrupt_before_the_loop_listens_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", interrupted)
+    monkeypatch.setattr(sys, "argv", ["atalanta", "run", "broker.xml"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_a_node_starts_without_what_it_does_not_need(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ def main() -> None:
 
         application()
         return
-    from atalanta.cli.run import run_in_foreground
-
     try:
+        from atalanta.cli.run import run_in_foreground
+
         status = run_in_foreground(line.broker_xml, line.log_level, line.web, line.log_json)
     except KeyboardInterrupt:  # before the loop listened to it
         status = INTERRUPTED
