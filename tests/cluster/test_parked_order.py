@@ -7,6 +7,7 @@ import pytest
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.returning import SLICE_MAX
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import SendMessage
 from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
@@ -200,3 +201,57 @@ def test_copies_for_a_subscription_come_back_in_front() -> None:
     near.consume("archive")
     rig.run(1)
     assert near.bodies == numbers(0, 8)
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_many_older_ones_make_room_by_and_by(crash: bool) -> None:
+    """A long queue here, before the member got its share: each turn moves a part of it, also over a crash."""
+    rig = Rig()
+    near_host, far_host = rig.cluster(2)
+    slow = rig.client(near_host)
+    slow.on_packet = lambda packet: None  # type: ignore[method-assign]
+    slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+    slow.send(FlowToken(0, 1))
+    producer = rig.client(near_host)
+    older = [b"%05d" % number for number in range(2_500)]
+    for body in older:
+        producer.publish("orders", body, ANYCAST)
+    rig.until(lambda: count(near_host, "orders") == len(older))
+    far = rig.client(far_host)
+    far.consume("orders")
+    rig.until(lambda: remote_consumers(near_host, far_host, "orders") == 1)
+    rig.network.block("n0", "n1")
+    newest = [b"%05d" % number for number in range(2_500, 2_520)]
+    for body in newest:
+        producer.publish("orders", body, ANYCAST)
+    rig.until(lambda: waiting(near_host, "node-1") == 10)
+    far_host.crash()
+    rig.network.heal()
+    moved: list[int] = []
+    order = [int(each.message.id) for each in queue_of(near_host, "orders").live()]
+    rig.run(TIMEOUT - 2)
+    before = 0
+    while waiting(near_host, "node-1") == 10:
+        rig.world.step()
+        places = [int(each.sequence) for each in queue_of(near_host, "orders").live()]
+        lower = sum(each <= 0 for each in places)
+        if lower != before and waiting(near_host, "node-1") == 10:
+            moved.append(lower - before)
+            before = lower
+            assert [int(each.message.id) for each in queue_of(near_host, "orders").live()] == order
+            assert places == sorted(set(places))
+            if crash and len(moved) == 1:
+                near_host.crash()
+                near_host.start()
+                slow = rig.client(near_host)
+                slow.on_packet = lambda packet: None  # type: ignore[method-assign]
+                slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+                slow.send(FlowToken(0, 1))
+                break
+    assert len(moved) == (1 if crash else 2) and max(moved) <= SLICE_MAX
+    rig.until(lambda: waiting(near_host, "node-1") == 0, TIMEOUT + 10)
+    slow.close()
+    last = rig.client(near_host)
+    last.consume("orders")
+    rig.until(lambda: len(last.bodies) == 2_520, TIMEOUT + 20)
+    assert last.bodies == older + newest

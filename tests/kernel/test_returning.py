@@ -11,7 +11,7 @@ from atalanta.kernel.holding import hold, let_go
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY, Reference
-from atalanta.kernel.returning import Looked, Return
+from atalanta.kernel.returning import SLICE_MAX, Looked, Return, Room
 from atalanta.kernel.scheduled import SCHEDULED_TIMER
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
@@ -45,6 +45,14 @@ def held(bench: Bench, name: str = "here") -> list[int]:
     return [number_of(reference) for reference in everything(bench.broker.queues[name])]
 
 
+def go(back: Return, spare: int = 100) -> None:
+    """However many turns it takes."""
+    room = Room()
+    while not back.makes_room(spare, room):
+        room.left = SLICE_MAX
+    back.go()
+
+
 def bring_back(bench: Bench, most: int = 1_000_000, spare: int = 100) -> int:
     """What of `away` has a place in memory goes to `here`; returns how many that were."""
     here, away = bench.broker.queues["here"], bench.broker.queues["away"]
@@ -56,7 +64,7 @@ def bring_back(bench: Bench, most: int = 1_000_000, spare: int = 100) -> int:
             back = Return(bench.broker, reference, [here], looked)
             assert back.keeps_its_place()
             if back.waits_for() is None:
-                back.go(spare)
+                go(back, spare)
                 moved += 1
     bench.settle()
     housekeeping.validate(bench.broker)

@@ -9,7 +9,7 @@ from atalanta.kernel.reference import PagedReference
 from atalanta.kernel.returning import Looked, Return
 from atalanta.kernel.tally import Tally, tally
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
-from tests.kernel.test_returning import bench_with, bring_back, held, number_of, restarted, send
+from tests.kernel.test_returning import bench_with, bring_back, go, held, number_of, restarted, send
 from tests.kernel.test_scheduled import later, wait
 
 
@@ -65,7 +65,7 @@ def test_a_ring_is_cut_at_its_oldest_after_a_restart_too() -> None:
     for reference in bench.broker.queues["away"].live():
         back = Return(bench.broker, reference, [ring], looked)
         assert back.keeps_its_place() and back.waits_for() is None
-        back.go(100)
+        go(back)
     bench.settle()
     assert held(bench, "ring") == [0, 1, 2, 3]
     bench.restart()
@@ -155,7 +155,7 @@ def test_the_place_is_in_front_of_what_waits_for_the_journal_behind_one_for_late
     here, away = bench.broker.queues["here"], bench.broker.queues["away"]
     back = Return(bench.broker, away.live()[0], [here], {})
     assert back.waits_for() is None
-    back.go(0)
+    go(back, 0)
     bench.settle()
     housekeeping.validate(bench.broker)
     assert held(bench) == list(range(5))

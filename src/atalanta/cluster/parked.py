@@ -28,7 +28,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.returning import Looked, Return
+from atalanta.kernel.returning import SLICE_MAX, Looked, Return, Room
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class Away:
         # Of this turn: where to look for the next place by queue id, and the id of the oldest that came by queue name.
         self.looked: dict[int, Looked] = {}
         self.first: dict[str, int] = {}
+        self.room = Room()
+        self.without_places: bool = False  # the last message looked at waits until others have moved for it
         self.last_id: int = 0  # of the last message looked at
 
 
@@ -225,6 +227,8 @@ class ParkedMessages(Observer):
             away.waits = {}
         away.looked = {}
         away.first = {}
+        away.room.left = SLICE_MAX
+        away.without_places = False
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         for name, message_id in away.first.items():
             hold_until_durable(broker, broker.queues[name], message_id)
@@ -286,6 +290,9 @@ class ParkedMessages(Observer):
                 moves += 1
                 if moves >= MOVES_MAX:
                     return moves
+            if away.without_places:
+                away.position = reference.sequence
+                return moves
         if len(looked) == LOOKS_MAX:
             return moves
         away.position = max(away.position, 1)
@@ -334,7 +341,10 @@ class ParkedMessages(Observer):
                 return False
             for queue in back.targets:
                 away.touched[queue.name] = True
-            for here in back.go(reference.queue.message_count):
+            if not back.makes_room(int(reference.queue.message_count), away.room):
+                away.without_places = True
+                return False
+            for here in back.go():
                 message_id = int(here.message.id)
                 name = here.queue.name
                 away.first[name] = min(away.first.get(name, message_id), message_id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.queue_consumers import BROWSERS, NOBODY, TAKERS, Hold, arrange
-from atalanta.kernel.reference import READY
+from atalanta.kernel.reference import DONE, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -57,27 +57,73 @@ def let_go(broker: Broker, queue: Queue, key: str) -> None:
 def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool:
     """As Queue.dispatch; wakes who makes them come when there is nothing else to hand out."""
     first = min(held.before.values())
-    references = queue.references
-    cut = queue.index_of(queue.cursor)
-    while cut < len(references) and (
-        references[cut].state != READY or references[cut].message.id <= first
-    ):
-        cut += 1
-    rest = references[cut:]
-    held.back = bool(rest)
-    queue.references = references[:cut]
     held.turn = TAKERS
     arrange(queue)
-    more = queue.dispatch(now, messages_max)
-    queue.references = queue.references + rest
+    if queue.alike and queue.priorities.only >= 0:
+        more = _dispatch_some(queue, held, first, now, messages_max)
+    else:
+        more = _dispatch_older(queue, held, first, now, messages_max)
     held.turn = BROWSERS
     arrange(queue)
     if queue.turns:
         more = queue.dispatch(now, messages_max) or more
     held.turn = NOBODY
     arrange(queue)
-    if not more and (rest or queue.paged is None):
+    if not more and (held.back or queue.paged is None):
         for key, before in held.before.items():
             if before == first and not key.startswith(UNSTORED):
                 held.timers.set(key, now)
+    return more
+
+
+def _dispatch_some(queue: Queue, held: Hold, first: int, now: int, messages_max: int) -> bool:
+    """Of the next few alone: the queue may be long, and held for many turns."""
+    references = queue.references
+    size = len(references)
+    start = queue.index_of(queue.cursor)
+    while start < size and references[start].state != READY:
+        start += 1
+    if start == size or references[start].message.id > first:
+        held.back = start < size
+        return False
+    queue.cursor = references[start].sequence
+    end = min(size, start + 2 * messages_max)
+    cut = start
+    while cut < end and (references[cut].state != READY or references[cut].message.id <= first):
+        cut += 1
+    held.back = cut < size
+    some = references[start:cut]
+    last = some[len(some) - 1]
+    queue.references = some
+    more = queue.dispatch(now, messages_max)
+    if queue.references is some:
+        queue.references = references
+    else:  # it was cleaned up in between
+        queue.references = [each for each in references if each.state != DONE]
+        queue.tombstones = 0
+    return more or (cut == end and end < size and queue.cursor > last.sequence)
+
+
+def _dispatch_older(queue: Queue, held: Hold, first: int, now: int, messages_max: int) -> bool:
+    """All that may be handed out: each consumer looks through it by itself."""
+    references = queue.references
+    cut = queue.index_of(queue.cursor)
+    while cut < len(references) and (
+        references[cut].state != READY or references[cut].message.id <= first
+    ):
+        cut += 1
+    held.back = cut < len(references)
+    ready = False
+    for consumer in queue.turns:
+        ready = ready or consumer.ready()
+    if not ready:
+        return False
+    older = references[:cut]
+    queue.references = older
+    more = queue.dispatch(now, messages_max)
+    if queue.references is older:
+        queue.references = references
+    else:
+        queue.references = [each for each in references if each.state != DONE]
+        queue.tombstones = 0
     return more

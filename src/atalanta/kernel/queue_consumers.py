@@ -108,7 +108,13 @@ def arrange(queue: Queue) -> None:
         ):
             ends.append(index)
     queue.level_ends = ends
-    queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
+    # While the queue is held, only some of them are asked: the usual case asks all.
+    queue.alike = (
+        queue.plain
+        and len(ends) == 1
+        and queue.open_consumers == len(consumers)
+        and len(consumers) == len(queue.consumers)
+    )
 
 
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:

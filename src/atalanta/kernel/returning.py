@@ -4,7 +4,8 @@ Ids of one node's messages ascend as they arrive, and one that comes back keeps 
 message of the queue that has a higher one, and so the order of each producer holds among all that nobody has taken
 yet. Its sequence is one that is free there; where none is, messages before it move to lower ones, below the first
 sequence of the queue if need be (0 is never used: kernel/scheduled.py). The moves are journalled (PLACED) in the
-record of the message that comes.
+record of the message that comes. Where they are many they are made in slices, over several turns, each in a record of
+its own: a gap goes through the queue from its front, so that after each slice the order is what it was.
 
 A queue that was read as a log takes nothing back like this: sequences are places in its log, given once. Nor does a
 non-destructive queue, whose consumers have positions in it.
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 WAITS: Final = -1  # its place lies among messages that are not in memory
 LAST: Final = -2  # behind everything
 ROOM_MIN: Final = 16  # a smaller gap is used only where it is near
+SLICE_MAX: Final = 1_000  # messages that move in one turn
 
 
 class Looked:
@@ -43,6 +45,17 @@ class Looked:
     def __init__(self, reference: Reference, message_id: int) -> None:
         self.reference = reference
         self.message_id = message_id
+
+
+class Room:
+    """How many messages may move yet in this turn, and how far a gap has come that is on its way.
+
+    `gaps`: queue id -> the message right behind it.
+    """
+
+    def __init__(self) -> None:
+        self.left: int = SLICE_MAX
+        self.gaps: dict[int, Reference] = {}
 
 
 class Return:
@@ -63,6 +76,7 @@ class Return:
         self.targets = targets
         self.looked = looked
         self.spots: list[int] = []
+        self.moves: list[tuple[int, int]] = []  # for each target: the first that moves, and to where
         message = reference.message
         known = broker.messages.get(message.id) if reference.durable else None
         self.message: Message = message if known is None else known
@@ -90,8 +104,39 @@ class Return:
             self.spots.append(index)
         return None
 
-    def go(self, spare: int) -> list[Reference]:
-        """From its queue into the others, in one record, after `waits_for`. `spare`: so many more may follow.
+    def makes_room(self, spare: int, room: Room) -> bool:
+        """After `waits_for`: whether few enough have to move; else some have, and the rest moves in the next turns.
+
+        `spare`: so many more may follow.
+        """
+        self.moves = []
+        before = room.left
+        for queue, index in zip(self.targets, self.spots, strict=True):
+            if index == LAST:
+                self.moves.append((0, 0))
+                continue
+            first, base = _gap(self.broker, queue, index, spare, room.gaps.get(queue.id))
+            if index - first > room.left:
+                room.left = before
+                self._slice(queue, first, min(index, first + before), base, room)
+                return False
+            room.left -= index - first
+            self.moves.append((first, base))
+        for queue in self.targets:
+            room.gaps.pop(queue.id, None)
+        return True
+
+    def _slice(self, queue: Queue, first: int, end: int, base: int, room: Room) -> None:
+        if first < end:
+            batch = records.Batch()
+            _move(queue, first, end, base, batch)
+            self.broker.append_batch(batch, [], [], None, 0)
+            room.left -= end - first
+            if end < len(queue.references):
+                room.gaps[queue.id] = queue.references[end]
+
+    def go(self) -> list[Reference]:
+        """From its queue into the others, in one record, after `makes_room`.
 
         Returns the references that are in their queues already: those are to be held until the record is durable.
         """
@@ -101,11 +146,11 @@ class Return:
         batch = records.Batch()
         now_here: list[Reference] = []
         later: list[Reference] = []
-        for queue, index in zip(self.targets, self.spots, strict=True):
+        for queue, index, (first, base) in zip(self.targets, self.spots, self.moves, strict=True):
             if index == LAST:
                 sequence = queue.take_sequence()
             else:
-                sequence = _make_room(broker, queue, index, spare, batch)
+                sequence = _move(queue, first, index, base, batch)
             reference = Reference(message, queue, sequence, b"")
             reference.delivery_count = old.delivery_count
             if broker.memory.charge(reference):
@@ -220,8 +265,11 @@ def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference |
 
 
 # -- room ---------------------------------------------------------------------------------------------
-def _make_room(broker: Broker, queue: Queue, index: int, spare: int, batch: records.Batch) -> int:
-    """A free sequence before the reference at `index` (or what is not in the list yet); others may move for it.
+def _gap(
+    broker: Broker, queue: Queue, index: int, spare: int, known: Reference | None
+) -> tuple[int, int]:
+    """Free sequences before the reference at `index` (or what is not in the list yet): references[first:index] have to
+    move to those from `base` on. `known` lies right behind a gap that was made for it.
 
     There are no tombstones in the list (`spot`).
     """
@@ -236,19 +284,25 @@ def _make_room(broker: Broker, queue: Queue, index: int, spare: int, batch: reco
         pending = _pending_above(broker, queue, 0)
         if pending is not None:
             above = min(above, pending.sequence)
+    if known is not None and known.state != DONE:
+        at = queue.index_of(known.sequence)
+        if 0 < at <= index and at < len(references) and references[at] is known:
+            below = references[at - 1].sequence
+            if free_between(below, known.sequence) >= ROOM_MIN:
+                return at, below + 1
     first = index  # of those that move
     end = above
     while first > 0:
         below = references[first - 1].sequence
         room = free_between(below, end)
         if room >= ROOM_MIN or (room > 0 and index - first < ROOM_MIN):
-            return _move(queue, first, index, below + 1, batch)
+            return first, below + 1
         first -= 1
         end = below
     base = end - spare - 1
     if base <= 0:
         base = min(end, 1) - (index + 1) - spare - 1  # all of them below 0
-    return _move(queue, 0, index, base, batch)
+    return 0, base
 
 
 def free_between(low: int, high: int) -> int:
