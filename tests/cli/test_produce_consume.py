@@ -18,7 +18,8 @@ pytestmark = pytest.mark.process
 
 CLOSED = """<address-settings><address-setting match="closed.#">
 <auto-create-queues>false</auto-create-queues><auto-create-addresses>false</auto-create-addresses>
-</address-setting></address-settings>"""
+</address-setting><address-setting match="narrow.#"><max-size-bytes>50000</max-size-bytes>
+<address-full-policy>BLOCK</address-full-policy></address-setting></address-settings>"""
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +185,18 @@ def test_a_body_that_should_not_be_in_memory_is_written_and_looked_at(
     )
     assert received.stdout == path.read_bytes(), received.stderr
     assert cli.rows("browse", "large") == []
+
+
+def test_a_producer_that_waits_for_room_says_so(cli: Cli) -> None:
+    words = (sys.executable, "-m", "atalanta", "produce", "narrow.q", "--count", "4000", "--size", "1000")
+    environment = os.environ | cli.environment
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as producing:
+        assert producing.stderr is not None
+        said = producing.stderr.readline()
+        assert said.startswith("atalanta: the broker takes no more for narrow.q: "), said
+        cli("consume", "narrow.q", "--count", "4000", "--timeout", "20", "--raw")
+        assert producing.wait(60) == 0
+        assert "sent 4,000 messages" in producing.stderr.read()
 
 
 def test_a_file_as_a_body(cli: Cli, tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from atalanta.cli.outcome import NOT_THERE, Refused, reported
 from atalanta.cli.plain import messages
 from atalanta.cli.progress import Bar
 from atalanta.cli.target import Target
-from atalanta.client import Connection, Message, run
+from atalanta.client import Connection, Message, Producer, run
 from atalanta.client.message import ANYCAST
 
 LATE_S: Final = 0.001
+BLOCKED_S: Final = 2.0
 
 
 class Job:
@@ -35,6 +36,7 @@ class Job:
         self.sent = 0
         self.resent = 0
         self.seconds = 0.0
+        self.quiet = False
 
 
 class Pace:
@@ -60,6 +62,7 @@ class Pace:
 def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
     """Sends all, then says how it went. Errors end the process (outcome.py)."""
     with reported():
+        job.quiet = quiet
         with Bar("sent", job.template.count, quiet or json_output) as bar:
             run(send_all(job, bar))
         rate = job.sent / job.seconds if job.seconds else 0.0
@@ -99,23 +102,43 @@ async def send_some(
     async with job.target.connect() as connection:
         name, routing = await resolved(connection, job.destination)
         producer = await connection.producer(name, routing, job.window)
-        while True:
-            async with lock:
-                batch = await anext(source, None)
-            if batch is None:
-                break
-            for message in batch:
-                if pace.limited:
-                    await pace.turn()
-                if message.stream is None:
-                    await producer.send_soon(message)
-                else:
-                    with message.stream:
-                        await producer.send(message)
-            job.sent += len(batch)
-            bar.advance(len(batch))
-        await producer.drain()
+        watching = asyncio.create_task(tell_blocked(job, producer))
+        try:
+            while True:
+                async with lock:
+                    batch = await anext(source, None)
+                if batch is None:
+                    break
+                for message in batch:
+                    if pace.limited:
+                        await pace.turn()
+                    if message.stream is None:
+                        await producer.send_soon(message)
+                    else:
+                        with message.stream:
+                            await producer.send(message)
+                job.sent += len(batch)
+                bar.advance(len(batch))
+            await producer.drain()
+        finally:
+            watching.cancel()
         job.resent += producer.resent
+
+
+async def tell_blocked(job: Job, producer: Producer) -> None:
+    """Says why nothing goes on, once in a row of looks at which nothing did."""
+    told = job.quiet
+    before = -1
+    while True:
+        stuck = producer.blocked and producer.confirmed == before
+        if stuck and not told:
+            typer.echo(
+                f"atalanta: the broker takes no more for {producer.address}: the address or the disk is full; waiting",
+                err=True,
+            )
+        told = stuck or job.quiet
+        before = producer.confirmed
+        await asyncio.sleep(BLOCKED_S)
 
 
 async def resolved(connection: Connection, destination: Destination) -> tuple[str, str | None]:

@@ -58,6 +58,11 @@ class Producer:
         return self._producer.unconfirmed
 
     @property
+    def blocked(self) -> bool:
+        """Messages wait for credits that the broker does not give."""
+        return self._producer.blocked
+
+    @property
     def confirmed(self) -> int:
         return self._producer.confirmed
 

@@ -135,6 +135,11 @@ class Producer:
         """How often a message was sent again after a lost connection."""
         return self._producer.resent
 
+    @property
+    def blocked(self) -> bool:
+        """Messages wait here for credits: the broker gives none while the address, or its disk, is full."""
+        return len(self._producer.credits.waiting) > 0
+
     async def send(self, message: Message | ReceivedMessage) -> None:
         """Returns when the broker confirmed this message; raises what the broker says against it.
 
