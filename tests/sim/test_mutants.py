@@ -72,7 +72,7 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (branches.prepared_branch_loses_a_message, Transactions, 7, 8),
     (core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12),
     (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
-    (core_bridges.core_bridge_sends_what_moved_as_new, CoreBridges, 926, 12),
+    (core_bridges.core_bridge_sends_what_moved_as_new, CoreBridges, 961, 4),
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
     (large.files_of_large_messages_stay, LargeMessages, 9, 4),
     (large.pieces_of_large_messages_change, LargeMessages, 3, 2),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.attempts import Attempts
 from atalanta.cluster.core_bridge_forwarding import Forwarding
 from atalanta.cluster.core_bridge_link import CoreBridgeLink
+from atalanta.cluster.core_bridge_memory import TargetMemory
 from atalanta.cluster.core_bridge_targets import Targets, is_place
 from atalanta.cluster.discovery import DiscoveryListener
 from atalanta.cluster.forwarding import node_id_bytes
@@ -47,6 +48,8 @@ class CoreBridge(DiscoveryListener):
         )
         self.selector = parse_filter(config.filter_text)
         self.targets = Targets(config, settings)
+        self.memory = TargetMemory(self.broker, self.targets, name)
+        self.memory.recall()
         self.attempts = Attempts(config)
         self.state: str = STOPPED
         self.link: CoreBridgeLink | None = None
@@ -109,6 +112,7 @@ class CoreBridge(DiscoveryListener):
     def destroy(self, now: int) -> None:
         """As `stop`, without a return."""
         self.gone = True
+        self.memory.forget()
         self.stop(now)
 
     def finished(self) -> bool:
@@ -155,6 +159,7 @@ class CoreBridge(DiscoveryListener):
     def on_connected(self, now: int) -> None:
         self.attempts.succeeded(TARGET)
         self.targets.connected()
+        self.memory.connected()
         self.tell("core_bridge_connected", self.place())
 
     def on_link_lost(self, now: int, link: CoreBridgeLink, why: str) -> None:
@@ -210,6 +215,7 @@ class CoreBridge(DiscoveryListener):
         link = self.link
         if link is None:
             return
+        link.begin()
         link.outgoing.settle(now)
         if self.state == STOPPING and link.settled() and not link.leaving:
             link.stop(now)

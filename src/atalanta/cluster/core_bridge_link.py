@@ -135,6 +135,7 @@ class CoreBridgeLink(DialedLink):
         self.outgoing = CoreOutgoing(bridge, self, queue, selector)
         self.logged_in = False
         self.connected = False
+        self.begins = False  # waits for the disk before the first message
         self.counted = True
         self.leaving = False
 
@@ -197,8 +198,15 @@ class CoreBridgeLink(DialedLink):
             return
         self.connected = True
         self.bridge.on_connected(now)
-        self.outgoing.open()
-        self.outgoing.attach()
+        self.begins = True
+        self.begin()
+
+    def begin(self) -> None:
+        """Messages flow, as soon as it is on disk where to."""
+        if self.begins and not self.leaving and self.bridge.memory.durable():
+            self.begins = False
+            self.outgoing.open()
+            self.outgoing.attach()
 
     def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
         if channel == SEND_CHANNEL:

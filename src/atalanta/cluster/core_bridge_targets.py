@@ -19,12 +19,16 @@ PORT_MAX: Final = 65_535
 
 
 class Target:
-    """`connector` is the one of our own whose TLS is used, "" for a plain connection."""
+    """`connector` is the one of our own whose TLS is used, "" for a plain connection.
+
+    `node_id`: the node that it was connected to, or followed, where that is why it is tried.
+    """
 
     def __init__(self, transport: TransportConfiguration, connector: str, timeout_ms: int) -> None:
         self.transport = transport
         self.connector = connector
         self.timeout_ms = timeout_ms
+        self.node_id: str = ""
 
     @property
     def place(self) -> str:
@@ -32,7 +36,10 @@ class Target:
 
 
 class Targets:
-    """`discovered` by node id; `members` of the target's cluster as [primary, backup] without what is not there."""
+    """`discovered` by node id; `members` of the target's cluster as [primary, backup] without what is not there.
+
+    `followed`: the node to which a target that left gave what it had; "" when the bridge has gone elsewhere since.
+    """
 
     def __init__(self, config: BridgeConfig, settings: BridgeSettings) -> None:
         self.config = config
@@ -43,6 +50,7 @@ class Targets:
         self.node_id: str = ""  # of the target that is, or was last, connected
         self.node: list[TransportConfiguration] = []  # its primary and backup
         self.tries_at_node: int = 0
+        self.followed: str = ""
         self.turn: int = 0
 
     def next(self) -> Target | None:
@@ -52,6 +60,7 @@ class Targets:
             transport = self.node[self.tries_at_node % len(self.node)]
             self.tries_at_node += 1
             self.current = self._learnt(transport)
+            self.current.node_id = self.node_id
             return self.current
         candidates = self._candidates()
         if not candidates:
@@ -94,14 +103,32 @@ class Targets:
         """To `current`; which node that is the topology tells."""
         self.tries_at_node = 0
         self.turn = 0
+        if self.followed and self.current is not None and self.current.node_id == self.followed:
+            return
+        self.followed = ""
         self.node = []
         self.node_id = ""
 
     def leaves_for(self, node_id: str) -> None:
         """The target left, and its messages and clients go to that member."""
         if node_id in self.members:
-            self.node_id = node_id
-            self.node = self.members[node_id]
+            self.follow(node_id, self.members[node_id])
+
+    def follow(self, node_id: str, transports: list[TransportConfiguration]) -> None:
+        self.followed = node_id
+        self.node_id = node_id
+        self.node = transports
+        self.tries_at_node = 0
+
+    def configured(self) -> list[str]:
+        """What the bridge was told to connect to: where it followed to from there holds for nothing else."""
+        found = [f"discovery-group {self.config.discovery_group}"]
+        for name in self.config.static_connectors:
+            connector = self.settings.connectors.get(name)
+            if connector is not None:
+                parameters = connector.transport_params()
+                found.append(f"{parameters.get('host')}:{parameters.get('port')}")
+        return found
 
     def on_topology(self, packet: ClusterTopology) -> None:
         """A member that leaves stays the node to go back to if it was ours."""

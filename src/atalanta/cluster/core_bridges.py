@@ -13,6 +13,7 @@ from atalanta.cluster.core_bridge import CoreBridge
 from atalanta.cluster.core_bridge_config import BridgeConfig, BridgeSettings
 from atalanta.cluster.core_bridge_json import check_transformer, config_of, definition_of
 from atalanta.cluster.core_bridge_management import Registry
+from atalanta.cluster.core_bridge_memory import KEY_PREFIX as FOLLOWED
 from atalanta.cluster.forwarding import node_id_bytes
 from atalanta.cluster.part import Part
 from atalanta.kernel import records
@@ -68,6 +69,9 @@ class CoreBridges(Part):
         for key in list(self.broker.values):
             if key.startswith(KEY_PREFIX) and key[len(KEY_PREFIX) :] not in self.configs:
                 self._deploy_stored(now, key)
+        for key in list(self.broker.values):
+            if key.startswith(FOLLOWED) and key[len(FOLLOWED) :] not in self.by_name:
+                self._write_value(key, None)  # of a bridge that is no more
 
     def name_queues(self) -> None:
         """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids."""
@@ -165,7 +169,9 @@ class CoreBridges(Part):
             self.by_number.pop(number, None)
 
     def _write(self, name: str, value: bytes | None) -> None:
-        key = KEY_PREFIX + name
+        self._write_value(KEY_PREFIX + name, value)
+
+    def _write_value(self, key: str, value: bytes | None) -> None:
         lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
         if value is None:
             self.broker.values.pop(key, None)

@@ -28,8 +28,10 @@ SHARE: Final = 0.25
 class CoreBridges(Sending):
     """`exports` at one node, `imports` at another, a bridge between them.
 
-    Where nodes leave there is a bridge at each of them: whoever takes over `exports` brings them on, and what the
-    bridge of the node before had sent without seeing the answer is no other message for it (docs/bridges.md).
+    Where nodes leave, one of two: the target stays, and there is a bridge at each node: whoever takes over `exports`
+    brings them on, and what the bridge of the node before had sent without seeing the answer is no other message for
+    it. Or the source stays, the target may leave, and the bridge follows it (docs/bridges.md). Bridges of two nodes may
+    be at different nodes then, and one does not know what the other sent there.
     """
 
     def __init__(
@@ -40,15 +42,21 @@ class CoreBridges(Sending):
         self.source, self.target = self.random.sample(range(nodes), 2)
         self.confirmation_bytes = self.random.choice((-1, 1_000, 1 << 20))
         self.may_block = shape.full_policy == "BLOCK"
-        self.everywhere = shape.departures
+        ends = world.random("core bridge ends")
+        # Where senders wait for memory, what waits for a target that leaves may be what its own target waits for.
+        self.follows = shape.departures and not self.may_block and ends.random() < 0.5
+        self.everywhere = shape.departures and not self.follows
+        # `imports` are where the target has left to: unless they go back somebody takes them there.
+        self.taken_everywhere = self.follows and shape.taken_everywhere()
         # One queue in turn with those of the same name at other nodes.
-        self.in_turn = shape.departures and shape.mode == STRICT
+        self.in_turn = self.everywhere and shape.mode == STRICT
         self.newest: dict[str, int] = {}
         self.seen: dict[str, bool] = {}
 
     def configure(self, index: int, config: NodeConfig) -> None:
         sends = index == self.source or self.everywhere
-        for here, name in ((sends, EXPORTS), (index == self.target, IMPORTS)):
+        receives = index == self.target or self.follows
+        for here, name in ((sends, EXPORTS), (receives, IMPORTS)):
             if here:
                 address = AddressConfig(name)
                 address.add(queue(name, name, ANYCAST))
@@ -61,6 +69,9 @@ class CoreBridges(Sending):
             bridge.password = PASSWORD
             bridge.static_connectors = [f"n{self.target}"]
             bridge.retry_interval_ms = 300
+            if self.follows:
+                # Who else is the target has not heard of what it sent there last.
+                bridge.reconnect_attempts_same_node = -1
             bridge.connection_ttl_ms = 6_000
             bridge.check_period_ms = 2_000
             if self.may_block:
@@ -74,9 +85,7 @@ class CoreBridges(Sending):
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
-        # A bridge follows a target that leaves. If it has crashed since, and the target is back, it cannot know which
-        # of the two has what it sent last (nor can Artemis').
-        self.staying.append(hosts[self.target].name)
+        self.staying.append(hosts[self.source if self.follows else self.target].name)
         per_second = self.random.choice((1.0, 3.0))
         total = max(4, int(seconds * per_second))
         for number in range(2):
@@ -92,12 +101,13 @@ class CoreBridges(Sending):
                     per_second,
                 )
             )
-        self.takers.append(
-            Watcher(
-                self.world, self.network, "importer", hosts[self.target].name, self.ledger, IMPORTS,
-                self.arrived,
+        for host in hosts if self.taken_everywhere else [hosts[self.target]]:
+            name = "importer" if host is hosts[self.target] else f"importer-{host.name}"
+            self.takers.append(
+                Watcher(
+                    self.world, self.network, name, host.name, self.ledger, IMPORTS, self.arrived
+                )
             )
-        )  # fmt: skip
 
     def arrived(self, message: Message) -> None:
         """First sight of each message in the order of its sender."""
@@ -111,7 +121,10 @@ class CoreBridges(Sending):
         self.newest[sender] = int(number)
 
     def _may_mix(self) -> bool:
-        """What the source left at another node takes another way."""
+        """What one of them left at another node takes another way; as do messages for consumers at several nodes."""
+        if self.follows:
+            self.departed.look()
+            return self.taken_everywhere or bool(self.departed.handovers)
         return self.in_turn or self.departed.moved_from(f"n{self.source}")
 
     def check(self) -> None:
