@@ -7,6 +7,7 @@ import pytest
 from atalanta.kernel import catalogue, housekeeping, moves
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue_changes import QueueChanges
+from atalanta.kernel.reference import PagedReference
 from atalanta.kernel.session import Session
 from tests.kernel.bench import Bench, consume, endpoint
 from tests.kernel.test_large import LargeBench
@@ -241,4 +242,35 @@ def test_a_queue_that_pages_becomes_a_ring() -> None:
     assert there(bench) == list(range(450, 500))
     put(bench, range(500, 600), 600)
     assert there(bench) == list(range(550, 600))
+    housekeeping.validate(bench.broker)
+
+
+def test_what_is_pushed_out_here_stays_in_the_other_queues_of_its_address() -> None:
+    """Replaced in memory, after it came from a file, while another queue has it in the journal only."""
+    bench = bench_with()
+    bench.queue("values", "topic", 0, last_value_key="key")
+    bench.queue("some", "topic", 0, filter_text="chosen")
+    sender = bench.session()
+
+    def publish(numbers: range) -> None:
+        for number in numbers:
+            body = number.to_bytes(4, "big") + bytes(400)
+            message = bench.message("topic", body, key=str(number % 300), chosen=number % 30 == 0)
+            sender.send(bench.now, message, number)
+            if number % 10 == 9:
+                bench.settle()
+
+    publish(range(300))
+    values = bench.broker.queues["values"]
+    taker = bench.session()
+    consume(taker, bench, "values", "key = '299'", credits=1)  # looks on through all files
+    bench.settle()
+    in_memory = [each for each in values.references if isinstance(each, PagedReference)]
+    assert len([each for each in in_memory if each.message.id in bench.broker.messages]) > 1
+    publish(range(300, 600))
+    bench.compact(bench.journal.last - 10)
+    bench.restart()
+    bench.settle()
+    found = everything(bench.broker.queues["some"])
+    assert numbers_of([each.message.body for each in found]) == list(range(0, 600, 30))
     housekeeping.validate(bench.broker)
