@@ -91,6 +91,11 @@ def test_defaults_are_those_of_artemis(tmp_path: Path) -> None:
         ),
         (f"<queue-name>q</queue-name>{STATIC}<password>ENC(x)</password>", "not a masked password"),
         (f"<queue-name>q</queue-name>{STATIC}<concurrency>0</concurrency>", "concurrency"),
+        (
+            f"<queue-name>q</queue-name>{STATIC}"
+            "<retry-interval-multiplier>0</retry-interval-multiplier>",
+            "retry-interval-multiplier: 0 is not above 0",
+        ),
         (f"<queue-name>q</queue-name>{STATIC}<quue/>", "unknown element <quue>"),
     ],
 )

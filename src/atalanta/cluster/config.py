@@ -146,7 +146,7 @@ class ClusterConnectionConfig:
         500, "retry-interval", "pause before the next attempt", unit="ms", minimum=1
     )
     retry_interval_multiplier: float = option(
-        1.0, "retry-interval-multiplier", "growth of that pause", minimum=0
+        1.0, "retry-interval-multiplier", "growth of that pause, above 0", above=0
     )
     max_retry_interval_ms: int = option(
         2000, "max-retry-interval", "longest pause", unit="ms", minimum=1

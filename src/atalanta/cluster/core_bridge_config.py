@@ -55,7 +55,7 @@ class BridgeConfig:
         2_000, "retry-interval", "pause before the next attempt", unit="ms", minimum=1
     )
     retry_interval_multiplier: float = option(
-        1.0, "retry-interval-multiplier", "growth of that pause", minimum=0
+        1.0, "retry-interval-multiplier", "growth of that pause, above 0", above=0
     )
     max_retry_interval_ms: int = option(
         2_000, "max-retry-interval", "longest pause", unit="ms", minimum=1

@@ -96,6 +96,9 @@ def scalar(key: str, value: object, entry: Field[Any]) -> object:
     low, high = metadata["minimum"], metadata["maximum"]
     if number != number or (low is not None and number < low):
         raise BrokerError(ILLEGAL_STATE, f"{key}: {value} is less than {low}")
+    above = metadata["above"]
+    if above is not None and number <= above:
+        raise BrokerError(ILLEGAL_STATE, f"{key}: {value} is not above {above}")
     if high is not None and number > high:
         raise BrokerError(ILLEGAL_STATE, f"{key}: {value} is more than {high}")
     return number

@@ -175,6 +175,9 @@ def convert(text: str, metadata: Mapping[str, Any]) -> Any:
     maximum = metadata["maximum"]
     if minimum is not None and value < minimum:
         raise BadValue(f"{text} is less than {minimum}")
+    above = metadata["above"]
+    if above is not None and value <= above:
+        raise BadValue(f"{text} is not above {above}")
     if maximum is not None and value > maximum:
         raise BadValue(f"{text} is more than {maximum}")
     return value

@@ -21,6 +21,7 @@ def option(
     choices: Mapping[str, Any] | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
+    above: float | None = None,
     also: tuple[str, ...] = (),
     attribute: bool = False,
     kind: str = "",
@@ -30,6 +31,7 @@ def option(
 
     unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
     supported: False is read and checked, then listed once at start as without effect.
+    minimum and maximum are allowed themselves, `above` is not.
     choices: text in the file -> value. attribute: an XML attribute, not a child element.
     kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text); told by the default, or by the
     unit where that is None.
@@ -43,6 +45,7 @@ def option(
         "choices": choices,
         "minimum": minimum,
         "maximum": maximum,
+        "above": above,
         "also": also,
         "attribute": attribute,
     }
