@@ -17,6 +17,7 @@ from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_moving import Remove
 from atalanta.kernel.management_roles import roles_as_json, roles_of
 from atalanta.kernel.management_sending import send
+from atalanta.kernel.reference import BELOW
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -137,7 +138,7 @@ class Purge(Remove):
         if not self.queues:
             return True
         self.queue = self.queues.pop()
-        self.cursor = 0
+        self.cursor = BELOW
         self.scheduled = None
         self.end = self.queue.next_sequence
         return False

@@ -17,7 +17,7 @@ from atalanta.kernel.holding import dispatch_held
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import Priorities, level_of
 from atalanta.kernel.priority_turns import SCAN_MAX, mix_priorities, next_by_priority
-from atalanta.kernel.queue_consumers import NOBODY, Hold, configure
+from atalanta.kernel.queue_consumers import NOBODY, Hold, Pass, configure
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
@@ -97,8 +97,7 @@ class Queue:
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange
-        # All consumers take every message, and none is served before another: see _dispatch_alike.
-        self.alike: bool = False
+        self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
         self.plain: bool = True  # hands out without any of what follows
         self.groups: Groups | None = None  # from the first message with a group id on
         self.groupable: bool = False
@@ -106,6 +105,7 @@ class Queue:
         self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
         self.special: Special | None = special_of(spec)
         self.counting: Counting | None = None  # deliveries that wait for the journal
+        self.passes: list[Pass] | None = None  # under way: management_jobs.py
         self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
         configure(self)
 

@@ -31,6 +31,13 @@ class Hold:
         self.back: bool = False
 
 
+class Pass:
+    """Somebody goes through a queue over several turns: what lies before `cursor` was looked at."""
+
+    def __init__(self, cursor: int) -> None:
+        self.cursor: int = cursor
+
+
 def configure(queue: Queue) -> None:
     """What follows from the queue's definition; again when that was changed."""
     spec = queue.spec

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.queue_consumers import Pass
 
 WAITS: Final = -1  # its place lies among messages that are not in memory
 LAST: Final = -2  # behind everything
@@ -319,6 +320,12 @@ def _move(queue: Queue, first: int, index: int, base: int, batch: records.Batch)
             at = queue.index_of(consumer.position)
             if first <= at < index:
                 browsing.append((consumer, at))
+    passing: list[tuple[Pass, int]] = []
+    if queue.passes is not None:
+        for each in queue.passes:
+            at = queue.index_of(each.cursor)
+            if first <= at < index:
+                passing.append((each, at))
     moved: list[tuple[int, int]] = []
     sequence = base
     for at in range(first, index):
@@ -334,6 +341,8 @@ def _move(queue: Queue, first: int, index: int, base: int, batch: records.Batch)
         sequence += 1
     for consumer, at in browsing:
         consumer.position = references[at].sequence
+    for each, at in passing:
+        each.cursor = references[at].sequence
     if moved:
         batch.add(records.PLACED, records.encode_placed(queue.id, moved))
     if first < index:
