@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -38,43 +39,28 @@ def running(lineup: str, brokers: Lineup, jms: Jms, load_balancing: str) -> Pair
     return first, second
 
 
-def both_ways(nodes: Pair, request: pytest.FixtureRequest) -> Pair:
-    return nodes if request.param == "first-to-second" else (nodes[1], nodes[0])
+def pair_of(load_balancing: str) -> Any:
+    """A fixture, one for all tests of the module."""
+
+    @pytest.fixture(scope="module")
+    def pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
+        nodes = running(lineup, brokers, jms, load_balancing)
+        yield nodes
+        for node in nodes:
+            node.close()
+
+    return pair
 
 
+strict_pair = pair_of("STRICT")
+off_pair = pair_of("OFF")
+moving_pair = pair_of("OFF_WITH_REDISTRIBUTION")
+demand_pair = pair_of("ON_DEMAND")
 WAYS = ["first-to-second", "second-to-first"]
 
 
-@pytest.fixture(scope="module")
-def strict_pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
-    nodes = running(lineup, brokers, jms, "STRICT")
-    yield nodes
-    for node in nodes:
-        node.close()
-
-
-@pytest.fixture(scope="module")
-def off_pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
-    nodes = running(lineup, brokers, jms, "OFF")
-    yield nodes
-    for node in nodes:
-        node.close()
-
-
-@pytest.fixture(scope="module")
-def moving_pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
-    nodes = running(lineup, brokers, jms, "OFF_WITH_REDISTRIBUTION")
-    yield nodes
-    for node in nodes:
-        node.close()
-
-
-@pytest.fixture(scope="module")
-def demand_pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
-    nodes = running(lineup, brokers, jms, "ON_DEMAND")
-    yield nodes
-    for node in nodes:
-        node.close()
+def both_ways(nodes: Pair, request: pytest.FixtureRequest) -> Pair:
+    return nodes if request.param == "first-to-second" else (nodes[1], nodes[0])
 
 
 @pytest.fixture(params=WAYS)

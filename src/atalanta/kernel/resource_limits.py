@@ -44,6 +44,12 @@ def _limit_of(broker: Broker, user: str) -> ResourceLimit | None:
     return None
 
 
+def _refuse_more(code: int, nouns: str, whose: str, count: int, allowed: int) -> None:
+    """`count` of them are there already."""
+    if count >= allowed:
+        raise BrokerError(code, f"too many {nouns} {whose}, {nouns} allowed: {allowed}")
+
+
 def check_sessions(broker: Broker, user: str) -> None:
     """BrokerError SESSION_CREATION_REJECTED if `user` may not have one more."""
     limit = _limit_of(broker, user)
@@ -53,11 +59,9 @@ def check_sessions(broker: Broker, user: str) -> None:
     for session in broker.clients.sessions():
         if session.identity.user == user:
             count += 1
-    if count >= limit.max_sessions:
-        raise BrokerError(
-            SESSION_CREATION_REJECTED,
-            f"too many sessions for user {user}, sessions allowed: {limit.max_sessions}",
-        )
+    _refuse_more(
+        SESSION_CREATION_REJECTED, "sessions", f"for user {user}", count, limit.max_sessions
+    )
 
 
 def check_queues(broker: Broker, user: str) -> None:
@@ -69,7 +73,4 @@ def check_queues(broker: Broker, user: str) -> None:
     for queue in broker.queues.values():
         if queue.spec.user == user:
             count += 1
-    if count >= limit.max_queues:
-        raise BrokerError(
-            SECURITY, f"too many queues created by user {user}, queues allowed: {limit.max_queues}"
-        )
+    _refuse_more(SECURITY, "queues", f"created by user {user}", count, limit.max_queues)
