@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.core_bridge_config import BridgeSettings
-from atalanta.kernel.bridge_origin import ORIGIN
+from atalanta.kernel.bridge_origin import ORIGIN, shown
+from atalanta.kernel.management_json import message_map
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
@@ -13,7 +14,7 @@ from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets_consumer import CreateConsumer
 from tests.cluster.bridge_rig import bridge, bridge_of, connected
 from tests.cluster.rig import Client, Rig, count, linked, node_of, queue_of
-from tests.cluster.scale_down_rig import held, leave
+from tests.cluster.scale_down_rig import begin, held, leave
 
 BODIES = [b"%d" % number for number in range(5)]
 
@@ -88,6 +89,21 @@ def test_messages_of_a_node_that_left_are_no_others_for_the_bridge_there() -> No
     assert count(members.second, "orders") == 0
 
 
+def test_a_bridge_that_is_stopped_and_started_while_messages_move_brings_them_once() -> None:
+    members = Members(delay_ms=-1)
+    rig = members.rig
+    members.stop_bridge(members.second)
+    members.sent_without_an_answer()
+    members.stop_bridge(members.first)  # waits for answers
+    part = begin(rig, members.first)
+    members.stop_bridge(members.second, False)
+    rig.until(part.over, 60)
+    members.stop_bridge(members.second)
+    members.stop_bridge(members.second, False)
+    rig.until(lambda: count(members.second, "orders") == 0, 60)
+    assert held(members.target, "inbox") == BODIES
+
+
 @pytest.mark.parametrize("crash", [False, True])
 def test_messages_that_return_to_their_bridge_are_the_same(crash: bool) -> None:
     """From a node without that bridge, also after a crash of it."""
@@ -135,8 +151,10 @@ def test_clients_and_readers_are_not_shown_where_a_message_was() -> None:
     members.stop_bridge(members.second)
     members.sent_without_an_answer()
     leave(rig, members.first)
-    node = node_of(members.second)
-    assert node.broker.queues["orders"].references[0].message.has_property(ORIGIN)
+    moved = queue_of(members.second, "orders").references[0].message
+    assert moved.has_property(ORIGIN)
+    assert ORIGIN not in message_map(moved, -1)
+    assert not shown(moved).has_property(ORIGIN) and shown(moved).id == moved.id
     consumer = rig.client(members.second)
     consumer.consume("orders")
     rig.until(lambda: len(consumer.bodies) == len(BODIES))
