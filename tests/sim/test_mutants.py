@@ -26,6 +26,7 @@ from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,
     core_bridges,
+    departures,
     diverts,
     grouping,
     journal,
@@ -38,7 +39,7 @@ from tests.sim.mutants import (
     routers,
 )
 from tests.sim.mutants.patching import Mutant
-from tests.sim.worlds import seeds_with
+from tests.sim.worlds import seeds_where_nodes_leave, seeds_with
 
 # Methods of compiled classes cannot be replaced.
 pytestmark = [
@@ -76,6 +77,8 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
     (large.files_of_large_messages_stay, LargeMessages, 9, 4),
     (large.pieces_of_large_messages_change, LargeMessages, 3, 2),
+    (departures.prepared_branches_stay, Transactions, 30, 4),
+    (departures.prepared_branches_are_dropped, Transactions, 30, 4),
     (branches.branch_gives_back_what_it_took, Transactions, 3, 4),
     (members.peers_are_blocked_for_ever, SlowReaders, 33, 8),
     (diverts.diverts_take_everything, Diverts, 5, 2),
@@ -87,6 +90,15 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (routers.local_filter_takes_everybody, Routers, 6, 2),
     (parking.parked_ones_come_back_behind_everything, Absences, 34, 6),
     (parking.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
+    (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
+    (parking.younger_ones_do_not_wait_for_what_comes_back, Absences, 69, 6),
+]
+# From that seed on, all in which nodes may leave.
+BY_DEPARTURES: list[tuple[Mutant, int, int]] = [
+    (departures.arrivals_in_another_order, 7, 4),
+    (departures.mark_not_durable, 29, 8),
+    (departures.kept_here_too, 7, 4),
+    (departures.unanswered_ones_are_taken_to_be_there, 29, 6),
 ]
 BY_CRASH_POINTS = [
     members.bridge_forgets_before_the_answer,
@@ -106,6 +118,17 @@ def test_seeds_find_the_mutant(mutant: Mutant, seeds: int, monkeypatch: pytest.M
         if isinstance(rehearse(seed, 3, 12.0), Failure):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "first", "worlds"), BY_DEPARTURES)
+def test_worlds_with_departures_find_the_mutant(
+    mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in seeds_where_nodes_leave(first, worlds):
+        if isinstance(rehearse(seed, 3, 12.0), Failure):
+            return
+    pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
 
 
 @pytest.mark.parametrize(("mutant", "subject", "first", "worlds"), BY_SUBJECT)

@@ -16,3 +16,12 @@ def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
             yield seed
             count -= 1
         seed += 1
+
+
+def seeds_where_nodes_leave(first: int, count: int) -> Iterator[int]:
+    seed = first
+    while count > 0:
+        if Scenario(seed, 3, 12.0).shape.departures:
+            yield seed
+            count -= 1
+        seed += 1

@@ -94,6 +94,7 @@ class ParkedMessages(Observer):
         self.cluster = cluster
         self.away: dict[str, Away] = {}
         self.marks: dict[str, SentMark] = {}
+        self.moves_max: int = MOVES_MAX
 
     # -- who is away ----------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -288,7 +289,7 @@ class ParkedMessages(Observer):
             away.last_id = int(reference.message.id)
             if reference.state == READY and self._return(reference, away, mark):
                 moves += 1
-                if moves >= MOVES_MAX:
+                if moves >= self.moves_max:
                     return moves
             if away.without_places:
                 away.position = reference.sequence
@@ -299,7 +300,7 @@ class ParkedMessages(Observer):
         if queue.paged is not None and (self._next_page(now, queue, away) or moves):
             return moves
         for _, waiting in broker.scheduled.of_queue(queue):
-            if moves >= MOVES_MAX:
+            if moves >= self.moves_max:
                 return moves
             if waiting.state == SCHEDULED and waiting.sequence == 0:
                 moves += self._return(waiting, away, mark)

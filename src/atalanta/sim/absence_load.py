@@ -6,8 +6,10 @@ one sender is in the order in which it was sent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from atalanta.cluster.parked import PARKED
 from atalanta.kernel.config import AddressConfig
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue_spec import ANYCAST
@@ -22,10 +24,16 @@ from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
+from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_session import SessionStart
 
 SHARE: Final = 0.2
+ANSWERS_LOST: Final = 0.5  # of the absences: what has arrived at the member is not known to have
+HASTY: Final = 0.5  # of the worlds: who takes at `near` has room for many
+RETURNS_MAX: Final = 2  # messages of one turn
+LATE_NS: Final = 20_000_000  # between two turns
 WINDOW_BYTES: Final = 1_000  # of the links: few messages may have arrived, the others are parked
 LINK_LOST_NS: Final = 300_000_000  # until the crash of a member is known
 PARKING_NS_MAX: Final = 3 * SECOND
@@ -42,6 +50,7 @@ class Absences(Sending):
     ) -> None:
         super().__init__(world, network, ledger)
         self.random = world.random("absences")
+        self.answers = world.random("absences/answers")
         self.near, self.far = self.random.sample(range(nodes), 2)
         shape.parked_timeout_ms = self.random.choice((0, 500, 1_000))
         self.timeout_ns = shape.parked_timeout_ms * 1_000_000
@@ -73,7 +82,12 @@ class Absences(Sending):
                     int(seconds * per_second), per_second,
                 )
             )  # fmt: skip
-        self.taker = SlowConsumer(self.world, self.network, "a-near", near.name, self.ledger)
+        self.taker = InOrder(self.world, self.network, "a-near", near.name, self.ledger)
+        self.taker.all_comes_back = self._due
+        if self.answers.random() < HASTY:
+            self.taker.credit_bytes = 20_000
+        near.late = PARKED
+        near.late_by_ns = LATE_NS
         self.distant = SlowConsumer(self.world, self.network, "a-far", far.name, self.ledger)
         self.takers.append(self.distant)
         self.world.at(SECOND, self._turn)
@@ -84,6 +98,9 @@ class Absences(Sending):
         """What comes next: parking, an absence, or its end."""
         if self.over:
             return
+        node = self.hosts[self.near].node
+        if node is not None and node.cluster is not None:
+            node.cluster.parked.moves_max = RETURNS_MAX
         now = self.world.now
         if self.away:
             if self.taker_at and now >= self.taker_at:
@@ -102,7 +119,11 @@ class Absences(Sending):
             self.enough = self.random.randint(2, 10)
             self.until = now + PARKING_NS_MAX
             self.taker.kill()
-            self.network.block(self.hosts[self.near].name, self.hosts[self.far].name)
+            near, far = self.hosts[self.near].name, self.hosts[self.far].name
+            if self.answers.random() < ANSWERS_LOST:
+                self.network.block(far, near)
+            else:
+                self.network.block(near, far)
         self.world.at(TURN_NS, self._turn)
 
     def _die(self) -> None:
@@ -128,6 +149,15 @@ class Absences(Sending):
             return 0
         through = near.cluster.parked.mark_of(name, waiting).through
         return sum(1 for each in everything(waiting) if each.sequence > through)
+
+    def _due(self) -> bool:
+        """Whether the time is over: whoever comes to `near` then gets nothing before what is older comes back."""
+        self.departed.look()
+        near = self.hosts[self.near].node
+        if near is None or near.cluster is None or self.departed.sources:
+            return False
+        away = near.cluster.parked.away.get(f"node-{self.far}")
+        return away is not None and away.due
 
     def _attended(self) -> bool:
         """Whether `near` knows of the consumer at `far`."""
@@ -204,3 +234,33 @@ class SlowConsumer(Consumer):
         self.send(SessionStart())
         self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
         self.send(FlowToken(0, self.credit_bytes))
+
+
+class InOrder(SlowConsumer):
+    """Comes when the time of what is parked is over: then it must get all of one sender in order."""
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, ledger: Ledger
+    ) -> None:
+        super().__init__(world, network, name, target, ledger)
+        self.all_comes_back: Callable[[], bool] = lambda: False
+        self.in_order = False
+        self.newest: dict[str, int] = {}
+
+    def on_ready(self) -> None:
+        self.in_order = self.all_comes_back()
+        self.newest = {}
+        super().on_ready()
+
+    def on_packet(self, packet: Packet) -> None:
+        if isinstance(packet, ReceiveMessage) and self.in_order:
+            key = str(packet.message.properties.get("key"))
+            sender, _, number = key.partition("/")
+            if int(number) < self.newest.get(sender, -1):
+                raise Violation(
+                    f"{self.name} gets {key} after {sender}/{self.newest[sender]}, though it came when"
+                    " everything was to come back",
+                    key,
+                )
+            self.newest[sender] = int(number)
+        super().on_packet(packet)

@@ -10,21 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from atalanta.sim.clients import SimClient
+from atalanta.sim.departure_checks import check_order, order_at
 from atalanta.sim.host import Host
 
 
 class Handover:
-    """One node gave what it had to another; `ended` is the last time it was seen at it."""
+    """One node gave what it had to another; `ended` is the last time it was seen at it.
+
+    `order` of what the source had when this was seen first; empty when that order holds no more.
+    """
 
     def __init__(self, source: str, target: str, now: int) -> None:
         self.source = source
         self.target = target
         self.began = now
         self.ended = now
+        self.order: dict[str, dict[str, int]] = {}
 
 
 class Departed:
-    """`targets` and `sources` of all departures so far, by name of the host."""
+    """`targets` and `sources` of all departures so far, by name of the host.
+
+    `in_order`: messages go nowhere else than with a departure, so that they stay in their order at its target.
+    """
+
+    in_order: bool = False
 
     def __init__(self) -> None:
         self.hosts: list[Host] = []
@@ -58,7 +68,19 @@ class Departed:
                     known.ended = now
                     return
                 break
-        self.handovers.append(Handover(host.name, target, now))
+        for known in self.handovers:
+            if host.name in (known.source, known.target):
+                known.order = {}
+        handover = Handover(host.name, target, now)
+        if self.in_order and host.node is not None:
+            handover.order = order_at(host.node)
+        self.handovers.append(handover)
+
+    def check_orders(self) -> None:
+        for handover in self.handovers:
+            for host in self.hosts:
+                if handover.order and host.name == handover.target:
+                    check_order(host, handover.source, handover.order)
 
     def under_way(self) -> bool:
         """Is a node that is up giving away what it has? Until the target has answered a message is at both."""

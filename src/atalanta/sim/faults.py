@@ -7,6 +7,7 @@ from typing import Final
 
 from atalanta.sim.clients import SimClient
 from atalanta.sim.departed import Departed
+from atalanta.sim.departure_checks import check_end
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Violation
@@ -19,6 +20,7 @@ AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
 ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
 LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # in long runs now and then
 LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # of the faults, in worlds where nodes leave
+CUT_AT_FREEZE: Final = 0.5  # of the departures where clients follow
 CUT_SHARES: Final = (0.0, 0.1, 0.3)  # of the faults: clients lose their connections, and nothing else happens
 LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
 
@@ -56,6 +58,7 @@ class Faults:
         self.departures: int = 0
         self.leaving: dict[str, int] = {}  # in which life
         self.may_leave = False
+        self.followers = False  # clients follow who leaves
         self.cut_share: float = self.random.choice(CUT_SHARES)
         self.staying: list[str] = []  # these never leave
         self.leave_share: float = self.random.choice(LEAVE_SHARES)
@@ -171,6 +174,12 @@ class Faults:
     def _fail_disk(self, host: Host) -> None:
         host.disk.fail_next_sync()
 
+    def leave_now(self, name: str) -> None:
+        """Another part of the load has found a good moment."""
+        for host in self.hosts:
+            if host.name == name and self.may_leave and not self.over:
+                self._leave(host)
+
     def _leave(self, host: Host) -> None:
         """It gives all it has to another, if one is there, and comes back later with what it could not give."""
         if host.node is None or host.node.scale_down is None or host.disk.failed:
@@ -181,6 +190,22 @@ class Faults:
             host.node.leave(self.world.now)
             host.flush_later()
             self._watch(host)
+            if self.followers and self.world.random("links").random() < CUT_AT_FREEZE:
+                self._cut_when_frozen(host, host.life, self.world.now + 5 * SECOND)
+
+    def _cut_when_frozen(self, host: Host, life: int, until: int) -> None:
+        """Members lose their links to it, and with them the answers to what it has taken up last."""
+        part = None if host.node is None else host.node.scale_down
+        if part is None or host.life != life or self.over or self.world.now > until:
+            return
+        if not part.frozen:
+            self.world.at(1_000_000, lambda: self._cut_when_frozen(host, life, until))
+            return
+        streams = self.network.streams
+        for connection in sorted(streams):
+            stream = streams[connection]
+            if stream.target is host and stream.source in self.hosts and stream.dialed:
+                self.network.cut_connection(connection)
 
     def _started(self, host: Host) -> None:
         """After a crash it goes on leaving."""
@@ -205,8 +230,10 @@ class Faults:
             self.world.at(SECOND // 10, lambda: self._look_at(host, life))
             return
         del self.leaving[host.name]
+        check_end(host, part)
         if part.frozen:
             self.departures += 1
+            self.departed.check_orders()
             self._stop(host)
 
     def _start_later(self, host: Host) -> None:

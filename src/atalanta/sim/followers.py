@@ -18,10 +18,12 @@ WORLDS: Final = 0.5  # of those where nodes leave
 CLIENTS: Final = 0.7  # of such a world
 
 
-def choose_followers(world: World, clients: list[SimClient], departures: bool) -> None:
+def choose_followers(world: World, clients: list[SimClient], departures: bool) -> bool:
+    """Whether any do in this world."""
     draw = world.random("followers")
     if not departures or draw.random() >= WORLDS:
-        return
+        return False
     for client in clients:
         if isinstance(client, Sender | Consumer | Mover | GroupSender):
             client.follows = draw.random() < CLIENTS
+    return True

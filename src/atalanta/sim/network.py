@@ -54,6 +54,7 @@ class Stream:
         self.ends_at: int = 0  # when its source closed the connection, 0 if it has not
         self.held: list[bytes] = []
         self.choked = False
+        self.dialed = False  # its source has opened the connection
 
 
 class Network:
@@ -113,6 +114,7 @@ class Network:
         self.peer_of[near] = far
         self.peer_of[far] = near
         self.streams[near] = Stream(source, target, far)
+        self.streams[near].dialed = True
         self.streams[far] = Stream(target, source, near)
         target.on_accepted(far, port)
         if near in self.streams:

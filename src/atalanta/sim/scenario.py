@@ -97,7 +97,6 @@ class Scenario:
             subject.populate(self.hosts, seconds)
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
         self.departed.watch(self.hosts, senders)
-        choose_followers(self.world, self._roaming(), self.shape.departures)
         for client in self._clients():
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
@@ -123,8 +122,16 @@ class Scenario:
         )
         self.faults.shape()
         self.faults.may_leave = self.shape.departures
+        self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _prepare_departures(self) -> None:
+        self.departed.in_order = not self.shape.redistributes()
+        leaves = self.shape.departures
+        self.faults.followers = choose_followers(self.world, self._roaming(), leaves)
+        for subject in self.subjects:
+            subject.leave = self.faults.leave_now
 
     # -- who is there ---------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:
@@ -235,6 +242,7 @@ class Scenario:
         if not self.departed.under_way():
             check_one_queue(self.hosts)
         check_arrivals(self.hosts)
+        self.departed.check_orders()
         self.world.at(LOOK_NS, self._look)
 
     def _check_replays(self) -> None:

@@ -5,6 +5,8 @@ Each subject draws from a generator of its own, so that worlds without it stay w
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from atalanta.node import NodeConfig
 from atalanta.sim.clients import SimClient
 from atalanta.sim.departed import Departed
@@ -28,6 +30,7 @@ class Subject:
         self.ledger = ledger
         self.hosts: list[Host] = []
         self.departed = Departed()  # of this world, once it is there
+        self.leave: Callable[[str], None] = stay  # has the node of that name leave now, if nodes leave here
         self.senders: list[SimClient] = []
         self.staying: list[str] = []  # nodes that do not leave in such worlds
         self.takers: list[SimClient] = []  # faults restart them now and then
@@ -55,3 +58,7 @@ class Subject:
 
     def check(self) -> None:
         """At the very end. Violation for a promise that was broken."""
+
+
+def stay(name: str) -> None:
+    """Nobody leaves."""

@@ -54,6 +54,7 @@ from atalanta.wire.core.packets_xid import Xid
 STOCK: Final = "stock"
 SOLD: Final = "sold"
 SHARE: Final = 0.25
+LEAVES: Final = 0.5  # of the times when a worker dies
 BRANCH_MAX: Final = 3
 
 
@@ -204,6 +205,7 @@ class XaWorker(SimClient):
         self.subject = subject
         self.ledger = subject.ledger
         self.random = world.random(f"xa/{name}")
+        self.leaving = world.random(f"xa/leaving/{name}")
         self.number = 0
         self.created = False
         self.waiting: list[tuple[str, int, int]] = []  # key, message id, cost
@@ -336,8 +338,19 @@ class XaWorker(SimClient):
         self.world.at(0, lambda: self._restart(life))
 
     def _restart(self, life: int) -> None:
-        if self.life == life and self.up:
-            self.kill()
+        """Now and then its node leaves just then, with the branch in doubt."""
+        if self.life != life or not self.up:
+            return
+        self.kill()
+        if self.subject.departures and self.leaving.random() < LEAVES:
+            self.subject.leave(self.target)
+            life = self.life
+            self.world.at(SECOND, lambda: self._start_in(life))
+        else:
+            self.start()
+
+    def _start_in(self, life: int) -> None:
+        if self.life == life:
             self.start()
 
     # -- recovery -------------------------------------------------------------------------------

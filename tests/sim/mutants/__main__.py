@@ -12,6 +12,7 @@ from atalanta.sim.rehearsal import Failure, rehearse
 from tests.sim.mutants import (
     branches,
     core_bridges,
+    departures,
     diverts,
     grouping,
     journal,
@@ -27,7 +28,7 @@ from tests.sim.mutants.patching import Mutant
 
 MODULES = [
     journal, pages, logs, members, grouping, branches, core_bridges, large, diverts, reattaching, parking,
-    routers,
+    routers, departures,
 ]  # fmt: skip
 
 

@@ -1,0 +1,68 @@
+"""Nodes that leave, and give what they have to another."""
+
+from __future__ import annotations
+
+from atalanta.cluster import scale_down_stages
+from atalanta.cluster.scale_down_candidate import Candidate
+from atalanta.cluster.scale_down_mark import DepartureMark
+from atalanta.cluster.scale_down_stages import Mover
+from atalanta.cluster.scale_down_transactions import TransactionStage
+from atalanta.cluster.scale_down_walk import AddressWalk
+from atalanta.kernel.reference import Reference
+from tests.sim.mutants.patching import Patch
+
+
+def arrivals_in_another_order(patch: Patch) -> None:
+    """Two by two, the second first."""
+    take = AddressWalk.take
+    kept: dict[int, list[Reference]] = {}
+
+    def crosswise(self: AddressWalk) -> list[Reference] | None:
+        waiting = kept.pop(id(self), None)
+        if waiting is not None:
+            return waiting
+        first = take(self)
+        second = None if first is None else take(self)
+        if first is None or second is None:
+            return first
+        kept[id(self)] = first
+        return second
+
+    patch.setattr(AddressWalk, "take", crosswise)
+
+
+def mark_not_durable(patch: Patch) -> None:
+    """A node that crashes while it leaves does not know it any more."""
+
+    def forgetful(self: DepartureMark, target: Candidate, pinned: dict[str, int]) -> None:
+        self.lsn = 0
+
+    patch.setattr(DepartureMark, "write", forgetful)
+
+
+def prepared_branches_stay(patch: Patch) -> None:
+    """The node comes back with them."""
+    patch.setattr(TransactionStage, "step", lambda self, now: True)
+
+
+def prepared_branches_are_dropped(patch: Patch) -> None:
+    """Taken to be at the target."""
+    patch.setattr(TransactionStage, "_say", lambda self, packet: self._moved())
+
+
+def unanswered_ones_are_taken_to_be_there(patch: Patch) -> None:
+    """What was on its way when the link to the target was lost."""
+    abort = Mover.abort
+
+    def trusting(self: Mover, now: int) -> None:
+        sender = self.link.sender
+        sender.arrived.extend(sender.unanswered.values())
+        sender.unanswered.clear()
+        abort(self, now)
+
+    patch.setattr(Mover, "abort", trusting)
+
+
+def kept_here_too(patch: Patch) -> None:
+    """What the target has is not finished here."""
+    patch.setattr(scale_down_stages, "finish", lambda broker, references, batch: len(references))
