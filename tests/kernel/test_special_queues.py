@@ -506,3 +506,21 @@ def test_a_log_view_of_such_a_queue_is_refused(attributes: dict[str, object]) ->
             bench.broker, bench.now, "q", "spark", "me", SECOND, 0, endpoint(session), 1
         )
     assert refused.value.code == ILLEGAL_STATE and "queue q has no log view" in str(refused.value)
+
+
+def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
+    bench = Bench()
+    bench.settings.add("#", {"redelivery_delay_ms": 500})
+    queue = bench.queue("q", ring_size=1)
+    send(bench, bench.session(), "1")
+    bench.settle()
+    session = bench.session(transacted=True)
+    consume(session, bench, "q")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], True, 0)
+    session.rollback(bench.now, False, 0)
+    assert queue.scheduled_count == 1
+    bench.now += SECOND
+    housekeeping.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.settle()
+    assert endpoint(session).bodies() == [b"1", b"1"]

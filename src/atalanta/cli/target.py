@@ -39,5 +39,6 @@ class Target:
 
 
 def with_option(url: str, name: str, value: str) -> str:
-    """The URL with one more of the client's options."""
-    return f"{url}{'&' if '?' in url else '?'}{name}={quote(value, safe='')}"
+    """The URL with one more of the client's options; of a list `(…,…)` those of all stand behind it."""
+    after = url[url.rfind(")") :] if url.lstrip().startswith("(") else url
+    return f"{url}{'&' if '?' in after else '?'}{name}={quote(value, safe='')}"

@@ -129,12 +129,13 @@ def release(broker: Broker, due: list[Reference]) -> None:
     places: dict[int, list[tuple[int, int]]] = {}
     for reference in due:
         queue = reference.queue
+        special = queue.special
+        if special is not None and reference.sequence != 0 and special.refuses(queue, reference):
+            discard(broker, special, [reference])  # while it does not count as one that is there
+            continue
         queue.count_scheduled(reference, -1)
         reference.state = READY
         if reference.sequence != 0:
-            if queue.special is not None and queue.special.refuses(queue, reference):
-                discard(broker, queue.special, [reference])
-                continue
             queue.give_back(reference)
             broker.mark_dirty(queue)
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
