@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_goodbye import HOLD_NS, Goodbyes
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
@@ -117,4 +118,33 @@ def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool)
     assert isinstance(answer, CheckForFailoverReply) and not answer.ok
     assert len(peer.got(ExceptionResponse)) == 1
     assert told(peer).target_node_id == "node-0"
+    assert peer.closed == []
+
+
+@pytest.mark.parametrize("greeted", [True, False])
+def test_who_spoke_before_the_target_was_ready_is_answered_then(
+    greeted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, _, leaving = filled()
+    monkeypatch.setattr(Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS * 3 // 4)
+    peer = RawPeer(rig, "comer")
+    if not greeted:
+        rig.network.dial(peer, "raw", leaving.name, 61616)
+        rig.until(lambda: peer.conns)
+    part = begin(rig, leaving)
+    rig.until(lambda: part.frozen)
+    if greeted:
+        peer.dial(leaving)
+    else:
+        peer.write(HANDSHAKE)
+    peer.send(CheckForFailover("elsewhere"), 1)
+    rig.run(1)
+    assert peer.packets == [] and part.goodbyes is not None
+    rig.until(part.over)
+    rig.run(0.1)
+    assert told(peer).target_node_id == "node-0"
+    peer.send(session(0), 1)
+    rig.run(0.1)
+    assert len(peer.got(CheckForFailoverReply)) == 1
+    assert len(peer.got(ExceptionResponse)) == 1
     assert peer.closed == []

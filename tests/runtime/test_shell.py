@@ -13,7 +13,7 @@ import pytest
 from atalanta.runtime import exit_codes
 from atalanta.runtime.limits import Limits
 from atalanta.runtime.loop import run
-from tests.runtime.echo import Running, with_echo
+from tests.runtime.echo import EchoNode, Running, with_echo
 
 both_loops = pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
 
@@ -100,6 +100,34 @@ def test_a_stop_waits_for_clients_that_come_just_then_but_not_for_long(plain: bo
 
     status, _ = run(with_echo(use_for_ever), plain)
     assert status == exit_codes.STOPPED
+
+
+@both_loops
+def test_a_peer_that_is_paused_as_it_comes_is_not_read_from(
+    plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accepted = EchoNode.on_accept
+
+    def pause_first(node: EchoNode, now: int, conn: int, *others: str) -> None:
+        accepted(node, now, conn, *others)
+        if conn == 1:
+            node.shell.connections.pause(conn)
+
+    monkeypatch.setattr(EchoNode, "on_accept", pause_first)
+
+    async def use(running: Running) -> None:
+        paused_reader, paused = await running.connect()
+        reader, writer = await running.connect()
+        for word in (b"first", b"second"):
+            paused.write(word)
+            for _ in range(3):  # the loop has looked at all connections
+                writer.write(b"hello")
+                assert await reader.readexactly(5) == b"hello"
+        assert ("data", 1, b"second") not in running.node.log
+        running.node.shell.connections.resume(1)
+        assert (await paused_reader.readexactly(11)) == b"firstsecond"
+
+    run(with_echo(use), plain)
 
 
 @both_loops

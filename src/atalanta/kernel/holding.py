@@ -113,7 +113,7 @@ def _dispatch_older(queue: Queue, held: Hold, first: int, now: int, messages_max
     ):
         cut += 1
     held.back = cut < len(references)
-    ready = False
+    ready = queue.counting is not None  # who has no credit left may have it for what was counted
     for consumer in queue.turns:
         ready = ready or consumer.ready()
     if not ready:

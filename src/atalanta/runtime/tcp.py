@@ -139,6 +139,12 @@ class Connection(asyncio.Protocol):
             self._file = socket.fileno()
         self.number = self._connections.add(self)
         self._opened(self.number)
+        if not self._reading:  # uvloop begins to read behind this call, whatever was said in it
+            self._connections.loop.call_soon(self._pause_again)
+
+    def _pause_again(self) -> None:
+        if not self._reading and not self._transport.is_closing():
+            self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
         """One input a chunk."""

@@ -169,7 +169,12 @@ class CoreConnection(Connection):
             self._take_up(now)
             if self.holds > 0 or not self.held:
                 break
-            self.framer.begin(self.held.pop(0))
+            data = self.held.pop(0)
+            if not self.greeted:  # held before its first bytes
+                data = self.greeting.take(self, data)
+                if not data:
+                    continue
+            self.framer.begin(data)
         if self.moving is not None:
             self.moving.mark = self.host.broker.journal.last
         if self.holds == 0:
