@@ -96,9 +96,7 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
 # From that seed on, all in which nodes may leave.
 BY_DEPARTURES: list[tuple[Mutant, int, int]] = [
     (departures.arrivals_in_another_order, 7, 4),
-    (departures.mark_not_durable, 29, 8),
     (departures.kept_here_too, 7, 4),
-    (departures.unanswered_ones_are_taken_to_be_there, 29, 6),
 ]
 BY_CRASH_POINTS = [
     members.bridge_forgets_before_the_answer,
