@@ -116,9 +116,13 @@ def test_what_the_target_takes_by_and_by_comes_in_order_while_the_node_leaves(
     assert held(target, "others") == MESSAGES
 
 
-def test_an_address_without_room_holds_up_no_other_and_stays_when_time_is_up() -> None:
+@pytest.mark.parametrize("commit_interval", [1, 5])
+def test_an_address_without_room_holds_up_no_other_and_stays_when_time_is_up(
+    commit_interval: int,
+) -> None:
     """One of ours lets members wait, whatever the policy for clients is."""
     rig, target, leaving = filled()
+    departure(leaving).choice.config.commit_interval = commit_interval
     filled_up(rig, target)
     part = begin(rig, leaving)
     rig.until(lambda: held(target, "others") == MESSAGES, 1)

@@ -37,7 +37,7 @@ CREDIT_STEP_MIN: Final = 64 << 10
 
 
 class Sender:
-    """`limit` is the number of messages under way; `waiting` and `open` (waiting or unanswered) are by address."""
+    """`limit`: how many may be unanswered. `waiting` and `open_copies` (waiting or unanswered) are by address."""
 
     def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
         self.link = link
@@ -63,8 +63,9 @@ class Sender:
         self.link.send(CreateProducer(1, None), self.channel)
 
     def has_room(self) -> bool:
-        under_way = sum(map(len, self.waiting.values())) + len(self.unanswered)
-        return self.bytes < WINDOW_BYTES and under_way < self.limit
+        waiting = sum(map(len, self.waiting.values()))  # not sent yet: what is stuck uses up no `limit`
+        under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
+        return under_way and waiting < WINDOW_MESSAGES
 
     def under_way(self, address: str) -> bool:
         """Whether anything for it is neither answered nor refused."""
