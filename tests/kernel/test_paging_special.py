@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel import housekeeping
+from atalanta.kernel import catalogue, housekeeping
 from atalanta.kernel.paging_view import everything
+from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.session import Session
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import SECOND, Bench, consume, endpoint
@@ -148,3 +149,73 @@ def test_a_selector_that_wants_nothing_of_what_is_in_memory_gets_what_lies_in_pa
     consume(session, bench, "orders", "late = TRUE", browse=browse)
     bench.settle()
     assert seen(session) == list(range(250, 300))
+
+
+def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None:
+    bench = bench_with(last_value_key="key", non_destructive=True)
+    session = bench.session()
+    for number in range(150):
+        message = bench.message("orders", number.to_bytes(4, "big") + bytes(400), key=str(number))
+        message.expiration = bench.now // 1_000_000 + 1_000
+        session.send(bench.now, message, number)
+        if number % 10 == 9:
+            bench.settle()
+    bench.settle()
+    queue = bench.broker.queues["orders"]
+    assert queue.paged is not None and queue.paged.pages and queue.paged.tail
+    first, second = reader(bench), reader(bench)
+    bench.settle()
+    for client in (first, second):
+        assert len(seen(client)) == 150
+    bench.now += 2 * SECOND
+    for client in (first, second):
+        for message_id in endpoint(client).message_ids:
+            client.expire(bench.now, 0, message_id)
+        bench.settle()
+        housekeeping.validate(bench.broker)
+    while housekeeping.scan_all_expired(bench.broker, bench.now):
+        bench.settle()
+    bench.settle()
+    housekeeping.validate(bench.broker)
+    assert queue.message_count == 0 and queue.expired == 150
+    assert not files(bench) and bench.broker.memory.used_bytes == 0
+
+
+def test_copies_from_files_that_readers_hold_take_nothing_away_when_the_queue_becomes_destructive() -> None:
+    bench = bench_with(non_destructive=True)
+    send(bench, range(150))
+    queue = bench.broker.queues["orders"]
+    first, second, third = reader(bench), reader(bench), reader(bench)
+    changes = QueueChanges()
+    changes.non_destructive = False
+    for client in (first, second, third):
+        client.stop()
+    catalogue.update_queue(bench.broker, bench.now, "orders", changes)
+    for client in (first, second):
+        for message_id in endpoint(client).message_ids:
+            client.acknowledge(bench.now, 0, message_id, True, 0)
+        bench.settle()
+        housekeeping.validate(bench.broker)
+    third.rollback(bench.now, False, 0)
+    for client in (first, second, third):
+        client.close(bench.now, False)
+    bench.settle()
+    housekeeping.validate(bench.broker)
+    assert 100 < queue.message_count < 150 and queue.delivering_count == 0
+    last = reader(bench)
+    assert seen(last) == list(range(150))[-queue.message_count :]  # what was in memory has ended
+    acknowledge(bench, last)
+    assert queue.message_count == files(bench) == bench.broker.memory.used_bytes == 0
+
+
+def test_what_was_delivered_before_a_queue_became_non_destructive_goes_with_its_acknowledgement() -> None:
+    bench = Bench()
+    queue = bench.queue("orders")
+    send(bench, range(3))
+    client = reader(bench)
+    changes = QueueChanges()
+    changes.non_destructive = True
+    catalogue.update_queue(bench.broker, bench.now, "orders", changes)
+    acknowledge(bench, client)
+    assert queue.message_count == queue.delivering_count == 0
+    housekeeping.validate(bench.broker)

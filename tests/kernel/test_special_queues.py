@@ -524,3 +524,13 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     housekeeping.on_timer(bench.broker, bench.now, "kernel.scheduled")
     bench.settle()
     assert endpoint(session).bodies() == [b"1", b"1"]
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[1], True, 0)
+    session.rollback(bench.now, False, 0)
+    session.stop()
+    send(bench, bench.session(), "2")
+    bench.settle()
+    bench.now += SECOND
+    housekeeping.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.settle()
+    assert held(queue) == [b"2"] and queue.message_count == 1
+    validate(bench.broker)

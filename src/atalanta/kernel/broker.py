@@ -35,7 +35,7 @@ from atalanta.kernel.placing import add_to_batch, over_limit
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.preparing import prepare
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import DONE, Reference
+from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
@@ -323,7 +323,7 @@ class Broker:
     def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
         """As `acknowledge`, for one message: all of a turn go into one record a queue (`flush`)."""
         queue = reference.queue
-        if queue.leases or queue.keeps_messages or reference.state == DONE:
+        if queue.leases or reference.state != DELIVERING:
             self.acknowledge(self.now, [reference], endpoint, token)
             return
         if reference.durable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
-from atalanta.kernel.reference import DONE, SCHEDULED, PagedReference, Reference
+from atalanta.kernel.reference import DELIVERING, DONE, SCHEDULED, PagedReference, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
         if reference.state == DONE:
             continue
         queue = reference.queue
-        if queue.keeps_messages:
-            continue
+        if reference.state != DELIVERING and (queue.keeps_messages or not queue.has(reference)):
+            continue  # a non-destructive queue keeps it; or did, and this is a copy from a file
         if reference.durable:
             per_queue.setdefault(queue.id, []).append(reference.message.id)
         note_lost(broker, reference, "acknowledged by another consumer", batch)

@@ -141,6 +141,11 @@ class Queue:
                 high = middle
         return low
 
+    def has(self, reference: Reference) -> bool:
+        """Whether it is in memory, itself and no copy of what lies in a page file."""
+        index = self.index_of(reference.sequence)
+        return index < len(self.references) and self.references[index] is reference
+
     def take_sequence(self) -> int:
         sequence = self.next_sequence
         self.next_sequence = sequence + 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.displacing import discard
 from atalanta.kernel.finishing import store_delivery_count
 from atalanta.kernel.moves import dead_letter, purge
-from atalanta.kernel.reference import DELIVERING, DONE, Reference
+from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -28,11 +28,9 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
     (ServerConsumerImpl.close ignores the delay).
     """
     for reference in back:
-        if reference.state == DONE or reference.queue.deleted:
-            continue
+        if reference.state != DELIVERING or reference.queue.deleted:
+            continue  # it has ended, or never left a non-destructive queue (QueueImpl.postRollback)
         queue = reference.queue
-        if queue.keeps_messages and reference.state != DELIVERING:
-            continue  # it never left (QueueImpl.postRollback)
         if queue.special is not None and queue.special.refuses(queue, reference):
             discard(broker, queue.special, [reference])
             continue

@@ -130,11 +130,13 @@ def release(broker: Broker, due: list[Reference]) -> None:
     for reference in due:
         queue = reference.queue
         special = queue.special
-        if special is not None and reference.sequence != 0 and special.refuses(queue, reference):
-            discard(broker, special, [reference])  # while it does not count as one that is there
-            continue
+        # Asked while it does not count as one that waits.
+        refused = special is not None and reference.sequence != 0 and special.refuses(queue, reference)
         queue.count_scheduled(reference, -1)
         reference.state = READY
+        if special is not None and refused:
+            discard(broker, special, [reference])
+            continue
         if reference.sequence != 0:
             queue.give_back(reference)
             broker.mark_dirty(queue)

@@ -298,8 +298,12 @@ class Session:
 
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """The client found the message expired."""
-        reference = self.consumer(consumer_id).unacknowledged.pop(message_id)
-        if reference is not None:
+        consumer = self.consumer(consumer_id)
+        reference = consumer.unacknowledged.pop(message_id)
+        if reference is None:
+            return
+        # Of a non-destructive queue it may lie in a page file, or wait for one: it expires when it comes into memory.
+        if reference.state == DELIVERING or consumer.queue.has(reference):
             expire(self.broker, now, [reference])
 
     # -- acknowledging --------------------------------------------------------------------------
