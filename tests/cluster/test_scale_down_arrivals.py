@@ -10,6 +10,8 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import (
     REASON_SCALE_DOWN,
@@ -18,10 +20,12 @@ from atalanta.wire.core.packets_connection import (
     DisconnectV3,
     ExceptionResponse,
 )
-from atalanta.wire.core.packets_message import SendMessage
-from atalanta.wire.core.packets_session import CreateSession
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets_session import CreateSession, SessionStart
+from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.core.types import HANDSHAKE
-from tests.cluster.rig import RawPeer, Rig, count
+from tests.cluster.rig import RawPeer, Rig, count, node_of
 from tests.cluster.scale_down_rig import begin, held
 
 BODIES = [b"%d" % number for number in range(200)]
@@ -148,3 +152,29 @@ def test_who_spoke_before_the_target_was_ready_is_answered_then(
     assert len(peer.got(CheckForFailoverReply)) == 1
     assert len(peer.got(ExceptionResponse)) == 1
     assert peer.closed == []
+
+
+def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
+    rig, target, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    peer.dial(leaving)
+    peer.send(CheckForFailover("elsewhere"), 1)
+    peer.send(session(0), 1)
+    peer.send(CreateConsumer(0, "orders", None, False, False, 0), 10)
+    peer.send(SessionStart(), 10)
+    peer.send(FlowToken(0, -1), 10)
+    rig.until(lambda: len(peer.got(ReceiveMessage)) == len(BODIES))
+    (connection,) = [
+        each
+        for each in node_of(leaving).connections.values()
+        if isinstance(each, CoreConnection) and each.came_from == "elsewhere"
+    ]
+    moving = Moving(connection, rig.world.now, "node-0", False)
+    moving.begin(rig.world.now)
+    moving.tell(rig.world.now, TransportConfiguration("n0"), [])
+    part = begin(rig, leaving)
+    rig.until(lambda: part.frozen)
+    peer.send(SendMessage(Message.create("orders", b"late", 4, True, 0, 4), False, -1, 1), 10)
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(target, "orders") == BODIES

@@ -439,6 +439,8 @@ class CoreConnection(Connection):
         """
         self.stop(now)
         if self.arriving:
+            if self.moving is not None:
+                self.moving.put_back()
             for channel in self.sessions:
                 self.ended[channel] = True
             self.end_sessions(now)
