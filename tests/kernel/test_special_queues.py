@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel import catalogue, housekeeping, logview
+from atalanta.kernel import catalogue, housekeeping, logview, xa_session
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.housekeeping import validate
 from atalanta.kernel.queue import Queue
@@ -533,4 +533,31 @@ def test_what_a_redelivery_delay_held_back_has_its_place_in_the_ring() -> None:
     housekeeping.on_timer(bench.broker, bench.now, "kernel.scheduled")
     bench.settle()
     assert held(queue) == [b"2"] and queue.message_count == 1
+    validate(bench.broker)
+
+
+def test_a_branch_in_doubt_takes_nothing_from_a_non_destructive_queue() -> None:
+    bench = Bench()
+    bench.queue("q", non_destructive=True)
+    send(bench, bench.session(), "1", "2")
+    bench.settle()
+    session = bench.session()
+    session.xa = True
+    xa_session.start(session, bench.now, b"xid")
+    consume(session, bench, "q")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], True, 0)
+    xa_session.end(session, bench.now, b"xid")
+    xa_session.prepare(session, bench.now, b"xid", session.endpoint, 0)
+    bench.settle()
+    bench.restart()
+    after = bench.session()
+    after.xa = True
+    for _ in range(2):
+        late = reader(bench)
+        bench.settle()
+        assert endpoint(late).bodies() == [b"1", b"2"]
+        if bench.broker.branches.prepared:
+            xa_session.commit(after, bench.now, b"xid", False, after.endpoint, 0)
+            bench.settle()
     validate(bench.broker)
