@@ -178,3 +178,21 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
     rig.until(part.over)
     assert (part.phase, part.left()) == (DONE, 0)
     assert held(target, "orders") == BODIES
+
+
+def test_who_comes_before_the_target_knows_all_hears_nothing_that_members_must_not_hear(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A member would send there once more what this node has taken from it."""
+    rig, _, leaving = filled()
+    monkeypatch.setattr(Goodbyes, "answered", lambda self: False)
+    part = begin(rig, leaving)
+    rig.until(lambda: part.frozen)
+    part.say_goodbye(rig.world.now, False)  # as when the target is lost for some time
+    part.goodbyes = None  # those who were there are gone
+    peer = RawPeer(rig, "comer")
+    peer.dial(leaving)
+    rig.until(lambda: peer.closed)
+    assert peer.packets == []
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)

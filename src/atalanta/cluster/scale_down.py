@@ -115,6 +115,7 @@ class ScaleDown(Part):
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target, and may be used
         self.goodbyes: Goodbyes | None = None  # from the freeze to the last good-bye
+        self.members_told: bool = False  # that is, members may be
         self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.readers = Readers(clusters.broker, reader_timeout_ms)
@@ -364,6 +365,7 @@ class ScaleDown(Part):
 
     def say_goodbye(self, now: int, to_members: bool) -> bool:
         """When the target knows what was had here; whether everybody is gone."""
+        self.members_told = self.members_told or to_members
         if self.goodbyes is not None:
             assert self.target is not None
             self.host.goodbye = DisconnectV3(
@@ -377,11 +379,14 @@ class ScaleDown(Part):
         return True
 
     def arrived(self, now: int, conn: int, connection: CoreConnection) -> bool:
-        """A connection that came while nobody is served any more: it is told what all are. False: it must end."""
+        """A connection that came while nobody is served any more: it is told what all are. False: it must end.
+
+        As long as members must not be told it does: who it is nobody knows yet.
+        """
         if self.goodbyes is not None:
             self.goodbyes.add(conn, connection)
             return True
-        if self.host.goodbye is None:
+        if self.host.goodbye is None or not self.members_told:
             return False
         connection.stop(now)
         return True
