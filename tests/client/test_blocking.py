@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,8 +16,10 @@ from atalanta.client import (
     Message,
     NotAuthorized,
     TransactionRolledBack,
+    blocking_shell,
 )
 from atalanta.client.blocking import connect
+from atalanta.client.options import parse_url
 from atalanta.wire.core.packets_connection import Ping
 from tests.client.fake_server import ServerThread
 from tests.wire.core.fake_broker import PASSWORD
@@ -133,3 +138,27 @@ def test_errors_are_the_same() -> None:
         port = server.port
     with pytest.raises(ConnectFailed, match=str(port)):
         connect(f"tcp://127.0.0.1:{port}", user="u", password=PASSWORD)
+
+
+def test_connections_that_are_made_while_others_are_looked_at_do_not_end_the_pings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread that pings walks over all connections of the process."""
+    with ServerThread("q") as server:
+        options = [parse_url(server.url(), "u", PASSWORD) for _ in range(3)]
+        first, second, third = [blocking_shell.BlockingShell(each) for each in options]
+        joining = threading.Thread(target=blocking_shell.keep_alive, args=(third,), daemon=True)
+
+        class Slowly(weakref.WeakSet[blocking_shell.BlockingShell]):
+            def __iter__(self) -> Iterator[blocking_shell.BlockingShell]:
+                for number, each in enumerate(super().__iter__()):
+                    if number == 0 and threading.current_thread() is threading.main_thread():
+                        joining.start()
+                        joining.join(0.2)
+                    yield each
+
+        monkeypatch.setattr(blocking_shell, "_kept", Slowly([first, second]))
+        monkeypatch.setattr(blocking_shell, "_keeper_process", os.getpid())
+        assert set(blocking_shell.kept()) == {first, second}
+        joining.join(10)
+        monkeypatch.undo()

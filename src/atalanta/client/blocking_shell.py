@@ -249,6 +249,7 @@ class BlockingShell(Shell):
 
 
 _kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()
+_kept_lock = threading.Lock()
 _keeper_process = 0
 _keeper_waits_s = KEEPER_PERIOD_S
 _hurried = threading.Event()
@@ -257,25 +258,42 @@ _hurried = threading.Event()
 def keep_alive(shell: BlockingShell) -> None:
     """Have pings sent while nobody uses the connection. Threads do not survive a fork: one a process."""
     global _keeper_process, _hurried
-    if _keeper_process != os.getpid():
-        _keeper_process = os.getpid()
-        _kept.clear()
-        _hurried = threading.Event()
-        threading.Thread(target=_keep, name="atalanta-pings", daemon=True).start()
-    _kept.add(shell)
+    with _kept_lock:
+        if _keeper_process != os.getpid():
+            _keeper_process = os.getpid()
+            _kept.clear()
+            _hurried = threading.Event()
+            threading.Thread(target=_keep, name="atalanta-pings", daemon=True).start()
+        _kept.add(shell)
     if shell.keeper_period_s < _keeper_waits_s:
         _hurried.set()
+
+
+def kept() -> list[BlockingShell]:
+    """Those that are pinged. A set that another thread adds to meanwhile cannot be walked over."""
+    with _kept_lock:
+        return list(_kept)
+
+
+def _renew_lock() -> None:
+    """A thread that is not in this process may have had it."""
+    global _kept_lock
+    _kept_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _keep() -> None:
     global _keeper_waits_s
     while True:
-        periods = [shell.keeper_period_s for shell in list(_kept)]
+        periods = [shell.keeper_period_s for shell in kept()]
         _keeper_waits_s = min(periods, default=KEEPER_PERIOD_S)
         if _hurried.wait(_keeper_waits_s):
             _hurried.clear()
             continue
-        for shell in list(_kept):
+        for shell in kept():
             if shell.lock.acquire(blocking=False):
                 try:
                     if not shell.closed and shell.has_transport:

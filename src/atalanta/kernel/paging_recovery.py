@@ -224,6 +224,24 @@ def pull(broker: Broker, now: int, queue: Queue, message_id: int) -> Reference |
     return None
 
 
+def out_of_tail(paging: Paging, reference: Reference) -> None:
+    """A branch in doubt has the message: it may not go to a page file, so it comes into memory (Paging.take)."""
+    queue = reference.queue
+    paged = queue.paged
+    if paged is None:
+        return
+    index = paged.place_in_tail(reference.sequence)
+    if index >= len(paged.tail) or paged.tail[index] is not reference:
+        return
+    del paged.tail[index]
+    paged.forget_encoding()
+    paged.tail_bytes -= reference.size
+    paging.tail_bytes -= reference.size
+    paging.outside(paged, -1, -reference.size)
+    queue.enter(reference)
+    paging.touch(queue)
+
+
 def _by_id(page: Page) -> int:
     return page.id_min
 

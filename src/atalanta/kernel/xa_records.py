@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.message_record import encode_message_record
-from atalanta.kernel.reference import READY, Reference
+from atalanta.kernel.reference import DELIVERING, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.xa import Branch
@@ -25,11 +25,11 @@ def encode_prepared(branch: Branch) -> bytes:
             Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes
         ]
         writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
-    # What a non-destructive queue has handed out is READY: that it was acknowledged means nothing.
+    # What a non-destructive queue handed out is not: that it was acknowledged means nothing.
     held = [
         reference
         for reference in branch.transaction.acknowledged
-        if reference.durable and reference.state != READY
+        if reference.durable and reference.state == DELIVERING
     ]
     writer.int32(len(held))
     for reference in held:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.message_record import decode_message_record
-from atalanta.kernel.paging_recovery import pull
+from atalanta.kernel.paging_recovery import out_of_tail, pull
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.reference import DELIVERING, READY, Reference
 from atalanta.kernel.router import Route
@@ -67,6 +67,7 @@ def _hold_back(
             found.append(pulled)
     for reference in found:
         if reference.state == READY:
+            out_of_tail(broker.paging, reference)
             reference.state = DELIVERING
             reference.delivery_count = delivery_count
             reference.queue.delivering_count += 1
