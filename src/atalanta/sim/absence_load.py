@@ -6,7 +6,6 @@ one sender is in the order in which it was sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.parked import PARKED
@@ -15,12 +14,14 @@ from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import READY
 from atalanta.node import NodeConfig
+from atalanta.sim.departed import Departed
 from atalanta.sim.faults import start
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import PARCELS, Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape, queue
+from atalanta.sim.return_order import ReturnOrder
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
@@ -82,8 +83,7 @@ class Absences(Sending):
                     int(seconds * per_second), per_second,
                 )
             )  # fmt: skip
-        self.taker = InOrder(self.world, self.network, "a-near", near.name, self.ledger)
-        self.taker.all_comes_back = self._due
+        self.taker = InOrder(self.world, self.network, "a-near", near, self.ledger, self.departed)
         if self.answers.random() < HASTY:
             self.taker.credit_bytes = 20_000
         near.late = PARKED
@@ -92,6 +92,7 @@ class Absences(Sending):
         self.takers.append(self.distant)
         self.world.at(SECOND, self._turn)
         self.world.at(LOOK_NS, self._look)
+        self.world.at(TURN_NS, self._look_at_order)
 
     # -- absences -------------------------------------------------------------------------------
     def _turn(self) -> None:
@@ -150,15 +151,6 @@ class Absences(Sending):
         through = near.cluster.parked.mark_of(name, waiting).through
         return sum(1 for each in everything(waiting) if each.sequence > through)
 
-    def _due(self) -> bool:
-        """Whether the time is over: whoever comes to `near` then gets nothing before what is older comes back."""
-        self.departed.look()
-        near = self.hosts[self.near].node
-        if near is None or near.cluster is None or self.departed.sources:
-            return False
-        away = near.cluster.parked.away.get(f"node-{self.far}")
-        return away is not None and away.due
-
     def _attended(self) -> bool:
         """Whether `near` knows of the consumer at `far`."""
         near = self.hosts[self.near].node
@@ -180,6 +172,10 @@ class Absences(Sending):
         if not self.departed.sources:
             check_senders(self.hosts[self.near])
         self.world.at(LOOK_NS, self._look)
+
+    def _look_at_order(self) -> None:
+        self.taker.order.look()
+        self.world.at(TURN_NS, self._look_at_order)
 
     def mend(self) -> None:
         super().mend()
@@ -237,30 +233,27 @@ class SlowConsumer(Consumer):
 
 
 class InOrder(SlowConsumer):
-    """Comes when the time of what is parked is over: then it must get all of one sender in order."""
+    """Gets what is there, and what comes back as its time is over, in the order of each sender."""
 
     def __init__(
-        self, world: World, network: Network, name: str, target: str, ledger: Ledger
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        host: Host,
+        ledger: Ledger,
+        departed: Departed,
     ) -> None:
-        super().__init__(world, network, name, target, ledger)
-        self.all_comes_back: Callable[[], bool] = lambda: False
-        self.in_order = False
-        self.newest: dict[str, int] = {}
+        super().__init__(world, network, name, host.name, ledger)
+        self.departed = departed
+        self.order = ReturnOrder(host, PARCELS)
 
     def on_ready(self) -> None:
-        self.in_order = self.all_comes_back()
-        self.newest = {}
+        self.departed.look()
+        self.order.begin(bool(self.departed.sources))
         super().on_ready()
 
     def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage) and self.in_order:
-            key = str(packet.message.properties.get("key"))
-            sender, _, number = key.partition("/")
-            if int(number) < self.newest.get(sender, -1):
-                raise Violation(
-                    f"{self.name} gets {key} after {sender}/{self.newest[sender]}, though it came when"
-                    " everything was to come back",
-                    key,
-                )
-            self.newest[sender] = int(number)
+        if isinstance(packet, ReceiveMessage):
+            self.order.came(self.name, str(packet.message.properties.get("key")))
         super().on_packet(packet)
