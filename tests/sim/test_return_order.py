@@ -101,3 +101,20 @@ def test_what_has_come_back_keeps_its_place_whoever_returns() -> None:
     play.order.came("taker", "a/9")
     with pytest.raises(Violation):
         play.order.came("taker", ripe[0])
+
+
+def test_what_arrives_later_is_promised_as_it_waits_here() -> None:
+    play = Spread()
+    play.rig.run(TIMEOUT + 1)
+    play.order.begin()
+    client = play.rig.client(play.hosts[0])
+    for number in (6, 8, 7):
+        client.publish("orders", b"", ANYCAST, key=f"a/{number}")
+    play.rig.until(lambda: count(play.hosts[0], "orders") == 5)
+    play.order.look()
+    assert (
+        "a/6" in play.order.promised and "a/7" not in play.order.promised
+    )  # check_senders' matter
+    play.order.came("taker", "a/9")
+    with pytest.raises(Violation):
+        play.order.came("taker", "a/6")

@@ -8,7 +8,7 @@ from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.parked import Away, sent_by_another
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import READY
+from atalanta.kernel.reference import DELIVERING, READY
 from atalanta.sim.host import Host
 from atalanta.sim.ledger import Violation
 
@@ -16,7 +16,7 @@ HERE: Final = ""  # in place of a member's id: it waits in the queue itself
 
 
 class ReturnOrder:
-    """`promised`: key -> where it waited as the consumer came: HERE, or the member that it is parked for.
+    """`promised`: key -> where it waits: HERE, or for the member that it was parked for as the consumer came.
 
     Those get to the consumer before anything younger of their sender. Not what is parked for a member whose time is
     not over yet: it comes to its place later, when younger ones may have been taken. Nor, from then on, what is still
@@ -26,6 +26,7 @@ class ReturnOrder:
     def __init__(self, host: Host, queue: str) -> None:
         self.host = host
         self.queue = queue
+        self.active = False
         self.promised: dict[str, str] = {}
         self.away: dict[str, Away] = {}
         self.newest: dict[str, int] = {}  # by sender
@@ -36,6 +37,7 @@ class ReturnOrder:
         self.away = {}
         self.newest = {}
         cluster = self._cluster()
+        self.active = cluster is not None and not nothing
         if cluster is None or nothing:
             return
         for member, away in cluster.parked.away.items():
@@ -48,15 +50,12 @@ class ReturnOrder:
                 certain = reference.sequence > through and not sent_by_another(reference.message)
                 if reference.state == READY and certain:
                     self.promised[str(reference.message.properties.get("key"))] = member
-        waiting = cluster.broker.queues.get(self.queue)
-        for reference in [] if waiting is None else everything(waiting):
-            if reference.state == READY:
-                self.promised[str(reference.message.properties.get("key"))] = HERE
+        self._promise_here(cluster)
 
     def look(self) -> None:
         """Often, so that it shows what has come back by the time a member is back."""
         cluster = self._cluster()
-        if cluster is None:
+        if cluster is None or not self.active:
             return
         for member, away in list(self.away.items()):
             queue = self._parked(cluster, member)
@@ -70,6 +69,23 @@ class ReturnOrder:
             for key, where in self.promised.items():
                 if where == member and key not in still:
                     self.promised[key] = HERE
+        self._promise_here(cluster)
+
+    def _promise_here(self, cluster: Cluster) -> None:
+        """What waits in the queue and has no younger one of its sender before it, or with the consumer."""
+        queue = cluster.broker.queues.get(self.queue)
+        waiting = [] if queue is None else everything(queue)
+        newest = dict(self.newest)
+        for wanted in (DELIVERING, READY):
+            for reference in waiting:
+                if reference.state != wanted:
+                    continue
+                key = str(reference.message.properties.get("key"))
+                sender, _, number = key.partition("/")
+                if int(number) > newest.get(sender, -1):
+                    newest[sender] = int(number)
+                    if wanted == READY:
+                        self.promised[key] = HERE
 
     def came(self, name: str, key: str) -> None:
         """Violation if the consumer of that name has had a younger one of the sender that had to wait for it."""
