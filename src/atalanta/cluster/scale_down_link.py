@@ -210,6 +210,8 @@ class TargetLink(ClusterLink):
     def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
         if channel == QUESTION_CHANNEL and self.created and packet.correlation != QUESTION:
             self.created.popleft()(now, False, f"{packet.message} (code {packet.code})")
+        elif channel == XA_CHANNEL and packet.correlation < 0 and self.on_xa is not None:
+            self.on_xa(now, packet)
         elif channel in (SEND_CHANNEL, XA_CHANNEL):
             self._sender_of(channel).on_refused(packet)
         else:

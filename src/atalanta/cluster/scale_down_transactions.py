@@ -2,6 +2,9 @@
 
 Follows ScaleDownHandler.scaleDownTransactions. What the transaction has acknowledged travels with it, in queues that
 hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transaction finds it there by its id.
+
+Its answer to the prepare may be lost. The target remembers from then on what came in it (kernel/repeats.py), so that a
+second attempt is refused as a repeat there, or where all of the target has gone, even if the transaction has ended.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ from atalanta.cluster.scale_down_stage import Stage
 from atalanta.kernel import records, xa
 from atalanta.kernel.buffer import Reader
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
+from atalanta.kernel.errors import DUPLICATE_ID
 from atalanta.kernel.reference import Reference
+from atalanta.wire.core.packets_connection import ExceptionResponse
 from atalanta.wire.core.packets_transaction import (
     XaEnd,
     XaInDoubt,
     XaInDoubtResponse,
     XaPrepare,
     XaResponse,
+    XaRollback,
     XaStart,
 )
 from atalanta.wire.core.packets_xid import Xid, decode_xid
@@ -43,6 +49,7 @@ LOOKING: Final = 2  # whether the target has it already
 SENDING: Final = 3
 ENDING: Final = 4
 PREPARING: Final = 5
+UNDOING: Final = 6  # this attempt: the target has refused it
 
 
 class TransactionStage(Stage):
@@ -53,6 +60,7 @@ class TransactionStage(Stage):
         self.state = IDLE
         self.branches = xa.list_prepared(mover.broker)
         self.branch: xa.Branch | None = None
+        self.refused: str = ""  # why, and not as a repeat
         self.channel = 12
         mover.link.on_xa = self.on_xa
 
@@ -94,8 +102,15 @@ class TransactionStage(Stage):
                 self._moved()
             else:
                 self._failed("the target knows it, and has not prepared it")
+        elif isinstance(packet, ExceptionResponse):
+            repeat = packet.code == DUPLICATE_ID
+            self.refused = "" if repeat else f"{packet.message} (code {packet.code})"
+            self.state = UNDOING
+            self._say(XaRollback(self._xid()))
         elif isinstance(packet, XaResponse):
-            if not packet.error:
+            if self.state == UNDOING:
+                self._undone()
+            elif not packet.error:
                 self._went_well()
             elif self.state == STARTING and packet.code == XAER_DUPID:
                 # From an attempt before: its answer was lost.
@@ -116,6 +131,13 @@ class TransactionStage(Stage):
         elif self.state == PREPARING:
             self._moved()
 
+    def _undone(self) -> None:
+        """A repeat has been there, and has ended or gone on since: it is not here any more either."""
+        if self.refused:
+            self._failed(self.refused)
+        else:
+            self._moved()
+
     def _sent(self, now: int) -> None:
         sender = self.mover.link.xa_sender
         refused = sender.refused
@@ -133,7 +155,9 @@ class TransactionStage(Stage):
         mover = self.mover
         copies: list[Message] = []
         for index, plan in enumerate(self.branch.plans):
-            place = self.branch.xid + index.to_bytes(4, "big")
+            # A branch may come back here and leave again: that is no repeat.
+            since = self.branch.created_at.to_bytes(8, "big", signed=True)
+            place = b"".join((self.branch.xid, since, index.to_bytes(4, "big")))
             ids: list[int] = []
             for planned in plan.routes:
                 queue = planned.queue

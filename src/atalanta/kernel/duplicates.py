@@ -11,6 +11,8 @@ from typing import Final
 
 BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
+# What a leaving node brings has a longer id than what a bridge does (cluster/scale_down_shipment.py: repeat_id).
+BROUGHT_BYTES: Final = 32
 # Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
 OLDEST_MAX: Final = 256
 

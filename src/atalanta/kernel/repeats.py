@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel import records
 from atalanta.kernel.absorbing import ACK_ROUTE_TO
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX, DuplicateCache
+from atalanta.kernel.duplicates import (
+    BRIDGE_DUPLICATE,
+    BRIDGE_PREFIX,
+    BROUGHT_BYTES,
+    DuplicateCache,
+)
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import PropertyValue
@@ -13,6 +19,7 @@ from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.records import Batch
 
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
@@ -39,6 +46,29 @@ def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> 
         if broker.trace.on:
             tell(broker.trace, "story_repeated", plan.message, cache_name)
     return lsn
+
+
+def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
+    """Ids of what a leaving node brings in a branch: they leave the plans, for `remember` when the batch is written.
+
+    Known from the prepare on, however the branch ends or goes on: the node that does not know of the prepare brings
+    all of it once more. A client's ids enter the memory with a commit only (TransactionImpl).
+    """
+    found: list[tuple[str, bytes]] = []
+    for plan in plans:
+        for name, duplicate_id in plan.duplicates:
+            if name.startswith(BRIDGE_PREFIX) and len(duplicate_id) == BROUGHT_BYTES:
+                age = broker.take_message_id()
+                batch.add(records.DUPLICATES, records.encode_duplicates(name, age, [duplicate_id]))
+                found.append((name, duplicate_id))
+                plan.duplicates = []
+    return found
+
+
+def remember(broker: Broker, ids: list[tuple[str, bytes]], lsn: int) -> None:
+    """Cache names and ids that the record at `lsn` holds."""
+    for name, duplicate_id in ids:
+        duplicate_cache(broker, name).add(duplicate_id, lsn)
 
 
 def restore_bridge_id(plan: Plan) -> None:

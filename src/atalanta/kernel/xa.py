@@ -25,7 +25,13 @@ from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.redelivery import redeliver
 from atalanta.kernel.reference import Reference
-from atalanta.kernel.repeats import duplicate_cache, headers_of_links, put_back
+from atalanta.kernel.repeats import (
+    duplicate_cache,
+    headers_of_links,
+    put_back,
+    remember,
+    store_brought,
+)
 from atalanta.kernel.transaction import Transaction
 from atalanta.kernel.xa_records import encode_ended, encode_prepared
 
@@ -100,7 +106,10 @@ class Branches:
 
 # -- the two phases -------------------------------------------------------------------------------
 def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token: int) -> None:
-    """`endpoint.done(token)` when the branch would survive a crash. BrokerError: it is rolled back instead."""
+    """`endpoint.done(token)` when the branch would survive a crash. BrokerError: it is rolled back instead.
+
+    As after a repeat, which `endpoint.failed` says when the first copy is as safe as the answer makes believe.
+    """
     transaction = branch.transaction
     error = transaction.rollback_only
     plans: list[Plan] = []
@@ -113,7 +122,10 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
             error = refused
     if error is not None:
         roll_back_active(broker, now, branch, error)
-        raise error
+        if error.code != DUPLICATE_ID:
+            raise error
+        broker.refuse_when_durable(broker.journal.last, endpoint, token, error)
+        return
     batch = records.Batch()
     written: list[Plan] = []
     arrived: list[Reference] = []
@@ -122,6 +134,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
             written.append(store_acknowledged(broker, plan, batch, arrived))
     branch.plans = [plan for plan in plans if plan not in written]
     transaction.acknowledged.extend(arrived)
+    brought = store_brought(broker, branch.plans, batch)
     hold(branch)
     branch.state = PREPARED
     payload = encode_prepared(branch)
@@ -130,6 +143,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
     broker.branches.stored_bytes += branch.stored_bytes
     batch.add(records.XA_PREPARED, payload)
     branch.lsn = broker.append_batch(batch, written, arrived, endpoint, token)
+    remember(broker, brought, branch.lsn)
 
 
 def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
