@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE, FAILED
+from atalanta.cluster.scale_down import DONE, FAILED, ScaleDown
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.kernel.queue_spec import ANYCAST
@@ -238,3 +238,46 @@ def test_when_the_target_leaves_itself_the_others_go_where_it_goes(crash: bool) 
     rig.until(one.over)
     assert (one.phase, one.left()) == (DONE, 0)
     assert sorted(held(last, "orders")) == of(last, middle, first)
+
+
+def at_forwards(part: ScaleDown) -> bool:
+    """What waited for other members is under way."""
+    if part.mover is None:
+        return False
+    under_way = part.mover.link.sender.unanswered.values()
+    return any(each.references[:1] and each.references[0].queue.internal for each in under_way)
+
+
+@pytest.mark.parametrize("meant_for", ["whom it is left to last", "the first target"])
+def test_what_the_first_target_had_for_others_comes_once_by_way_of_the_second(meant_for: str) -> None:
+    """The answers of the first are lost; then it leaves itself, to the second."""
+    rig = Rig()
+    last, middle, first = rig.cluster(3)
+    there = last if meant_for == "whom it is left to last" else middle
+    filled(rig, *[middle] * 10)
+    subscribed(rig, there, "mine")
+    pause(first, there)
+    client = rig.client(first)
+    for body in BODIES:
+        client.publish("prices", body)
+    rig.until(lambda: len(client.answers) == len(BODIES))
+    departure(first).choice.config = ScaleDownConfig(connectors=["n1"])
+    one = begin(rig, first)
+    rig.network.latency_ns = (5_000_000, 5_100_000)
+    rig.until(lambda: one.mover is not None)
+    while not at_forwards(one):
+        assert not one.over()
+        rig.run(0.001)
+    rig.network.block(middle.name, first.name)
+    rig.until(lambda: count(there, "mine") == len(BODIES))
+    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"], commit_interval=1)
+    two = begin(rig, middle)
+    rig.until(lambda: two.moved > 1)
+    for connection in list(node_of(first).connections):
+        rig.network.cut_connection(connection)
+    rig.network.heal()
+    rig.until(one.over, 60)
+    rig.until(two.over, 60)
+    assert [(part.phase, part.left()) for part in (one, two)] == [(DONE, 0), (DONE, 0)]
+    rig.run(1)
+    assert held(last, "mine") == BODIES

@@ -21,8 +21,10 @@ What each side has durable, step by step:
    up first the mark stays, and the next start goes on at step 3.
 
 If the target itself leaves meanwhile, it hands its duplicate ids on (step 3) and says to whom; the source writes that
-into the mark, and goes on there. Who is leaving is not taken as a target, so nobody's target comes back to him; but
-where nobody else is left, of two that both seek the one with the lower node id goes to the other, which waits for it.
+into the mark, and goes on there. What waits for the new target itself then also names the id under which the first one
+may have had it for a third node, and forwarded it. Who is leaving is not taken as a target, so nobody's target comes
+back to him; but where nobody else is left, of two that both seek the one with the lower node id goes to the other,
+which waits for it.
 """
 
 from __future__ import annotations
@@ -118,6 +120,7 @@ class ScaleDown(Part):
         self.members_told: bool = False  # that is, members may be
         self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
+        self.earlier: list[str] = []  # node ids of targets that left: some messages may have got there
         self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.seek_until = 0
         self.moved = 0
@@ -183,7 +186,7 @@ class ScaleDown(Part):
             self.mark.clear()
             self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
             return False
-        self.target, self.pinned = known
+        self.target, self.pinned, self.earlier = known
         self.cluster.told(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
@@ -318,8 +321,10 @@ class ScaleDown(Part):
             self._not_this_one(now, why)
             follows = link.left_to
             if self.frozen and follows is not None and follows.node_id != self.cluster.node_id:
+                if self.target is not None and self.target.node_id not in self.earlier:
+                    self.earlier.append(self.target.node_id)
                 self.target = follows
-                self.mark.write(follows, self.pinned)
+                self.mark.write(follows, self.pinned, self.earlier)
                 self.cluster.told("scale_down_target", follows.node_id, place(follows))
 
     # -- reading --------------------------------------------------------------------------------
@@ -341,7 +346,7 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stopping = True
         self._pin()
-        self.mark.write(self.target, self.pinned)
+        self.mark.write(self.target, self.pinned, self.earlier)
         if self.on_frozen is not None:
             self.on_frozen()
         for part in self.parts.values():
@@ -442,6 +447,7 @@ class ScaleDown(Part):
     def moved_all(self, now: int) -> None:
         """Everything was tried, and the target was told: it has answered for all that was sent."""
         self.mark.clear()
+        self.earlier = []
         left = self.left()
         if left:
             self._end(now, FAILED, self.why or f"{left} messages could not be moved")

@@ -28,8 +28,8 @@ class DepartureMark:
         self.broker = broker
         self.lsn: int = 0
 
-    def write(self, target: Candidate, pinned: dict[str, int]) -> None:
-        """`pinned`: queue -> the last sequence that stays (scale_down.py)."""
+    def write(self, target: Candidate, pinned: dict[str, int], earlier: list[str]) -> None:
+        """`pinned`: queue -> the last sequence that stays; `earlier`: targets that left meanwhile (scale_down.py)."""
         transport = target.transport
         told = {
             "node": target.node_id,
@@ -37,6 +37,7 @@ class DepartureMark:
             "factory": transport.factory,
             "parameters": {key: value for key, (_, value) in transport.entries.items()},
             "pinned": pinned,
+            "earlier": earlier,
         }
         self._store(json.dumps(told).encode())
 
@@ -47,7 +48,7 @@ class DepartureMark:
     def durable(self) -> bool:
         return self.broker.journal.durable >= self.lsn
 
-    def read(self) -> tuple[Candidate, dict[str, int]] | None:
+    def read(self) -> tuple[Candidate, dict[str, int], list[str]] | None:
         """What the life before wrote; DecodeError if it makes no sense."""
         known = self.broker.values.get(KEY)
         if known is None:
@@ -57,7 +58,7 @@ class DepartureMark:
             transport = TransportConfiguration(told["name"], told["factory"])
             for key, value in told["parameters"].items():
                 transport.put(key, value)
-            return Candidate(told["node"], transport), told["pinned"]
+            return Candidate(told["node"], transport), told["pinned"], told["earlier"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
 

@@ -9,6 +9,7 @@ from atalanta.cluster.forwarding import forward_id
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
     ACK_ROUTE_TO,
+    EARLIER_DUPLICATE,
     FORWARD_DUPLICATE,
     SCALEDOWN_NODE,
     SCALEDOWN_TO,
@@ -47,6 +48,11 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
 
+def third_id(node_bytes: bytes, message_id: int, node_id: str, ids: bytes) -> bytes:
+    """As `repeat_id`, of what waited for those bindings of a third node."""
+    return repeat_id(node_bytes, message_id, node_id.encode("utf-8", "surrogatepass") + ids)
+
+
 def for_queues(
     references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
 ) -> Shipment:
@@ -61,8 +67,11 @@ def for_queues(
     return Shipment(references, [copy])
 
 
-def for_target(reference: Reference, link: bytes) -> Shipment:
-    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
+def for_target(reference: Reference, link: bytes, earlier: bytes) -> Shipment:
+    """What waited in the store-and-forward queue of the target itself: as its bridge sends it.
+
+    `earlier`: the id under which a target before this one, which left, may have had it as a third node's; else empty.
+    """
     message = reference.message
     copy = message.copy(message.id)
     known = copy.properties.get(FORWARD_DUPLICATE)
@@ -71,6 +80,8 @@ def for_target(reference: Reference, link: bytes) -> Shipment:
     if not isinstance(known, bytes):
         known = forward_id(link, int(message.id))
     copy.properties.put(BRIDGE_DUPLICATE, known)
+    if earlier:
+        copy.properties.put(EARLIER_DUPLICATE, earlier)
     return Shipment([reference], [copy])
 
 
@@ -93,8 +104,7 @@ def for_third(
             copy.properties.put(SCALEDOWN_NODE, node_id)
             if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
                 copy.properties.put(FORWARD_DUPLICATE, known)
-        place = node_id.encode("utf-8", "surrogatepass") + piece
-        copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+        copy.properties.put(BRIDGE_DUPLICATE, third_id(node_bytes, int(message.id), node_id, piece))
         copies.append(copy)
     return Shipment([reference], copies)
 

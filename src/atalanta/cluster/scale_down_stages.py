@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import forward_id, link_bytes, node_id_bytes
 from atalanta.cluster.scale_down_caches import CacheStage
-from atalanta.cluster.scale_down_shipment import Shipment, finish, for_queues, for_target, for_third
+from atalanta.cluster.scale_down_shipment import (
+    Shipment,
+    finish,
+    for_queues,
+    for_target,
+    for_third,
+    third_id,
+)
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.cluster.scale_down_transactions import TransactionStage
 from atalanta.cluster.scale_down_walk import AddressWalk, QueueWalk, give_back
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.scale_down_link import TargetLink
     from atalanta.cluster.scale_down_sender import Sender
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
 
 ROUNDS_MAX: Final = 5
 PAUSE_NS: Final = 200_000_000  # before the second round, twice as long before each that follows
@@ -320,14 +328,24 @@ class ForwardStage(Stage):
                 give_back([reference])
                 continue
             if self.node_id == mover.target_id:
-                sender.ship(for_target(reference, self.link_bytes))
+                sender.ship(for_target(reference, self.link_bytes, self._earlier(reference)))
             else:
                 ours = mover.link.ours
                 known = b""
-                if 0 < reference.sequence <= self.mark.through:
+                # To a target before this one it may have gone as its bridge sends it.
+                was_target = self.node_id in mover.part.earlier
+                if was_target or 0 < reference.sequence <= self.mark.through:
                     known = forward_id(self.link_bytes, int(reference.message.id))
                 sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
         return False
+
+    def _earlier(self, reference: Reference) -> bytes:
+        """The id under which another target had it, should there have been one: it has left, maybe to this one."""
+        mover = self.mover
+        if not mover.part.earlier or not mover.link.ours:
+            return b""
+        message_id = int(reference.message.id)
+        return third_id(mover.node_bytes, message_id, self.node_id, reference.route_to)
 
     def stuck(self) -> bool:
         reference = self.walk.head()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.absorbing import ACK_ROUTE_TO, set_acknowledged_aside
+from atalanta.kernel.absorbing import ACK_ROUTE_TO, EARLIER_DUPLICATE, set_acknowledged_aside
 from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
@@ -63,9 +63,17 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
     raw_ids = message.property_value(ROUTE_TO)
     bridge_id = message.property_value(BRIDGE_DUPLICATE)
     if isinstance(bridge_id, bytes):
-        plan.repeats_lsn = repeat(broker, plan, BRIDGE_PREFIX + message.address, bridge_id)
+        name = BRIDGE_PREFIX + message.address
+        plan.repeats_lsn = repeat(broker, plan, name, bridge_id)
         if plan.repeats_lsn >= 0:
             return
+        if message.special and message.has_property(EARLIER_DUPLICATE):
+            earlier = message.properties.get(EARLIER_DUPLICATE)
+            message.remove_property(EARLIER_DUPLICATE)
+            if isinstance(earlier, bytes):
+                plan.repeats_lsn = repeat(broker, plan, name, earlier)
+                if plan.repeats_lsn >= 0:
+                    return
     else:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None:
