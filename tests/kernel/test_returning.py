@@ -175,6 +175,21 @@ def test_in_front_of_what_waits_for_the_disk_also_if_its_first_is_for_later() ->
     assert restarted(bench) == [0, 1, 2, 3, 4, 5]
 
 
+def test_not_in_front_of_what_came_back_just_before_and_waits_for_the_disk() -> None:
+    bench = bench_with()
+    send(bench, "away", 0, 1)
+    queue = bench.broker.queues["here"]
+    first = Return(bench.broker, bench.broker.queues["away"].live()[0], [queue], {})
+    assert first.waits_for() is None
+    go(first)
+    send_undurable_yet(bench, 2)
+    assert queue.pending == 2
+    assert bring_back(bench) == 0, "its place is between those two"
+    assert bring_back(bench) == 1
+    assert held(bench) == [0, 1, 2]
+    assert restarted(bench) == [0, 1, 2]
+
+
 def test_in_front_of_what_waits_for_the_disk_also_if_its_last_was_sent_for_now_before() -> None:
     bench = bench_with()
     send_undurable_yet(bench, 100, later_ms=1_000)

@@ -84,6 +84,7 @@ class Away:
         self.first: dict[str, int] = {}
         self.room = Room()
         self.without_places: bool = False  # the last message looked at waits until others have moved for it
+        self.unsettled: bool = False  # or until they are in the journal
         self.last_id: int = 0  # of the last message looked at
 
 
@@ -230,6 +231,7 @@ class ParkedMessages(Observer):
         away.first = {}
         away.room.left = SLICE_MAX
         away.without_places = False
+        away.unsettled = False
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         for name, message_id in away.first.items():
             hold_until_durable(broker, broker.queues[name], message_id)
@@ -237,7 +239,8 @@ class ParkedMessages(Observer):
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
         if away.position > 0:
-            self._arm(node_id, away, now + (ROOM_NS if away.without_room else 0))
+            pause = ROOM_NS if away.without_room or away.unsettled else 0
+            self._arm(node_id, away, now + pause)
         elif away.returned:
             broker.trace.event(
                 "parked_messages_returned",
@@ -336,6 +339,11 @@ class ParkedMessages(Observer):
             waiting = back.waits_for()
             if group is not None and len(chosen) == 1:
                 away.groups[group] = chosen[0]
+            if back.unsettled:
+                for queue in back.targets:
+                    away.touched[queue.name] = True
+                away.without_places = away.unsettled = True
+                return False
             if waiting is not None:
                 waits = int(reference.message.id)
                 away.waits[waiting.name] = min(away.waits.get(waiting.name, waits), waits)

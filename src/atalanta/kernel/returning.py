@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 WAITS: Final = -1  # its place lies among messages that are not in memory
 LAST: Final = -2  # behind everything
+UNSETTLED: Final = -3  # its place lies among what waits for the journal
 ROOM_MIN: Final = 16  # a smaller gap is used only where it is near
 SLICE_MAX: Final = 1_000  # messages that move in one turn
 
@@ -77,6 +78,7 @@ class Return:
         self.targets = targets
         self.looked = looked
         self.spots: list[int] = []
+        self.unsettled: bool = False
         self.moves: list[tuple[int, int]] = []  # for each target: the first that moves, and to where
         message = reference.message
         known = broker.messages.get(message.id) if reference.durable else None
@@ -96,11 +98,13 @@ class Return:
         return self.reference.sequence != 0 and scheduled_ms <= self.broker.now // 1_000_000
 
     def waits_for(self) -> Queue | None:
-        """A queue whose messages in page files have to come into memory first."""
+        """A queue whose messages in page files have to come into memory first; if `unsettled`, those on their way to
+        the journal."""
         self.spots = []
         for queue in self.targets:
             index = spot(self.broker, queue, int(self.message.id), self.looked)
-            if index == WAITS:
+            self.unsettled = index == UNSETTLED
+            if index in (WAITS, UNSETTLED):
                 return queue
             self.spots.append(index)
         return None
@@ -201,7 +205,7 @@ class Return:
 
 
 def spot(broker: Broker, queue: Queue, message_id: int, looked: dict[int, Looked]) -> int:
-    """Index in `queue.references` of the place of a message that arrived under this id; or WAITS, or LAST."""
+    """Index in `queue.references` of the place of a message that arrived under this id; or WAITS, LAST, UNSETTLED."""
     if queue.tombstones > 0:
         queue.references = queue.live()
         queue.tombstones = 0
@@ -223,7 +227,9 @@ def spot(broker: Broker, queue: Queue, message_id: int, looked: dict[int, Looked
         if _outside_above(queue, message_id):
             return WAITS
         return LAST if _pending_above(broker, queue, message_id) is None else WAITS
-    return LAST if _pending_above(broker, queue, message_id) is None else index
+    if _pending_above(broker, queue, message_id) is None:
+        return LAST
+    return UNSETTLED if _pending_below(broker, queue, message_id) else index
 
 
 def _outside(broker: Broker, queue: Queue) -> list[Reference]:
@@ -263,6 +269,15 @@ def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference |
                     if reference.message.id > message_id:
                         return found
     return None
+
+
+def _pending_below(broker: Broker, queue: Queue, message_id: int) -> bool:
+    """Whether the first that waits for the journal arrived before that: it has come back itself, last of all."""
+    for parked in broker.parked:
+        for reference in parked.references:
+            if reference.queue is queue and reference.sequence != 0:
+                return bool(reference.message.id < message_id)
+    return False
 
 
 # -- room ---------------------------------------------------------------------------------------------
