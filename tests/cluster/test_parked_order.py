@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster import parked
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
@@ -11,7 +12,7 @@ from atalanta.kernel.returning import SLICE_MAX
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import SendMessage
 from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
-from tests.cluster.rig import Rig, count, queue_of, remote_consumers, waiting
+from tests.cluster.rig import Rig, cluster_of, count, queue_of, remote_consumers, waiting
 
 
 def newer(play: Parked, first: int, end: int, **properties: object) -> None:
@@ -139,6 +140,36 @@ def test_thousands_come_back_before_anything_newer_is_handed_out() -> None:
     near = play.consumer(play.hosts[0])
     play.rig.run(2)
     assert near.bodies == [number.to_bytes(2, "big") for number in range(3_500)]
+
+
+@pytest.mark.parametrize("under_way", [False, True])
+def test_who_comes_before_a_look_gets_to_its_messages_gets_the_older_first(
+    under_way: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look has many parts: it is about to begin, or is under way since somebody has come to another queue."""
+    play = Parked(unsent=0)
+    near, far = play.hosts
+    play.consumer(far, "archive")
+    play.rig.until(lambda: remote_consumers(near, far, "archive") == 1)
+    for body in numbers(0, 4):
+        play.producer.publish("prices", body, MULTICAST)
+    for body in numbers(0, 5):
+        play.publish(body)
+    play.rig.until(lambda: waiting(near, "node-1") == 9)
+    play.crash_far()
+    newer(play, 5, 10)
+    play.rig.run(TIMEOUT + 1)
+    cluster_of(near).parked.moves_max = 1
+    monkeypatch.setattr(parked, "LOOKS_MAX", 2)
+    near.late, near.late_by_ns = parked.PARKED, 20_000_000
+    if under_way:
+        play.consumer(near, "archive")
+        play.rig.until(lambda: waiting(near, "node-1") < 9)
+    consumer = play.consumer(near)
+    play.rig.run(5)
+    assert consumer.bodies == numbers(0, 10)
+    assert waiting(near, "node-1") == (0 if under_way else 4)
+    assert queue_of(near, "orders").held is None
 
 
 @pytest.mark.parametrize("restart", [False, True])

@@ -92,6 +92,7 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (parking.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
     (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
     (parking.younger_ones_do_not_wait_for_what_comes_back, Absences, 69, 6),
+    (parking.who_comes_during_a_look_gets_what_is_there, Absences, 1515, 2),
 ]
 # From that seed on, all in which nodes may leave.
 BY_DEPARTURES: list[tuple[Mutant, int, int]] = [

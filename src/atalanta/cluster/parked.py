@@ -74,9 +74,11 @@ class Away:
         self.returned: int = 0
         self.without_room: int = 0  # looks in a row that found no room for the next page
         self.given_up: bool = False  # by an operator, in this life of the node
-        # Queues here, by name: where something came back to in this look; which wait for more of it; and the first
-        # message for a queue whose place lies among others in page files.
+        # Queues here, by name: where something came back to in this look, or may yet, as its consumer has come; what
+        # a consumer that came during it may have before the next one; which wait for more; and the first message for
+        # a queue whose place lies among others in page files.
         self.touched: dict[str, bool] = {}
+        self.newcomers: dict[str, int] = {}
         self.held_queues: dict[str, bool] = {}
         self.waits: dict[str, int] = {}
         # Of this turn: where to look for the next place by queue id, and the id of the oldest that came by queue name.
@@ -86,6 +88,10 @@ class Away:
         self.without_places: bool = False  # the last message looked at waits until others have moved for it
         self.unsettled: bool = False  # or until they are in the journal
         self.last_id: int = 0  # of the last message looked at
+
+    def may_return_to(self, queue: Queue) -> bool:
+        """Whether its address and routing name are among those of the member, as far as they are known."""
+        return not self.meant or (queue.spec.address, queue.routing_name()) in self.meant.values()
 
 
 class ParkedMessages(Observer):
@@ -193,8 +199,23 @@ class ParkedMessages(Observer):
 
     # -- triggers -------------------------------------------------------------------------------
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
-        if self.away and not consumer.browse_only and not consumer.queue.internal:
+        queue = consumer.queue
+        if self.away and not consumer.browse_only and not queue.internal:
+            for node_id, away in self.away.items():
+                if away.due and away.may_return_to(queue):
+                    self._await(node_id, away, queue)
             self.look_again(now)
+
+    def _await(self, node_id: str, away: Away, queue: Queue) -> None:
+        """Nothing that may be younger than what is parked for that queue is handed out before it has been looked at."""
+        if not away.armed:
+            away.held_queues[queue.name] = True  # the look that begins now goes on with it
+            return
+        parked = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
+        if parked is not None and not parked.consumers:
+            older = int(parked.references[0].message.id) - 1 if parked.references else 1
+            away.newcomers[queue.name] = older
+            self._hold(away, node_id)
 
     def look_again(self, now: int) -> None:
         """There is a consumer more, here or elsewhere. At once: it gets nothing before what is older comes back."""
@@ -225,8 +246,10 @@ class ParkedMessages(Observer):
             away.held = {}
             away.again = False
             away.without_room = 0
-            away.touched = {}
+            away.touched = dict(away.held_queues)
+            away.newcomers = {}
             away.waits = {}
+            away.last_id = 1
         away.looked = {}
         away.first = {}
         away.room.left = SLICE_MAX
@@ -259,7 +282,10 @@ class ParkedMessages(Observer):
         if away.position == 0:
             wanted = away.waits
         elif not away.without_room:
-            wanted = {name: away.waits.get(name, away.last_id) for name in away.touched}
+            wanted = {name: away.last_id for name in away.touched}
+            wanted.update(away.waits)
+        if not away.without_room:
+            wanted.update(away.newcomers)
         for name in away.held_queues:
             queue = broker.queues.get(name)
             if name not in wanted and queue is not None:

@@ -38,3 +38,8 @@ def what_may_have_arrived_comes_back(patch: Patch) -> None:
 def younger_ones_do_not_wait_for_what_comes_back(patch: Patch) -> None:
     """Between two parts of it."""
     patch.setattr(ParkedMessages, "_hold", lambda self, away, node_id: None)
+
+
+def who_comes_during_a_look_gets_what_is_there(patch: Patch) -> None:
+    """Though what is older comes back in a later part of it."""
+    patch.setattr(ParkedMessages, "_await", lambda self, node_id, away, queue: None)
