@@ -86,7 +86,7 @@ class Away:
         self.first: dict[str, int] = {}
         self.room = Room()
         self.without_places: bool = False  # the last message looked at waits until others have moved for it
-        self.unsettled: bool = False  # or until they are in the journal
+        self.unsettled_lsn: int = 0  # or until the journal is durable up to here
         self.last_id: int = 0  # of the last message looked at
 
     def may_return_to(self, queue: Queue) -> bool:
@@ -242,6 +242,10 @@ class ParkedMessages(Observer):
         if queue is None or queue.consumers:
             self._let_go(away, node_id)
             return
+        if away.unsettled_lsn > broker.journal.durable:
+            # Queues that are held ask for more at once, and again and again (holding.py).
+            self._arm(node_id, away, now + ROOM_NS)
+            return
         if away.position == 0:
             away.held = {}
             away.again = False
@@ -254,7 +258,7 @@ class ParkedMessages(Observer):
         away.first = {}
         away.room.left = SLICE_MAX
         away.without_places = False
-        away.unsettled = False
+        away.unsettled_lsn = 0
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         for name, message_id in away.first.items():
             hold_until_durable(broker, broker.queues[name], message_id)
@@ -262,7 +266,7 @@ class ParkedMessages(Observer):
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
         if away.position > 0:
-            pause = ROOM_NS if away.without_room or away.unsettled else 0
+            pause = ROOM_NS if away.without_room or away.unsettled_lsn else 0
             self._arm(node_id, away, now + pause)
         elif away.returned:
             broker.trace.event(
@@ -368,7 +372,8 @@ class ParkedMessages(Observer):
             if back.unsettled:
                 for queue in back.targets:
                     away.touched[queue.name] = True
-                away.without_places = away.unsettled = True
+                away.without_places = True
+                away.unsettled_lsn = self.cluster.broker.journal.last
                 return False
             if waiting is not None:
                 waits = int(reference.message.id)
