@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.kernel.priorities import LEVELS
 from atalanta.kernel.reference import DONE
 
@@ -31,6 +33,7 @@ class Hold:
         self.back: bool = False
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # management_jobs.py
 class Pass:
     """Somebody goes through a queue over several turns: what lies before `cursor` was looked at."""
 
