@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down import DONE, ScaleDown
 from atalanta.cluster.scale_down_goodbye import HOLD_NS, Goodbyes
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
@@ -101,10 +101,8 @@ def test_who_makes_more_sessions_is_answered_on_all_of_them_and_sends_nothing() 
     assert held(target, "orders") == BODIES
 
 
-@pytest.mark.parametrize("greets", [True, False])
-def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool) -> None:
-    rig, _, leaving = filled()
-    peer = RawPeer(rig, "comer")
+def arriving_at_the_freeze(rig: Rig, peer: RawPeer, leaving: Host, greets: bool) -> ScaleDown:
+    """The peer comes once the node is frozen, or (not `greets`) came before and greets only then; and asks."""
     if not greets:
         rig.network.dial(peer, "raw", leaving.name, 61616)
         rig.until(lambda: peer.conns)
@@ -115,6 +113,14 @@ def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool)
     else:
         peer.write(HANDSHAKE)
     peer.send(CheckForFailover("elsewhere"), 1)
+    return part
+
+
+@pytest.mark.parametrize("greets", [True, False])
+def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool) -> None:
+    rig, _, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    part = arriving_at_the_freeze(rig, peer, leaving, greets)
     peer.send(session(0), 1)
     rig.until(part.over)
     rig.run(0.1)
@@ -132,16 +138,7 @@ def test_who_spoke_before_the_target_was_ready_is_answered_then(
     rig, _, leaving = filled()
     monkeypatch.setattr(Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS * 3 // 4)
     peer = RawPeer(rig, "comer")
-    if not greeted:
-        rig.network.dial(peer, "raw", leaving.name, 61616)
-        rig.until(lambda: peer.conns)
-    part = begin(rig, leaving)
-    rig.until(lambda: part.frozen)
-    if greeted:
-        peer.dial(leaving)
-    else:
-        peer.write(HANDSHAKE)
-    peer.send(CheckForFailover("elsewhere"), 1)
+    part = arriving_at_the_freeze(rig, peer, leaving, greeted)
     rig.run(1)
     assert peer.packets == [] and part.goodbyes is not None
     rig.until(part.over)
