@@ -39,6 +39,8 @@ class Reference:
         self.size: int = message.size
         self.delivery_count: i32 = 0
         self.state: i16 = READY
+        # It came late, to a place in front of messages that were here before it (kernel/arrival.py).
+        self.placed: bool = False
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
 
