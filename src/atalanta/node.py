@@ -210,9 +210,8 @@ class Node:
         )
         connection.server_name = server_name
         connection.client.certificate = certificate
-        if leaving is not None and not leaving.arrived(now, conn, connection):
-            self.ports.wire.close(conn, "the node leaves")
-            return
+        if leaving is not None:
+            leaving.arrived(now, conn, connection)
         self.connections[conn] = connection
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:

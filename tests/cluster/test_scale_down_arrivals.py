@@ -9,10 +9,12 @@ from atalanta.cluster.scale_down_goodbye import HOLD_NS, Goodbyes
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import PASSWORD, USER
+from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PASSWORD, USER
+from atalanta.sim.world import SECOND
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_cluster import ClusterConnect
 from atalanta.wire.core.packets_connection import (
     REASON_SCALE_DOWN,
     CheckForFailover,
@@ -24,9 +26,9 @@ from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.types import CLUSTER_CHANNEL, HANDSHAKE
 from tests.cluster.rig import RawPeer, Rig, count, node_of
-from tests.cluster.scale_down_rig import begin, held
+from tests.cluster.scale_down_rig import begin, departure, held
 
 BODIES = [b"%d" % number for number in range(200)]
 
@@ -131,12 +133,17 @@ def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool)
     assert peer.closed == []
 
 
+@pytest.mark.parametrize("held_s", [2, 8])
 @pytest.mark.parametrize("greeted", [True, False])
 def test_who_spoke_before_the_target_was_ready_is_answered_then(
-    greeted: bool, monkeypatch: pytest.MonkeyPatch
+    greeted: bool, held_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """However long that takes: it could not go on meanwhile."""
     rig, _, leaving = filled()
-    monkeypatch.setattr(Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS * 3 // 4)
+    hold_ns = held_s * SECOND
+    monkeypatch.setattr(
+        Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS + hold_ns
+    )
     peer = RawPeer(rig, "comer")
     part = arriving_at_the_freeze(rig, peer, leaving, greeted)
     rig.run(1)
@@ -177,19 +184,91 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
     assert held(target, "orders") == BODIES
 
 
-def test_who_comes_before_the_target_knows_all_hears_nothing_that_members_must_not_hear(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A member would send there once more what this node has taken from it."""
-    rig, _, leaving = filled()
-    monkeypatch.setattr(Goodbyes, "answered", lambda self: False)
+def without_target() -> tuple[Rig, Host, Host]:
+    """A node that a crash interrupted as it left, and its target is away."""
+    rig, target, leaving = filled()
+    departure(leaving).choice.config.commit_interval = 1
     part = begin(rig, leaving)
-    rig.until(lambda: part.frozen)
-    part.say_goodbye(rig.world.now, False)  # as when the target is lost for some time
-    part.goodbyes = None  # those who were there are gone
+    while part.moved < 13:
+        rig.run(0.0002)
+    leaving.crash()
+    target.crash()
+    leaving.start()
+    return rig, target, leaving
+
+
+@pytest.mark.parametrize("greets", ["at once", "when the target is back"])
+def test_who_comes_after_a_crash_is_refused_and_hears_later_where_to_go(greets: str) -> None:
+    """A member that heard it sooner would send there once more what this node has taken from it."""
+    rig, target, leaving = without_target()
+    peer = RawPeer(rig, "comer")
+    if greets == "at once":
+        peer.dial(leaving)
+        peer.send(CheckForFailover("elsewhere"), 1)
+        peer.send(session(0), 1)
+        rig.run(1)
+        (answer,) = peer.got(CheckForFailoverReply)
+        assert isinstance(answer, CheckForFailoverReply) and not answer.ok
+        (refusal,) = peer.got(ExceptionResponse)
+        assert isinstance(refusal, ExceptionResponse)
+        assert refusal.message == "the node is stopping"
+    else:
+        rig.network.dial(peer, "raw", leaving.name, 61616)
+        rig.run(1)
+    assert peer.got(DisconnectV3) == [] and peer.closed == []
+    target.start()
+    part = departure(leaving)
+    rig.until(part.over)
+    if greets != "at once":
+        peer.write(HANDSHAKE)
+        peer.send(session(0), 1)
+        rig.run(0.1)
+        assert len(peer.got(ExceptionResponse)) == 1
+    assert told(peer).target_node_id == "node-0"
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(target, "orders") == BODIES
+
+
+def test_who_comes_when_the_target_knows_all_is_told_after_a_crash_too() -> None:
+    rig, target, leaving = without_target()
+    rig.network.latency_ns = (5_000_000, 5_100_000)
+    target.start()
+    part = departure(leaving)
+    rig.until(lambda: part.members_told)
     peer = RawPeer(rig, "comer")
     peer.dial(leaving)
+    peer.send(session(0), 1)
+    rig.until(part.over)
+    rig.run(0.1)
+    assert told(peer).target_node_id == "node-0"
+    assert len(peer.got(ExceptionResponse)) == 1
+    assert peer.closed == []
+
+
+def test_a_member_that_comes_before_the_target_knows_all_hears_nothing() -> None:
+    rig, target, leaving = without_target()
+    peer = RawPeer(rig, "comer")
+    peer.dial(leaving)
+    peer.send(ClusterConnect(CLUSTER_USER, CLUSTER_PASSWORD), CLUSTER_CHANNEL)
     rig.until(lambda: peer.closed)
     assert peer.packets == []
+    target.start()
+    part = departure(leaving)
     rig.until(part.over)
     assert (part.phase, part.left()) == (DONE, 0)
+
+
+def test_who_has_not_said_who_it_is_is_not_held_for_ever_for_a_target_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, target, leaving = filled()
+    peer = RawPeer(rig, "comer")
+    monkeypatch.setattr(Goodbyes, "answered", lambda self: departure(leaving).link is None)
+    arriving_at_the_freeze(rig, peer, leaving, True)
+    peer.send(session(0), 1)
+    target.crash()
+    rig.until(lambda: peer.got(ExceptionResponse), 15)
+    assert peer.got(DisconnectV3) == [] and peer.closed == []
+    target.start()
+    rig.until(departure(leaving).over)
+    assert told(peer).target_node_id == "node-0"

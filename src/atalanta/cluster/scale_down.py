@@ -38,7 +38,7 @@ from atalanta.cluster.part import Part
 from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 from atalanta.cluster.scale_down_choice import Choice
 from atalanta.cluster.scale_down_config import ScaleDownConfig
-from atalanta.cluster.scale_down_goodbye import Goodbyes
+from atalanta.cluster.scale_down_goodbye import Goodbyes, tell_refused
 from atalanta.cluster.scale_down_link import TargetLink, session_prefix
 from atalanta.cluster.scale_down_mark import DepartureMark
 from atalanta.cluster.scale_down_readers import Readers, unsettled
@@ -370,31 +370,32 @@ class ScaleDown(Part):
 
     def say_goodbye(self, now: int, to_members: bool) -> bool:
         """When the target knows what was had here; whether everybody is gone."""
+        assert self.target is not None
         self.members_told = self.members_told or to_members
+        self.host.goodbye = DisconnectV3(
+            self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
+        )
         if self.goodbyes is not None:
-            assert self.target is not None
-            self.host.goodbye = DisconnectV3(
-                self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
-            )
             if not self.goodbyes.say(now, to_members):
                 self.look_again(now)
                 return False
             self.goodbyes = None
+        if self.members_told:
+            tell_refused(self.connections)
         self.phase = MOVING
         return True
 
-    def arrived(self, now: int, conn: int, connection: CoreConnection) -> bool:
-        """A connection that came while nobody is served any more: it is told what all are. False: it must end.
+    def arrived(self, now: int, conn: int, connection: CoreConnection) -> None:
+        """A connection that came while nobody is served any more: it is told what all are.
 
-        As long as members must not be told it does: who it is nobody knows yet.
+        As long as members must not be told it only gets refusals: who it is nobody knows yet.
         """
         if self.goodbyes is not None:
-            self.goodbyes.add(conn, connection)
-            return True
-        if self.host.goodbye is None or not self.members_told:
-            return False
-        connection.stop(now)
-        return True
+            self.goodbyes.add(now, conn, connection)
+        elif self.members_told:
+            connection.stop(now)
+        else:
+            connection.refuse()
 
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:

@@ -3,7 +3,8 @@
 From the freeze on nothing more of them is read. They are told where to go only when the target knows all duplicate ids
 of this node: whoever then repeats there what was never answered here is recognized. If the target is not there so long,
 clients are told all the same, since they would wait for nothing; other members are not: they keep what this node may
-have got until they hear of it again.
+have got until they hear of it again. Who has not said yet whether it is a member only gets refusals until then, and
+so does who comes to a node that a crash interrupted.
 
 Who is just arriving (wire/core/connection.py, `stop`) may be deaf to good-byes and to the end of its connection until
 its questions are answered: it gets refusals, and the good-bye, and closes the connection itself.
@@ -28,7 +29,7 @@ HOLD_NS: Final = 10_000_000_000
 
 
 class Goodbyes:
-    """`waiting`: connections that end before anything is moved -> whether they have to be told."""
+    """`waiting`: connections that end before anything is moved -> whether they have to be told; `held`: since when."""
 
     def __init__(
         self, broker: Broker, host: CoreHost, connections: dict[int, Connection], now: int
@@ -37,6 +38,7 @@ class Goodbyes:
         self.host = host
         self.connections = connections
         self.waiting: dict[int, bool] = {}
+        self.held: dict[int, int] = {}
         self.until = now + HOLD_NS
 
     def hold(self, now: int, askers: dict[int, bool]) -> None:
@@ -44,15 +46,16 @@ class Goodbyes:
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, CoreConnection):
                 if conn not in askers:
-                    self.add(conn, connection)
+                    self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
                 self.waiting[conn] = False  # when what it sent is answered
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
 
-    def add(self, conn: int, connection: CoreConnection) -> None:
+    def add(self, now: int, conn: int, connection: CoreConnection) -> None:
         connection.hold_input()
         self.waiting[conn] = True
+        self.held[conn] = now
 
     def say(self, now: int, to_members: bool) -> bool:
         """Whether all of them are gone."""
@@ -63,10 +66,13 @@ class Goodbyes:
                 del self.waiting[conn]
             elif self.waiting[conn] and isinstance(connection, CoreConnection):
                 if not to_members and not connection.authenticated:
-                    continue  # nobody knows yet who that is
+                    connection.refuse()  # nobody knows yet who that is
+                    connection.release_input()
+                    del self.waiting[conn]
+                    continue
                 self.waiting[conn] = False
                 if to_members or not connection.cluster_peer:
-                    connection.turn_away(now)
+                    connection.turn_away(now, now - self.held[conn])
                     if connection.arriving:  # it goes by itself, and cannot do anything here
                         del self.waiting[conn]
                         continue
@@ -76,3 +82,10 @@ class Goodbyes:
     def answered(self) -> bool:
         """All that was taken up is on disk, and its answers are out."""
         return not (self.broker.parked or self.broker.acknowledging)
+
+
+def tell_refused(connections: dict[int, Connection]) -> None:
+    """Those who got no good-bye with their refusals."""
+    for connection in connections.values():
+        if isinstance(connection, CoreConnection) and connection.untold:
+            connection.tell()

@@ -5,6 +5,8 @@ hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transac
 
 Its answer to the prepare may be lost. The target remembers from then on what came in it (kernel/repeats.py), so that a
 second attempt is refused as a repeat there, or where all of the target has gone, even if the transaction has ended.
+
+What the target refuses within a transaction undoes the attempt there: it would be in the way of the next one.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ LOOKING: Final = 2  # whether the target has it already
 SENDING: Final = 3
 ENDING: Final = 4
 PREPARING: Final = 5
-UNDOING: Final = 6  # this attempt: the target has refused it
+UNDOING: Final = 6  # this attempt: the target has refused it, or something of it
 
 
 class TransactionStage(Stage):
@@ -85,6 +87,7 @@ class TransactionStage(Stage):
             self.mover.part.look_again(now)
         else:
             self.state = STARTING
+            self.refused = ""
             self._say(XaStart(self._xid()))
         return False
 
@@ -102,22 +105,12 @@ class TransactionStage(Stage):
                 self._moved()
             else:
                 self._failed("the target knows it, and has not prepared it")
-        elif isinstance(packet, ExceptionResponse):
-            repeat = packet.code == DUPLICATE_ID
-            self.refused = "" if repeat else f"{packet.message} (code {packet.code})"
-            self.state = UNDOING
-            self._say(XaRollback(self._xid()))
-        elif isinstance(packet, XaResponse):
-            if self.state == UNDOING:
-                self._undone()
-            elif not packet.error:
-                self._went_well()
-            elif self.state == STARTING and packet.code == XAER_DUPID:
-                # From an attempt before: its answer was lost.
-                self.state = LOOKING
-                self._say(XaInDoubt())
-            else:
-                self._failed(f"{packet.message} (code {packet.code})")
+        elif self.state == UNDOING:
+            self._undone()
+        elif isinstance(packet, XaResponse) and not packet.error:
+            self._went_well()
+        elif isinstance(packet, XaResponse | ExceptionResponse):
+            self._went_wrong(packet)
 
     def _went_well(self) -> None:
         if self.state == STARTING:
@@ -125,11 +118,37 @@ class TransactionStage(Stage):
             copies = self._copies()
             if copies:
                 self.mover.link.xa_sender.ship(Shipment([], copies))
+        elif self.state == ENDING and self.refused:
+            self._undo(self.refused)
         elif self.state == ENDING:
             self.state = PREPARING
             self._say(XaPrepare(self._xid()))
         elif self.state == PREPARING:
             self._moved()
+
+    def _went_wrong(self, packet: XaResponse | ExceptionResponse) -> None:
+        why = f"{packet.message} (code {packet.code})"
+        verb = isinstance(packet, XaResponse)
+        if verb and self.state == STARTING and packet.code == XAER_DUPID:
+            # From an attempt before: its answer was lost.
+            self.state = LOOKING
+            self._say(XaInDoubt())
+        elif self.state in (STARTING, LOOKING):
+            self._failed(why)  # this attempt has not begun there
+        elif not verb and packet.code == DUPLICATE_ID:
+            self._undo("")
+        else:
+            self._undo(self.refused or why)
+
+    def _undo(self, refused: str) -> None:
+        """`refused`: why; empty if it is there already, or was."""
+        self.refused = refused
+        if self.state == SENDING:
+            self.state = ENDING
+            self._say(XaEnd(self._xid(), False))
+        else:
+            self.state = UNDOING
+            self._say(XaRollback(self._xid()))
 
     def _undone(self) -> None:
         """A repeat has been there, and has ended or gone on since: it is not here any more either."""
@@ -144,7 +163,7 @@ class TransactionStage(Stage):
         sender.arrived = []
         sender.refused = []
         if refused:
-            self._failed(refused[0].refused)
+            self._undo(refused[0].refused)
         elif sender.idle():
             self.state = ENDING
             self._say(XaEnd(self._xid(), False))
@@ -208,7 +227,10 @@ class TransactionStage(Stage):
         assert self.branch is not None
         name = f"(transaction {xa.identifier(self.branch.xid)})"
         self.mover.part.why = f"{name}: {why}"
-        self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
+        self.mover.refused = True
+        if (name, False) not in self.mover.told:
+            self.mover.told[(name, False)] = True
+            self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
         self._next()
 
     def _next(self) -> None:

@@ -79,3 +79,18 @@ def test_others_are_let_go_at_once() -> None:
     server.now += 6 * SECOND
     direct = server.login()
     assert stop(server) == [settled.conn, direct.conn]
+
+
+def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held() -> None:
+    server = Server()
+    client = server.connect()
+    (connection,) = server.connections.values()
+    connection.hold_input()
+    client.feed(HANDSHAKE)
+    connection.release_input()
+    client.send(CheckForFailover("elsewhere"), 1)
+    for _ in server.host.take_resumed():
+        connection.resume(server.now)
+    server.settle()
+    ((_, answer),) = client.receive()
+    assert isinstance(answer, CheckForFailoverReply)

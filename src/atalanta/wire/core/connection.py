@@ -114,6 +114,7 @@ class CoreConnection(Connection):
         self.came_from: str | None = None  # a client that reconnects says where it was before
         self.pinned: bool = False  # it needs this node and no other
         self.arriving: bool = False  # the node stops while its client comes from another one
+        self.untold: bool = False  # the node leaves, and this may be a member, who must not hear of it yet
 
     # -- bytes in -------------------------------------------------------------------------------
     def security_domain(self) -> str:
@@ -122,7 +123,7 @@ class CoreConnection(Connection):
 
     def feed(self, now: int, data: bytes) -> None:
         self.last_seen = now
-        if self.holds > 0:
+        if self.holds > 0 or self.held:  # released just now: what was held comes first (`resume`)
             self.held.append(data)
             return
         if not self.greeted:
@@ -431,12 +432,14 @@ class CoreConnection(Connection):
                 self.host.closing.append((self.conn, "the node stops"))
 
     def say_goodbye(self) -> None:
-        self.send(self.host.goodbye or DisconnectV3(self.host.broker.node_id), 0)
+        goodbye = None if self.untold else self.host.goodbye
+        self.send(goodbye or DisconnectV3(self.host.broker.node_id), 0)
 
-    def turn_away(self, now: int) -> None:
-        """`stop` of a node that leaves, behind a `hold_input`: it takes nothing up any more, and who arrives just now
-        only gets refusals until it goes.
+    def turn_away(self, now: int, held_ns: int) -> None:
+        """`stop` of a node that leaves, behind a `hold_input` of `held_ns`: it takes nothing up any more, and who
+        arrives just now only gets refusals until it goes.
         """
+        self.opened += held_ns  # it could not go on meanwhile
         self.stop(now)
         if self.arriving:
             if self.moving is not None:
@@ -445,6 +448,17 @@ class CoreConnection(Connection):
                 self.ended[channel] = True
             self.end_sessions(now)
             self.release_input()
+
+    def refuse(self) -> None:
+        """Before any login: only refusals, as in `turn_away`, and no good-bye before `tell`."""
+        self.untold = True
+        self.arriving = True
+
+    def tell(self) -> None:
+        """The good-bye after `refuse`."""
+        self.untold = False
+        if self.greeted:
+            self.say_goodbye()
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:

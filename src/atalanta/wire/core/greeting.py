@@ -38,7 +38,8 @@ class Greeting:
                 f"the peer speaks {protocol}, which is not supported yet: only CORE is"
             )
         connection.greeted = True
-        if connection.arriving and connection.host.goodbye is not None:
+        told = not connection.untold and connection.host.goodbye is not None
+        if connection.arriving and told:
             connection.say_goodbye()
         self.first_bytes = b""
         return data

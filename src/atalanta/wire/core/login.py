@@ -118,6 +118,9 @@ def _next(connection: CoreConnection, now: int, error: BrokerError | None) -> No
 
 def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) -> None:
     """CLUSTER_CONNECT: another node shows the cluster's credentials."""
+    if connection.untold:
+        connection.host.closing.append((connection.conn, "the node leaves"))
+        return
     broker = connection.host.broker
     known = broker.security.authenticate_cluster(packet.user, packet.password)
     connection.cluster_peer = known

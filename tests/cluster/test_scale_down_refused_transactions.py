@@ -1,0 +1,97 @@
+"""What the target refuses within a transaction leaves nothing open there, and is offered again."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster import scale_down_link
+from atalanta.cluster.scale_down import DONE, FAILED
+from atalanta.cluster.scale_down_link import XA_CHANNEL
+from atalanta.cluster.scale_down_sender import Sender
+from atalanta.cluster.scale_down_shipment import Shipment
+from atalanta.kernel import xa
+from atalanta.sim.host import Host
+from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
+from atalanta.wire.core.packets_xid import Xid
+from tests.cluster.rig import Rig, node_of
+from tests.cluster.scale_down_rig import begin, departure, held, leave
+from tests.cluster.test_scale_down_content import XaClient, end_branch
+
+XIDS = [Xid(1, b"branch", b"global %d" % number) for number in range(2)]
+
+
+class RefusesWithin(Sender):
+    """In front of a target whose address `orders` is full, and fails (a real Artemis) what comes in a transaction."""
+
+    full = True
+
+    def ship(self, shipment: Shipment) -> None:
+        if self.channel == XA_CHANNEL and type(self).full:
+            shipment.full = True
+            shipment.refused = "address orders is full (code 210)"
+            self.refused.append(shipment)
+        else:
+            super().ship(shipment)
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> type[RefusesWithin]:
+    class Full(RefusesWithin):
+        pass
+
+    monkeypatch.setattr(scale_down_link, "Sender", Full)
+    return Full
+
+
+def prepared() -> tuple[Rig, Host, Host]:
+    """The second node has two branches in doubt, each with a message for `orders`."""
+    rig = Rig()
+    target, leaving = rig.cluster(2, mode="OFF")
+    client = XaClient(rig.world, rig.network, "xa", leaving.name)
+    client.start()
+    rig.until(lambda: client.ready)
+    for number, xid in enumerate(XIDS):
+        client.say(XaStart(xid))
+        client.send_in_branch("orders", b"%d" % number)
+        client.say(XaEnd(xid, False))
+        client.say(XaPrepare(xid))
+        rig.until(lambda known=3 * number + 3: len(client.codes) == known)  # type: ignore[misc]
+    assert client.codes == [0] * 6
+    return rig, target, leaving
+
+
+def in_doubt_at(host: Host) -> int:
+    return len(xa.list_prepared(node_of(host).broker))
+
+
+def test_a_transaction_that_is_refused_is_undone_there_and_goes_when_there_is_room(
+    full: type[RefusesWithin],
+) -> None:
+    rig, target, leaving = prepared()
+    part = begin(rig, leaving)
+    rig.until(lambda: len(rig.events("scale_down_refused queue=(transaction")) == 2)
+    rig.until(lambda: not node_of(target).broker.branches.by_xid, 1)
+    assert in_doubt_at(leaving) == 2
+    full.full = False
+    rig.until(part.over, 30)
+    assert (part.phase, part.left(), part.why) == (DONE, 0, "")
+    leaving.stop()
+    assert in_doubt_at(target) == 2
+    for xid in XIDS:
+        end_branch(rig, target, XaCommit(xid, False))
+    assert held(target, "orders") == [b"0", b"1"]
+
+
+def test_a_transaction_that_is_refused_to_the_end_stays_whole(full: type[RefusesWithin]) -> None:
+    rig, target, leaving = prepared()
+    part = leave(rig, leaving)
+    assert (part.phase, part.left()) == (FAILED, 2)
+    assert part.why.endswith("address orders is full (code 210)")
+    assert len(rig.events("scale_down_refused queue=(transaction")) == 2
+    assert not node_of(target).broker.branches.by_xid
+    leaving.start()
+    rig.formed()
+    assert (departure(leaving).phase, in_doubt_at(leaving)) == ("none", 2)
+    for xid in XIDS:
+        end_branch(rig, leaving, XaCommit(xid, False))
+    assert held(leaving, "orders") == [b"0", b"1"]
