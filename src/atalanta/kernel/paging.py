@@ -49,7 +49,7 @@ class Paging:
         self.files = files if files is not None else Pages()
         self.on = files is not None
         self.pages: dict[int, Page] = {}
-        self.reader = PageReader(self.files)
+        self.reader = PageReader(self.files, broker.arrivals)
         self.tail_bytes: int = 0
         self.unwritten_bytes: int = 0
         self.written: int = 0

@@ -96,7 +96,7 @@ def _replace(
         if len(out) == 0:
             page.starts.append(index)
             page.firsts.append(reference.sequence)
-        write_entry(out, reference)
+        write_entry(out, reference, broker.arrivals)
         if len(out) >= BLOCK_BYTES:
             blocks.append(out.getvalue())
             out = BytesWriter()

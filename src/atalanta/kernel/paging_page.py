@@ -9,29 +9,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, u8
 
+from atalanta.kernel.arrival import ARRIVAL_BYTES, NO_LINK
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message_codec import decode_message, write_message
 
 if TYPE_CHECKING:
+    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.large import LargeBody
     from atalanta.kernel.message import Message
     from atalanta.kernel.reference import Reference
 
 ENTRIES_MAX: Final = 1 << 24
 SPARSE_SHARE: Final = 4
+# What an entry says of itself.
+DURABLE: Final = 1
+PLACED: Final = 2
+ARRIVED: Final = 4
 
 
 class Entry:
     """A message as it lies in a page."""
 
     def __init__(
-        self, message: Message, sequence: int, durable: bool, delivery_count: int, route_to: bytes
+        self, message: Message, sequence: int, flags: int, delivery_count: int, route_to: bytes
     ) -> None:
         self.message = message
         self.sequence = sequence
-        self.durable = durable
+        self.durable: bool = flags & DURABLE != 0
+        self.placed: bool = flags & PLACED != 0
         self.delivery_count = delivery_count
         self.route_to = route_to
 
@@ -115,29 +122,43 @@ def _last_not_above(values: list[int], wanted: int) -> int:
     return low
 
 
-def write_entry(out: BytesWriter, reference: Reference) -> None:
-    """i64 sequence, i8 durable, i32 delivery count, i32 length, route ids, CORE message with its broker id."""
+def write_entry(out: BytesWriter, reference: Reference, arrivals: Arrivals) -> None:
+    """i64 sequence, i8 flags, i32 delivery count, arrival if the flags say so (24 bytes), i32 length, route ids, CORE
+    message with its broker id."""
     sequence: i64 = reference.sequence
     count: i32 = reference.delivery_count
+    flags = DURABLE if reference.durable else 0
+    if reference.placed:
+        flags |= PLACED
+    arrived = reference.message.arrival_link != NO_LINK
+    if arrived:
+        flags |= ARRIVED
     write_i64_be(out, sequence)
-    out.append(1 if reference.durable else 0)
+    out.append(u8(flags))
     write_i32_be(out, count)
+    if arrived:
+        out.write(arrivals.encoded(reference.message))
     size: i32 = len(reference.route_to)
     write_i32_be(out, size)
     out.write(reference.route_to)
     write_message(out, reference.message, reference.message.id)
 
 
-def decode_block(data: bytes) -> list[Entry]:
+def decode_block(data: bytes, arrivals: Arrivals) -> list[Entry]:
     """All entries of a block. DecodeError names the field."""
     reader = Reader(data)
     found: list[Entry] = []
     while reader.left() > 0:
         sequence = reader.int64("page.sequence")
-        durable = reader.boolean("page.durable")
+        flags = reader.uint8("page.flags")
+        if flags > DURABLE | PLACED | ARRIVED:
+            raise DecodeError("page.flags", int(reader.position), f"unknown flags {flags}")
         count = reader.int32("page.delivery_count")
+        arrival = reader.take(ARRIVAL_BYTES, "page.arrival") if flags & ARRIVED else b""
         route_to = reader.take(reader.int32("page.route"), "page.route_to")
-        found.append(Entry(decode_message(reader), sequence, durable, count, route_to))
+        message = decode_message(reader)
+        arrivals.restore(message, arrival)
+        found.append(Entry(message, sequence, flags, count, route_to))
     return found
 
 

@@ -10,6 +10,7 @@ from atalanta.kernel.ports import PageError
 from atalanta.kernel.reference import PagedReference, Reference
 
 if TYPE_CHECKING:
+    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.ports import Pages
     from atalanta.kernel.queue import Queue
 
@@ -20,15 +21,16 @@ BLOCKS_CACHED: Final = 4
 class PageReader:
     """`failed`: why a page could not be read; the node must end then."""
 
-    def __init__(self, files: Pages) -> None:
+    def __init__(self, files: Pages, arrivals: Arrivals) -> None:
         self.files = files
+        self.arrivals = arrivals
         self.failed: str | None = None
         self._cache: dict[tuple[int, int], list[PagedReference]] = {}
 
     def read(self, page: Page, block: int) -> list[Entry] | None:
         """Entries of a block; None when it cannot be read: the node then has failed."""
         try:
-            entries = decode_block(self.files.read(page.number, block))
+            entries = decode_block(self.files.read(page.number, block), self.arrivals)
         except (PageError, DecodeError) as error:
             self.failed = str(error)
             return None
@@ -45,6 +47,7 @@ class PageReader:
             sequence = page.places.get(index, sequence)
         reference = PagedReference(entry.message, queue, sequence, entry.route_to, page, index)
         reference.durable = entry.durable
+        reference.placed = entry.placed
         reference.delivery_count = entry.delivery_count
         delivered = page.deliveries.get(index)
         if delivered is not None:

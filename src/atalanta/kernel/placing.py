@@ -48,7 +48,8 @@ def add_to_batch(broker: Broker, plan: Plan, batch: records.Batch) -> list[Refer
         message.references = stored
         broker.messages[message.id] = message
         broker.stored_bytes += stored[0].size
-        batch.add(records.MESSAGE, encode_message_record(message, stored, plan.duplicates))
+        record = encode_message_record(message, stored, plan.duplicates, broker.arrivals)
+        batch.add(records.MESSAGE, record)
     elif plan.duplicates and broker.config.persist_id_cache:
         for cache_name, duplicate_id in plan.duplicates:
             batch.add(

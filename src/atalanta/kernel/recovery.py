@@ -64,7 +64,7 @@ class Recovery:
                     raise DecodeError("batch.kind", 0, "a batch within a batch")
                 self._apply(lsn, member_kind, member)
         elif kind == records.MESSAGE:
-            self._message(lsn, decode_message_record(payload))
+            self._message(lsn, decode_message_record(payload, self.broker.arrivals))
         elif kind == records.PLAIN_MESSAGE:
             self._message(lsn, decode_plain_message(payload))
         elif kind == records.ACKS:
@@ -352,6 +352,7 @@ class Recovery:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
+            reference.placed = found.placed
             if found.sequence == 0:
                 broker.scheduled.hold_new(reference, message.scheduled_ms)
             elif queue.paged is not None and found.sequence > queue.paged.page_end:

@@ -193,7 +193,8 @@ class Return:
         broker = self.broker
         message = self.message
         kept = [each for each in message.references if each is not self.reference]
-        batch.add(records.MESSAGE, encode_message_record(message, [*kept, *durable], []))
+        record = encode_message_record(message, [*kept, *durable], [], broker.arrivals)
+        batch.add(records.MESSAGE, record)
         if message.plain:
             message.plain = False
             broker.journal.forget(message.lsn)
