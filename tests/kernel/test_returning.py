@@ -11,9 +11,10 @@ from atalanta.kernel.holding import hold, let_go
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY, Reference
-from atalanta.kernel.returning import SLICE_MAX, Looked, Return, Room
+from atalanta.kernel.returning import SLICE_MAX, Return, Room
 from atalanta.kernel.scheduled import SCHEDULED_TIMER
 from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.kernel.spots import Looked
 from tests.kernel.bench import Bench, consume, endpoint
 
 
@@ -56,7 +57,7 @@ def go(back: Return, spare: int = 100) -> None:
 def bring_back(bench: Bench, most: int = 1_000_000, spare: int = 100) -> int:
     """What of `away` has a place in memory goes to `here`; returns how many that were."""
     here, away = bench.broker.queues["here"], bench.broker.queues["away"]
-    looked: dict[int, Looked] = {}
+    looked: dict[tuple[int, int], Looked] = {}
     moved = 0
     bench.broker.paging.refill(bench.now, away, True)
     for reference in away.live():

@@ -6,7 +6,8 @@ import pytest
 
 from atalanta.kernel import housekeeping, logview, moves
 from atalanta.kernel.reference import PagedReference
-from atalanta.kernel.returning import Looked, Return
+from atalanta.kernel.returning import Return
+from atalanta.kernel.spots import Looked
 from atalanta.kernel.tally import Tally, tally
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
 from tests.kernel.test_returning import bench_with, bring_back, go, held, number_of, restarted, send
@@ -61,7 +62,7 @@ def test_a_ring_is_cut_at_its_oldest_after_a_restart_too() -> None:
     send(bench, "away", *range(3))
     send(bench, "ring", 3)
     ring = bench.broker.queues["ring"]
-    looked: dict[int, Looked] = {}
+    looked: dict[tuple[int, int], Looked] = {}
     for reference in bench.broker.queues["away"].live():
         back = Return(bench.broker, reference, [ring], looked)
         assert back.keeps_its_place() and back.waits_for() is None

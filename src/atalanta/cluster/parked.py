@@ -28,8 +28,9 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.returning import SLICE_MAX, Looked, Return, Room
+from atalanta.kernel.returning import SLICE_MAX, Return, Room
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
+from atalanta.kernel.spots import Looked
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -81,8 +82,8 @@ class Away:
         self.newcomers: dict[str, int] = {}
         self.held_queues: dict[str, bool] = {}
         self.waits: dict[str, int] = {}
-        # Of this turn: where to look for the next place by queue id, and the id of the oldest that came by queue name.
-        self.looked: dict[int, Looked] = {}
+        # Of this turn: where to look for the next place, and the id of the oldest that came by queue name.
+        self.looked: dict[tuple[int, int], Looked] = {}
         self.first: dict[str, int] = {}
         self.room = Room()
         self.without_places: bool = False  # the last message looked at waits until others have moved for it

@@ -10,6 +10,8 @@ its own: a gap goes through the queue from its front, so that after each slice t
 A queue that was read as a log takes nothing back like this: sequences are places in its log, given once. Nor does a
 non-destructive queue, whose consumers have positions in it.
 
+What comes late from another node (arrival.py) gets its place like this too, out of the queue where it waits for that.
+
 Who brings messages back holds the queue until their records are durable (holding.py), and while there are more of them.
 """
 
@@ -23,8 +25,20 @@ from atalanta.kernel.finishing import drop_from_queue, store_delivery_count
 from atalanta.kernel.message_record import encode_message_record
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.placing import over_limit
-from atalanta.kernel.reference import BELOW, DONE, READY, SCHEDULED, PagedReference, Reference
+from atalanta.kernel.reference import DONE, READY, SCHEDULED, PagedReference, Reference
 from atalanta.kernel.router import Route
+from atalanta.kernel.spots import (
+    LAST,
+    UNSETTLED,
+    WAITS,
+    Looked,
+    Standing,
+    first_pending,
+    has_places,
+    looked_key,
+    outside,
+    spot,
+)
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -34,19 +48,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.queue_consumers import Pass
 
-WAITS: Final = -1  # its place lies among messages that are not in memory
-LAST: Final = -2  # behind everything
-UNSETTLED: Final = -3  # its place lies among what waits for the journal
 ROOM_MIN: Final = 16  # a smaller gap is used only where it is near
 SLICE_MAX: Final = 1_000  # messages that move in one turn
-
-
-class Looked:
-    """All of a queue that lies before `reference` arrived before the message with that id."""
-
-    def __init__(self, reference: Reference, message_id: int) -> None:
-        self.reference = reference
-        self.message_id = message_id
 
 
 class Room:
@@ -63,7 +66,8 @@ class Room:
 class Return:
     """One message of another queue of this node, on its way back to `targets`.
 
-    `looked`: queue id -> where to begin to look for the place of the next one that comes back there.
+    `looked`: where to begin to look for the place of the next one that comes back to a queue (`looked_key`).
+    `late`: it never was here before, and has its place among those of its link (arrival.py).
     """
 
     def __init__(
@@ -71,25 +75,26 @@ class Return:
         broker: Broker,
         reference: Reference,
         targets: list[Queue],
-        looked: dict[int, Looked],
+        looked: dict[tuple[int, int], Looked],
+        late: bool = False,
     ) -> None:
         self.broker = broker
         self.reference = reference
         self.targets = targets
         self.looked = looked
         self.spots: list[int] = []
+        self.placed: list[bool] = []  # for each target: in front of what came to this node before it
         self.unsettled: bool = False
         self.moves: list[tuple[int, int]] = []  # for each target: the first that moves, and to where
         message = reference.message
         known = broker.messages.get(message.id) if reference.durable else None
         self.message: Message = message if known is None else known
+        self.standing = Standing(message, late)
 
     def keeps_its_place(self) -> bool:
         """Whether the queues have places by arrival, and the message may lie in them under its own id."""
         for queue in self.targets:
-            if queue.leases or queue.acked_through > 0 or queue.keeps_messages or queue.internal:
-                return False
-            if queue.special is not None and queue.special.last_value_key is not None:
+            if not has_places(queue):
                 return False
             for other in self.message.references:
                 if other.queue is queue:
@@ -101,12 +106,14 @@ class Return:
         """A queue whose messages in page files have to come into memory first; if `unsettled`, those on their way to
         the journal."""
         self.spots = []
+        self.placed = []
         for queue in self.targets:
-            index = spot(self.broker, queue, int(self.message.id), self.looked)
+            index = spot(self.broker, queue, self.standing, self.looked)
             self.unsettled = index == UNSETTLED
             if index in (WAITS, UNSETTLED):
                 return queue
             self.spots.append(index)
+            self.placed.append(self.standing.placed)
         return None
 
     def makes_room(self, spare: int, room: Room) -> bool:
@@ -151,13 +158,16 @@ class Return:
         batch = records.Batch()
         now_here: list[Reference] = []
         later: list[Reference] = []
-        for queue, index, (first, base) in zip(self.targets, self.spots, self.moves, strict=True):
+        for at, queue in enumerate(self.targets):
+            index = self.spots[at]
+            first, base = self.moves[at]
             if index == LAST:
                 sequence = queue.take_sequence()
             else:
                 sequence = _move(queue, first, index, base, batch)
             reference = Reference(message, queue, sequence, b"")
             reference.delivery_count = old.delivery_count
+            reference.placed = self.placed[at]
             if broker.memory.charge(reference):
                 over_limit(broker, queue)
             if index == LAST:
@@ -182,7 +192,8 @@ class Return:
                     store_delivery_count(broker, other, broker.scheduled.times[other])
         for reference in now_here:
             _enter(broker, reference)
-            self.looked[reference.queue.id] = Looked(reference, int(message.id))
+            key = looked_key(reference.queue, self.standing)
+            self.looked[key] = Looked(reference, self.standing)
         return now_here
 
     def _store(self, new: list[Reference], batch: records.Batch) -> bool:
@@ -205,82 +216,6 @@ class Return:
         return True
 
 
-def spot(broker: Broker, queue: Queue, message_id: int, looked: dict[int, Looked]) -> int:
-    """Index in `queue.references` of the place of a message that arrived under this id; or WAITS, LAST, UNSETTLED."""
-    if queue.tombstones > 0:
-        queue.references = queue.live()
-        queue.tombstones = 0
-    references = queue.references
-    index = 0
-    known = looked.get(queue.id)
-    if known is not None and known.message_id < message_id and known.reference.state != DONE:
-        index = queue.index_of(known.reference.sequence)
-    while index < len(references) and references[index].message.id < message_id:
-        index += 1
-    if index < len(references):
-        return index
-    if index > 0:
-        looked[queue.id] = Looked(references[index - 1], message_id)
-    outside = _outside(broker, queue)
-    if outside:
-        if outside[0].message.id > message_id:
-            return index
-        if _outside_above(queue, message_id):
-            return WAITS
-        return LAST if _pending_above(broker, queue, message_id) is None else WAITS
-    if _pending_above(broker, queue, message_id) is None:
-        return LAST
-    return UNSETTLED if _pending_below(broker, queue, message_id) else index
-
-
-def _outside(broker: Broker, queue: Queue) -> list[Reference]:
-    """The first messages that are not in memory."""
-    if queue.paged is None or queue.paged.count == 0:
-        return []
-    references = queue.references
-    behind = references[len(references) - 1].sequence if references else BELOW
-    return broker.paging.reader.after(queue, behind)
-
-
-def _outside_above(queue: Queue, message_id: int) -> bool:
-    """Whether anything that is not in memory arrived later than that. Its ids need not ascend (`_pending_above`)."""
-    paged = queue.paged
-    if paged is not None:
-        for page in paged.pages:
-            if page.id_max > message_id:
-                return True
-        for reference in reversed(paged.tail):
-            if reference.message.id > message_id:
-                return True
-    return False
-
-
-def _pending_above(broker: Broker, queue: Queue, message_id: int) -> Reference | None:
-    """The first that waits for the journal, if any that does arrived later than that.
-
-    Ids need not ascend there: what was sent for later waits for it when its time has come; before, it has no place.
-    """
-    found: Reference | None = None
-    if queue.pending > 0:
-        for parked in broker.parked:
-            for reference in parked.references:
-                if reference.queue is queue and reference.sequence != 0:
-                    if found is None:
-                        found = reference
-                    if reference.message.id > message_id:
-                        return found
-    return None
-
-
-def _pending_below(broker: Broker, queue: Queue, message_id: int) -> bool:
-    """Whether the first that waits for the journal arrived before that: it has come back itself, last of all."""
-    for parked in broker.parked:
-        for reference in parked.references:
-            if reference.queue is queue and reference.sequence != 0:
-                return bool(reference.message.id < message_id)
-    return False
-
-
 # -- room ---------------------------------------------------------------------------------------------
 def _gap(
     broker: Broker, queue: Queue, index: int, spare: int, known: Reference | None
@@ -295,10 +230,10 @@ def _gap(
         above = references[index].sequence
     else:
         above = queue.next_sequence
-        outside = _outside(broker, queue)
-        if outside:
-            above = outside[0].sequence
-        pending = _pending_above(broker, queue, 0)
+        beyond = outside(broker, queue)
+        if beyond:
+            above = beyond[0].sequence
+        pending = first_pending(broker, queue)
         if pending is not None:
             above = min(above, pending.sequence)
     if known is not None and known.state != DONE:

@@ -6,13 +6,14 @@ from atalanta.cluster.parked import Away, ParkedMessages
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel import returning
 from atalanta.kernel.reference import Reference
-from atalanta.kernel.returning import LAST, Return
+from atalanta.kernel.returning import Return
+from atalanta.kernel.spots import LAST
 from tests.sim.mutants.patching import Patch
 
 
 def parked_ones_come_back_behind_everything(patch: Patch) -> None:
     """Under their own ids."""
-    patch.setattr(returning, "spot", lambda broker, queue, message_id, newest: LAST)
+    patch.setattr(returning, "spot", lambda broker, queue, standing, looked: LAST)
 
 
 def parked_ones_come_back_as_new_arrivals(patch: Patch) -> None:
