@@ -264,7 +264,8 @@ async def start_web(node: Node, place: str) -> WebServer:
         line = f"--web needs more packages: pip install 'atalanta[web]' ({error})"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
     host, separator, port = place.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65_535:
+    digits = port.isascii() and port.isdigit() and len(port) <= 5
+    if not separator or not digits or int(port) > 65_535:
         line = f"--web {place}: not host:port, such as 127.0.0.1:8161"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line])
     server = WebServer(node.management, host.strip("[]"), int(port))

@@ -80,6 +80,12 @@ def test_a_router_that_no_acceptor_names_costs_nothing(tmp_path: Path) -> None:
     [
         ('<policy name="BEST"/>', "there is no policy 'BEST'"),
         ('<policy name="CONSISTENT_HASH_MODULO"/>', "needs its property MODULO"),
+        (
+            '<policy name="CONSISTENT_HASH_MODULO"><property key="MODULO" value="'
+            + "9" * 5_000
+            + '"/></policy>',
+            "is no number",
+        ),
         ('<policy name="ROUND_ROBIN"><property key="x" value="1"/></policy>', "has no property 'x'"),
         ("<key-filter>[</key-filter>", "no regular expression"),
         ("<key-filter>a{4294967295}</key-filter>", "no regular expression"),

@@ -156,6 +156,20 @@ def test_mistakes_are_told_where_they_stand(tmp_path: Path, server: str, says: s
     )
 
 
+@pytest.mark.parametrize("port", ["9" * 5_000, "65536", "٣", "-1"])
+def test_a_port_has_five_digits_at_most(tmp_path: Path, port: str) -> None:
+    """5,000 digits are more than Python turns into a number (found by fuzzing)."""
+    path = tmp_path / "standalone.xml"
+    path.write_text(
+        "<server xmlns='urn:jboss:domain:20.0'><profile>\n"
+        f"<subsystem xmlns='{NAMESPACE}'><server name='s'>\n"
+        "<remote-connector name='c' socket-binding='b'/></server></subsystem></profile>"
+        f"<socket-binding-group name='g'><socket-binding name='b' port='{port}'/></socket-binding-group></server>"
+    )
+    with pytest.raises(ConfigError, match="standalone.xml:3: port: '.*' is no port"):
+        read_broker_xml(path)
+
+
 def test_a_domain_and_a_file_without_a_broker_are_refused(tmp_path: Path) -> None:
     for text, says in (
         ("<domain xmlns='urn:jboss:domain:20.0'/>", "take the standalone.xml of one"),

@@ -17,6 +17,7 @@ from atalanta.client import Management, ManagementFailed, run
 Result = TypeVar("Result")
 Credentials = tuple[str, str | None, str | None]
 BROKER: Final = "broker"
+DIGITS_MAX: Final = 19
 # Fields that are text even where they look like something else.
 TEXTS: Final = frozenset(
     "name address filter user lastValueKey groupFirstKey routingType routingTypes".split()
@@ -92,7 +93,8 @@ def typed_value(name: str, value: object) -> object:
         return value if value != "" else None
     if value in ("true", "false"):
         return value == "true"
-    if value.removeprefix("-").isdecimal():
+    digits = value.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= DIGITS_MAX:
         return int(value)
     return value or None
 

@@ -18,6 +18,7 @@ from atalanta.config.xml_reader import Handler, XmlReader, into
 from atalanta.config.xml_tree import Node
 
 NUMBER_MAX = 1 << 31
+DIGITS_MAX = 10
 
 
 class RouterSection:
@@ -112,7 +113,7 @@ class RouterSection:
         for key, text in given.items():
             if key != known:
                 self._problem(node, f"policy {name} has no property '{key}'", known)
-            elif not text.isdecimal() or int(text) >= NUMBER_MAX:
+            elif not _is_number(text):
                 self._problem(node, f"property {key} of policy {name}: '{text}' is no number")
             else:
                 config.policy_number = int(text)
@@ -165,3 +166,8 @@ def routers_config(configuration: Configuration) -> RoutersConfig | None:
         configuration.broker.internal_naming_prefix,
     )
     return RoutersConfig(configuration.routers, settings)
+
+
+def _is_number(text: str) -> bool:
+    digits = text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
+    return digits and int(text) < NUMBER_MAX

@@ -11,6 +11,7 @@ from atalanta.config.wildfly.tables import UNDERTOW
 from atalanta.config.wildfly.values import in_capitals
 from atalanta.config.xml_tree import Node
 
+DIGITS_MAX: Final = 5  # of a port
 LISTENERS: Final = ("http-listener", "https-listener")
 
 
@@ -103,7 +104,8 @@ class Sockets:
         text = checked(node, self.report).attributes.get(name, "").strip()
         if not text:
             return default
-        if not text.isdecimal() or int(text) > 65_535:
+        digits = text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
+        if not digits or int(text) > 65_535:
             if "${" not in text:
                 self.report.problem(node.file, node.line, f"{name}: '{text}' is no port")
             return default
