@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from librt.strings import BytesWriter
 
 from atalanta.kernel.absorbing import disclaim
-from atalanta.kernel.arrival import LINKS_MAX, NO_LINK, OWN, PLACE, Arrivals, Placer, place_of
+from atalanta.kernel.arrival import (
+    ARRIVAL_BYTES,
+    LINKS_MAX,
+    NO_LINK,
+    OWN,
+    PLACE,
+    Arrivals,
+    Placer,
+    place_of,
+)
+from atalanta.kernel.buffer import DecodeError
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
+from atalanta.kernel.message_record import decode_message_record, encode_message_record
+from atalanta.kernel.paging_page import decode_block, write_entry
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.router import Route
@@ -147,3 +160,26 @@ def test_a_copy_begins_anew() -> None:
     copy.arrival_link = OWN
     copy.arrival = 12
     assert place_of(copy) == 12
+
+
+def test_a_record_with_an_arrival_of_another_length_is_damaged() -> None:
+    bench = bench_of()
+    message = arrive(bench, 7)
+    record = encode_message_record(message, [], [], bench.broker.arrivals)
+    at = record.index(LINK) - 1
+    assert record[at] == ARRIVAL_BYTES
+    stored = decode_message_record(record, Arrivals())
+    assert (stored.message.arrival_link, stored.message.arrival) == (1, 7)
+    with pytest.raises(DecodeError, match=r"message\.arrival"):
+        decode_message_record(record[:at] + b"\x10" + record[at + 1 :], Arrivals())
+
+
+def test_an_entry_of_a_page_with_other_flags_is_damaged() -> None:
+    bench = bench_of()
+    message = arrive(bench, 7)
+    out = BytesWriter()
+    write_entry(out, message.references[0], bench.broker.arrivals)
+    block = out.getvalue()
+    assert decode_block(block, Arrivals())[0].message.arrival == 7
+    with pytest.raises(DecodeError, match=r"page\.flags"):
+        decode_block(block[:8] + b"\x08" + block[9:], Arrivals())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from atalanta.kernel import housekeeping, records
@@ -13,8 +11,6 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
-from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import READY
 from atalanta.kernel.returning import Return
 from atalanta.kernel.router import Route
 from atalanta.kernel.settings import AddressSettingsRepository
@@ -236,60 +232,6 @@ def test_a_copy_that_comes_back_itself_has_the_place_of_its_first_id(ending: str
     assert held(bench) == [1, 2, 3, 3, 4]
 
 
-def pages(bench: Bench, numbers: range) -> Queue:
-    """So many are in `here`, most of them in page files."""
-    for number in numbers:
-        arrive(bench, number, size=300)
-        bench.settle()
-    queue = bench.broker.queues["here"]
-    assert queue.paged is not None and queue.paged.pages
-    return queue
-
-
-@pytest.mark.parametrize("ending", ["", "restart", "compaction"])
-def test_page_files_keep_the_arrival(ending: str) -> None:
-    bench = late_bench(6_000)
-    pages(bench, range(10, 60, 2))
-    again(bench, ending)
-    assert ids(bench) == list(range(10, 60, 2))
-
-
-@pytest.mark.parametrize("ending", ["", "restart", "compaction"])
-@pytest.mark.parametrize("place", [9, 11, 31, 51])
-def test_while_its_place_may_be_in_page_files_it_waits(place: int, ending: str) -> None:
-    bench = late_bench(6_000)
-    queue = pages(bench, range(10, 60, 2))
-    arrive(bench, 100, place=place)
-    bench.settle()
-    send(bench, "here", 500)
-    again(bench, ending)
-    queue = bench.broker.queues["here"]
-    for _ in range(50):
-        in_memory = [each for each in queue.live() if each.message.arrival > place]
-        assert bool(in_memory) == (place_late(bench, most=1) == 1)
-        if not held(bench, LATE):
-            break
-        bench.broker.paging.bring(bench.now, queue)
-    expected = sorted([*range(10, 60, 2), place])
-    assert held(bench) == [*expected, 500]
-    again(bench, "restart")
-    assert held(bench) == [*expected, 500]
-
-
-def test_in_front_of_page_files_whose_messages_all_came_after_it() -> None:
-    bench = late_bench(6_000)
-    for number in range(10, 14):
-        arrive(bench, number)
-    arrive(bench, 100, place=50)
-    bench.settle()
-    pages(bench, range(200, 260))
-    queue = bench.broker.queues["here"]
-    while queue.live()[-1].message.arrival < 200 and queue.paged is not None:
-        bench.broker.paging.bring(bench.now, queue)
-    assert place_late(bench) == 1
-    assert held(bench)[:6] == [10, 11, 12, 13, 50, 200]
-
-
 def test_many_that_come_back_look_through_the_queue_once() -> None:
     """What was looked at is where the next begins: the place of each lies at or behind that of the one before."""
     bench = late_bench()
@@ -330,80 +272,3 @@ def test_a_consumer_gets_it_at_its_place_and_a_rollback_brings_it_back_there() -
     place_late(bench)
     for _ in range(2):
         assert shown(bench) == [10, 12, 13, 14, 16, 18]
-
-
-class Model:
-    """What lies in the queue: (link, arrival, place here, placed) in order."""
-
-    def __init__(self) -> None:
-        self.items: list[tuple[bytes, int, int, bool]] = []
-
-    def place(self, link: bytes, arrival: int, place: int) -> None:
-        for at, item in enumerate(self.items):
-            other, its_arrival, its_place, placed = item
-            if other == link and its_arrival > arrival:
-                early = placed or its_place < place
-                self.items.insert(at, (link, arrival, place, early))
-                return
-            if not placed and its_place > place:
-                self.items.insert(at, (link, arrival, place, False))
-                return
-        self.items.append((link, arrival, place, False))
-
-
-@pytest.mark.parametrize("seed", range(1, 11))
-def test_random_play_each_is_where_the_rule_says(seed: int) -> None:
-    rng = random.Random(seed)
-    bench = late_bench(ids_max=30)
-    model = Model()
-    clocks = {LINK: 0, OTHER: 0}
-    parked: list[tuple[bytes, int]] = []
-    for _ in range(80):
-        deed = rng.randrange(9)
-        link = rng.choice((LINK, OTHER))
-        if deed < 4:
-            for _ in range(rng.randrange(1, 8)):
-                clocks[link] += 1
-                if rng.random() < 0.4:
-                    parked.append((link, clocks[link]))
-                else:
-                    message = arrive(bench, clocks[link], link=link)
-                    model.items.append((link, clocks[link], int(message.id), False))
-        elif deed < 6 and parked:
-            start = rng.randrange(len(parked))
-            some = parked[start : start + rng.randrange(1, 20)]
-            del parked[start : start + len(some)]
-            waiting: list[tuple[bytes, int, int]] = []
-            for link, arrival in some:
-                clocks[link] += 1
-                late = arrive(bench, clocks[link], link=link, place=arrival)
-                waiting.append((link, arrival, int(late.id)))
-            bench.settle()
-            if rng.random() < 0.5:
-                again(bench, rng.choice(("restart", "compaction")))
-            if rng.random() < 0.5:
-                clocks[OTHER] += 1
-                after = arrive(bench, clocks[OTHER], link=OTHER)
-                bench.settle()
-                model.items.append((OTHER, clocks[OTHER], int(after.id), False))
-            for item in waiting:
-                model.place(*item)
-            assert place_late(bench, rng.choice((0, 3, 100))) == len(waiting)
-        elif deed == 6:
-            taken = 0
-            session = bench.session()
-            consume(session, bench, "here", None, credits=rng.choice((400, 2_000)))
-            bench.settle()
-            for message_id in endpoint(session).message_ids:
-                session.acknowledge(bench.now, 0, message_id, False, 0)
-                taken += 1
-            session.close_consumer(bench.now, 0)
-            del model.items[:taken]
-        else:
-            again(bench, rng.choice(("restart", "compaction")))
-        bench.settle()
-        wanted = [(link, arrival) for link, arrival, _, _ in model.items]
-        assert arrivals(bench) == wanted, f"after deed {deed}"
-        marks = [each.placed for each in everything(bench.broker.queues["here"])]
-        assert marks == [placed for _, _, _, placed in model.items]
-    assert all(each.state == READY for each in bench.broker.queues["here"].live())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
-from atalanta.kernel.arrival import ARRIVAL_BYTES
+from atalanta.kernel.arrival import ARRIVAL_BYTES, NO_LINK
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, encode_message, write_message
@@ -60,9 +60,11 @@ def encode_message_record(
         writer.simple_string(cache)
         writer.int32(len(duplicate_id))
         writer.raw(duplicate_id)
-    arrival = arrivals.encoded(message)
-    writer.uint8(len(arrival))
-    writer.raw(arrival)
+    if message.arrival_link == NO_LINK:
+        writer.uint8(0)
+    else:
+        writer.uint8(ARRIVAL_BYTES)
+        writer.raw(arrivals.encoded(message))
     writer.raw(encode_message(message, message.id))
     large = message.large
     if large is not None:
