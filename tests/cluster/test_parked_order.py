@@ -172,6 +172,41 @@ def test_who_comes_before_a_look_gets_to_its_messages_gets_the_older_first(
     assert queue_of(near, "orders").held is None
 
 
+def test_a_look_that_waits_for_the_journal_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue that it holds asks for more each time it has nothing to hand out."""
+    play = Parked(unsent=2)
+    near = play.hosts[0]
+    play.crash_far()
+    play.rig.run(TIMEOUT + 1)
+    returning = cluster_of(near).parked
+    returning.moves_max = 1
+    turns: list[int] = []
+    on_timer = returning.on_timer
+
+    def counted(now: int, node_id: str) -> None:
+        turns.append(now)
+        assert len(turns) < 1_000
+        on_timer(now, node_id)
+
+    monkeypatch.setattr(returning, "on_timer", counted)
+    near.disk.slow = 5_000
+    near.late, near.late_by_ns = parked.PARKED, 20_000_000
+    consumer = play.rig.client(near)
+    consumer.consume("orders")
+    play.rig.until(lambda: waiting(near, "node-1") == 1)
+    play.publish(b"\2")
+    play.rig.run(0.02)
+    assert queue_of(near, "orders").pending == 2
+    near.late = ""
+    turns.clear()
+    play.rig.run(1)
+    assert queue_of(near, "orders").pending == 2 and waiting(near, "node-1") == 1
+    assert 10 < len(turns) < 30, "it looks, and now and then only"
+    near.disk.slow = 1
+    play.rig.until(lambda: len(consumer.bodies) == 3, 60)
+    assert consumer.bodies == numbers(0, 3)
+
+
 @pytest.mark.parametrize("restart", [False, True])
 def test_among_newer_ones_in_page_files(restart: bool) -> None:
     """The queue here had its own share, more than memory: what comes back waits for its turn, and none is passed."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster import meanings, sent_mark
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
+from atalanta.kernel.arrival import place_of
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
 from atalanta.kernel.holding import hold, hold_until_durable, let_go
@@ -399,7 +400,10 @@ class ParkedMessages(Observer):
         if group is not None and len(chosen) == 1:
             away.groups[group] = chosen[0]
         why = "parked for a member that is away"
-        reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE)
+        place = 0  # of its first id, among what the other member has of this node (late.py)
+        if all(isinstance(taker, RemoteBinding) for taker in chosen):
+            place = int(place_of(reference.message))
+        reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE, place=place)
         return True
 
     def _to_its_place(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.router import Route
 
 PLACE: Final = "_AMQ_ROUTE_TO_PLACE"
+LATE: Final = "late"  # the queue of what has come late, behind internal-naming-prefix (cluster/late.py)
 LINK_BYTES: Final = 16
 ARRIVAL_BYTES: Final = 24
 NO_LINK: Final = 0

@@ -1,18 +1,25 @@
-"""While messages come back to a queue (returning.py), what arrived later is not handed out before them."""
+"""While messages come back to a queue (returning.py), what arrived later is not handed out before them.
+
+Later here, by the ids of this node; or later at the node that brings them, where another one does (arrival.py). In a
+queue nothing overtakes what has to wait, whoever sent it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.arrival import place_of
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.queue_consumers import BROWSERS, NOBODY, TAKERS, Hold, arrange
 from atalanta.kernel.reference import DONE, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
 UNSTORED: Final = "unstored."  # keys of what waits for the journal only
+LATEST: Final = (1 << 63) - 1
 
 
 def hold(broker: Broker, queue: Queue, key: str, message_id: int) -> None:
@@ -20,6 +27,35 @@ def hold(broker: Broker, queue: Queue, key: str, message_id: int) -> None:
         queue.held = Hold(broker.timers)
     queue.held.before[key] = message_id
     broker.mark_dirty(queue)
+
+
+def hold_younger(broker: Broker, queue: Queue, key: str, younger: dict[int, int]) -> None:
+    """Of each link nothing that arrived later than that; an empty dict lets go. Only one part does so."""
+    held = queue.held
+    if held is None:
+        if not younger:
+            return
+        held = Hold(broker.timers)
+        queue.held = held
+    held.brings = key
+    if held.younger != younger:
+        held.younger = younger
+        broker.mark_dirty(queue)
+        _end(queue, held)
+
+
+def _end(queue: Queue, held: Hold) -> None:
+    if not held.before and not held.younger:
+        queue.held = None
+        arrange(queue)
+
+
+def waits(held: Hold, first: int, message: Message) -> bool:
+    """Whether something that comes back goes before it."""
+    if place_of(message) > first:
+        return True
+    link = int(message.arrival_link)
+    return link > 0 and link in held.younger and message.arrival > held.younger[link]
 
 
 class Stored(Endpoint):
@@ -49,14 +85,12 @@ def let_go(broker: Broker, queue: Queue, key: str) -> None:
     held = queue.held
     if held is not None and held.before.pop(key, 0):
         broker.mark_dirty(queue)
-        if not held.before:
-            queue.held = None
-            arrange(queue)
+        _end(queue, held)
 
 
 def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool:
     """As Queue.dispatch; wakes who makes them come when there is nothing else to hand out."""
-    first = min(held.before.values())
+    first = min(held.before.values()) if held.before else LATEST
     held.turn = TAKERS
     arrange(queue)
     if queue.alike and queue.priorities.only >= 0:
@@ -73,6 +107,8 @@ def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool
         for key, before in held.before.items():
             if before == first and not key.startswith(UNSTORED):
                 held.timers.set(key, now)
+        if held.younger:
+            held.timers.set(held.brings, now)
     return more
 
 
@@ -83,13 +119,15 @@ def _dispatch_some(queue: Queue, held: Hold, first: int, now: int, messages_max:
     start = queue.index_of(queue.cursor)
     while start < size and references[start].state != READY:
         start += 1
-    if start == size or references[start].message.id > first:
+    if start == size or waits(held, first, references[start].message):
         held.back = start < size
         return False
     queue.cursor = references[start].sequence
     end = min(size, start + 2 * messages_max)
     cut = start
-    while cut < end and (references[cut].state != READY or references[cut].message.id <= first):
+    while cut < end and (
+        references[cut].state != READY or not waits(held, first, references[cut].message)
+    ):
         cut += 1
     held.back = cut < size
     some = references[start:cut]
@@ -109,7 +147,7 @@ def _dispatch_older(queue: Queue, held: Hold, first: int, now: int, messages_max
     references = queue.references
     cut = queue.index_of(queue.cursor)
     while cut < len(references) and (
-        references[cut].state != READY or references[cut].message.id <= first
+        references[cut].state != READY or not waits(held, first, references[cut].message)
     ):
         cut += 1
     held.back = cut < len(references)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records, resources
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
+from atalanta.kernel.arrival import OWN
 from atalanta.kernel.divert_routing import route_plan
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import Message
@@ -165,11 +166,12 @@ def reroute(
     why: str,
     without: str = "",
     known: bytes = b"",
+    place: int = 0,
 ) -> None:
     """The message goes from its queue to others under a new id, and without the header of that name.
 
     `known`: the id under which another node may have it already (absorbing.py). Core bridges know it by its first id
-    (bridge_origin.py). As in Redistributor no header marks it;
+    (bridge_origin.py). `place`: of a first id, which it keeps (arrival.py). As in Redistributor no header marks it;
     the original's acknowledgement is in the same record.
     """
     batch = records.Batch()
@@ -180,6 +182,9 @@ def reroute(
     if known:
         plan.message.properties.put(FORWARD_DUPLICATE, known)
         plan.message.properties_changed()
+    if place:
+        plan.message.arrival_link = OWN
+        plan.message.arrival = place
     origins = broker.origins
     if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
         origins.note(broker)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.arrival import LATE
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.message import Message
 from atalanta.kernel.observer import Observer
@@ -42,6 +43,7 @@ class Notifications(Observer):
         self.broker = broker
         self.address: str = broker.config.management_notification_address
         self.options = broker.config.notifications
+        self.late: str = broker.config.internal_naming_prefix + LATE  # nobody else's affair
 
     def start(self) -> None:
         """Queues that are there already."""
@@ -57,10 +59,12 @@ class Notifications(Observer):
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
         self._watch(queue)
-        self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
+        if queue.name != self.late:
+            self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
+        if queue.name != self.late:
+            self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)

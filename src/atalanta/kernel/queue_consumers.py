@@ -22,13 +22,16 @@ BROWSERS: Final = 2
 class Hold:
     """Messages come back to the queue: what arrived later than the first of them is not handed out (returning.py).
 
-    `before`: key of the timer that makes them come -> id of the first. `turn`: who is asked just now.
-    `back`: something in memory was not handed out for it.
+    `before`: key of the timer that makes them come -> id of the first. `younger`: link -> arrival there of the first
+    that another node brings (arrival.py); `brings` is the key of their timer. `turn`: who is asked just now. `back`:
+    something in memory was not handed out for it.
     """
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.before: dict[str, int] = {}
+        self.younger: dict[int, int] = {}
+        self.brings: str = ""
         self.turn: int = NOBODY
         self.back: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.kernel.arrival import place_of
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import READY
@@ -37,7 +38,8 @@ def check_one_queue(hosts: list[Host]) -> None:
 def check_arrivals(hosts: list[Host]) -> None:
     """Violation for an order or parcel that stands behind one which came to its node later, wherever it was meanwhile.
 
-    Ids of a node ascend with arrival. Scheduled ones arrive when their time comes.
+    Ids of a node ascend with arrival, and a copy of what was parked has the place of its first one. What came late over
+    a link may stand in front of lower ones (`Reference.placed`). Scheduled ones arrive when their time comes.
     """
     for host in hosts:
         if host.node is not None:
@@ -57,10 +59,12 @@ def _check_arrivals(host: Host, queue: Queue) -> None:
         number = key.rpartition("/")[2]
         if not number.isdigit() or (queue.name == ORDERS and later_ms(int(number)) > 0):
             continue
-        if reference.message.id < last:
+        if reference.placed:
+            continue
+        if place_of(reference.message) < last:
             raise Violation(
                 f"{key} stands behind {last_key} in {queue.name} of {host.name}, which came later",
                 key,
             )
-        last = int(reference.message.id)
+        last = int(place_of(reference.message))
         last_key = key

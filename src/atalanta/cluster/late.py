@@ -1,0 +1,327 @@
+"""What another node brings late: it had it waiting for a member that is away, and has sent younger ones here since.
+
+Such a message says when it came to that node (kernel/arrival.py). It is stored in a queue of its own first, for the
+queues of `route_to`, and its sender answered. From there it goes to its place (kernel/returning.py): in front of the
+first message that the same node got later and that nobody has taken yet. Until it lies there its queue hands out none
+of those. Where its place lies among messages in page files, it waits until they come into memory; then its queue asks
+for it (kernel/holding.py).
+
+A queue that has no such places gets it at its end, as one gets it that has come to have none. Where a queue is gone an
+anycast message is routed by its address, and one for a subscription goes with that.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.meanings import ids_of
+from atalanta.cluster.part import Part
+from atalanta.kernel import catalogue
+from atalanta.kernel.arrival import LATE, Placer
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.holding import LATEST, hold_until_durable, hold_younger
+from atalanta.kernel.moves import reroute
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
+from atalanta.kernel.reference import READY, Reference
+from atalanta.kernel.returning import SLICE_MAX, Return, Room
+from atalanta.kernel.router import Route
+from atalanta.kernel.spots import Looked, has_places
+from atalanta.kernel.stray import remember_lost_way, route_stray
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+
+PART: Final = LATE
+LOOK: Final = "late.look"
+MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+LOOKS_MAX: Final = 5_000
+ROOM_NS: Final = 50_000_000
+WHY: Final = "its place here is gone"
+
+
+class Awaited:
+    """Arrivals over one link that are on their way to their places in one queue."""
+
+    def __init__(self) -> None:
+        self.heap: list[int] = []
+        self.placed: dict[int, int] = {}
+
+    def add(self, arrival: int) -> None:
+        heappush(self.heap, arrival)
+
+    def remove(self, arrival: int) -> None:
+        self.placed[arrival] = self.placed.get(arrival, 0) + 1
+
+    def lowest(self) -> int:
+        """0: there is none."""
+        while self.heap and self.heap[0] in self.placed:
+            arrival = heappop(self.heap)
+            left = self.placed.pop(arrival) - 1
+            if left:
+                self.placed[arrival] = left
+        return self.heap[0] if self.heap else 0
+
+
+class Stored(Endpoint):
+    """What was under way to the disk is there."""
+
+    def __init__(self, part: LateArrivals) -> None:
+        self.part = part
+
+    def done(self, token: int) -> None:
+        self.part.settled()
+
+
+class Removals(Observer):
+    """What is for a queue that goes waits no longer."""
+
+    def __init__(self, part: LateArrivals) -> None:
+        self.part = part
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        if queue.deleted and queue.id in self.part.awaited:
+            self.part.settled()
+
+
+class Look:
+    """One turn's part of a look through the queue."""
+
+    def __init__(self) -> None:
+        self.looked: dict[tuple[int, int], Looked] = {}
+        self.room = Room()
+        self.room.left = SLICE_MAX
+        self.first: dict[str, int] = {}  # the lowest id that went to the queue of that name
+        self.moves: int = 0
+        self.stopped: bool = False  # the last one looked at waits until others have moved, or are on disk
+        self.unsettled: bool = False
+        self.without_room: bool = False  # for the next page of the queue itself
+
+
+class LateArrivals(Part):
+    """`awaited`: queue id -> link -> what comes to it. `position`: the sequence at which the look goes on; 0: none is
+    under way. `waits`: queue and link -> arrival of the next, whose place was not in memory in this look."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.name = f"{broker.config.internal_naming_prefix}{PART}"
+        self.awaited: dict[int, dict[int, Awaited]] = {}
+        # Messages of an earlier life, which come from page files: `awaited` tells of those up to `known_through`.
+        self.earlier_through: int = 0
+        self.known_through: int = 0
+        self.position: int = 0
+        self.waits: dict[tuple[int, int], int] = {}
+        self.unsettled_lsn: int = 0  # it goes on when the journal is durable up to here
+        self.moved_lsn: int = 0
+        self.leaving: bool = False
+        broker.arrivals.placer = Detour(self)
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        """What a crash has left goes on."""
+        self.broker.observers.append(Removals(self))
+        queue = self.queue()
+        if queue is None or queue.message_count == 0:
+            return
+        self.earlier_through = queue.next_sequence - 1
+        for reference in queue.references:
+            self._learn(reference)
+        self._hold_all(False)
+        self.broker.timers.set(LOOK, now)
+
+    def queue(self) -> Queue | None:
+        return self.broker.queues.get(self.name)
+
+    def coming(self, now: int, message: Message, queues: list[Queue]) -> Queue:
+        """It is about to be stored; returns where."""
+        found = self.queue()
+        if found is None:
+            spec = QueueSpec(self.name, self.name, MULTICAST)
+            spec.internal = True
+            found = catalogue.create_queue(self.broker, now, spec)
+        for queue in queues:
+            self._await(queue, message)
+            self._hold(queue)
+        self.broker.timers.set(LOOK, now)
+        return found
+
+    def leave(self, now: int) -> bool:
+        """This node leaves for good: what would have to wait goes to the end of its queues. True when all is there."""
+        self.leaving = True
+        queue = self.queue()
+        readable = self.broker.paging.reader.failed is None
+        if queue is not None and queue.message_count + queue.pending > 0 and readable:
+            self.on_timer(now, LOOK)
+            return False
+        return self.moved_lsn <= self.broker.journal.durable
+
+    # -- who waits for what ---------------------------------------------------------------------
+    def _await(self, queue: Queue, message: Message) -> None:
+        links = self.awaited.setdefault(queue.id, {})
+        links.setdefault(int(message.arrival_link), Awaited()).add(int(message.arrival))
+
+    def _arrived(self, queue_id: int, message: Message) -> None:
+        awaited = self.awaited.get(queue_id, {}).get(int(message.arrival_link))
+        if awaited is not None:
+            awaited.remove(int(message.arrival))
+
+    def _hold(self, queue: Queue) -> None:
+        lowest: dict[int, int] = {}
+        for link, awaited in list(self.awaited.get(queue.id, {}).items()):
+            arrival = awaited.lowest()
+            if arrival:
+                lowest[link] = arrival
+            else:
+                del self.awaited[queue.id][link]
+        hold_younger(self.broker, queue, LOOK, lowest)
+
+    def _hold_all(self, nothing_left: bool) -> None:
+        for queue_id in list(self.awaited):
+            if nothing_left:
+                self.awaited[queue_id] = {}
+            queue = self.broker.queues_by_id.get(queue_id)
+            if queue is not None:
+                self._hold(queue)
+            if queue is None or not self.awaited[queue_id]:
+                del self.awaited[queue_id]
+
+    # -- looking --------------------------------------------------------------------------------
+    def settled(self) -> None:
+        """There may be something to do now."""
+        self.broker.timers.set(LOOK, self.broker.now)
+
+    def on_timer(self, now: int, key: str) -> None:
+        queue = self.queue()
+        if queue is None or queue.message_count + queue.pending == 0:
+            self.position = 0
+            self._hold_all(True)
+            return
+        if self.unsettled_lsn > self.broker.journal.durable:
+            return  # a queue that is held asks for more at once, and again and again (holding.py)
+        self.unsettled_lsn = 0
+        if self.position == 0:
+            self.waits = {}
+        look = Look()
+        self._look(now, queue, look)
+        for name, message_id in look.first.items():
+            hold_until_durable(self.broker, self.broker.queues[name], message_id)
+        if look.moves:
+            self.moved_lsn = self.broker.journal.last
+            self.broker.trace.count("late_messages_placed", look.moves)
+        self._hold_all(False)
+        if look.unsettled or (self.position == 0 and queue.pending > 0):
+            self.unsettled_lsn = self.broker.journal.last
+            self.broker.reply_when_durable(self.unsettled_lsn, Stored(self), 0)
+        elif self.position > 0:
+            pause = 0 if look.moves or not look.without_room else ROOM_NS
+            self.broker.timers.set(LOOK, now + pause)
+
+    def _look(self, now: int, queue: Queue, look: Look) -> None:
+        """`position` is 0 when its end is reached."""
+        start = queue.index_of(max(self.position, 1))
+        looked = queue.references[start : start + LOOKS_MAX]
+        for reference in looked:
+            self.position = reference.sequence
+            self._learn(reference)
+            if reference.state == READY:
+                self._look_at(now, reference, look)
+            if look.stopped:
+                return
+            self.position = reference.sequence + 1
+            if look.moves >= MOVES_MAX:
+                return
+        if len(looked) == LOOKS_MAX:
+            return
+        paging = self.broker.paging
+        if queue.paged is None or paging.reader.failed is not None:
+            self.position = 0
+            return
+        self.position = max(self.position, 1)
+        came = paging.bring(now, queue) if self.leaving else paging.refill(now, queue, True)
+        look.without_room = not came
+
+    def _learn(self, reference: Reference) -> None:
+        if self.known_through < reference.sequence <= self.earlier_through:
+            self.known_through = reference.sequence
+            for queue_id in ids_of(reference.route_to):
+                queue = self.broker.queues_by_id.get(queue_id)
+                if queue is not None:
+                    self._await(queue, reference.message)
+
+    def _look_at(self, now: int, reference: Reference, look: Look) -> None:
+        message = reference.message
+        link = int(message.arrival_link)
+        targets: list[Queue] = []
+        gone: list[int] = []
+        for queue_id in ids_of(reference.route_to):
+            queue = self.broker.queues_by_id.get(queue_id)
+            if queue is None:
+                gone.append(queue_id)
+            else:
+                targets.append(queue)
+        back = Return(self.broker, reference, targets, look.looked, True)
+        places = not gone and all(has_places(each) for each in targets) and back.keeps_its_place()
+        if not places:
+            self._to_the_end(now, reference, targets, gone, look)
+            return
+        for queue in targets:
+            waits = self.waits.get((queue.id, link))
+            if waits is not None and message.arrival > waits:
+                return
+        waiting = back.waits_for()
+        if back.unsettled:
+            look.unsettled = look.stopped = True
+        elif waiting is not None and self.leaving:
+            self._to_the_end(now, reference, targets, gone, look)
+        elif waiting is not None:
+            self.waits[(waiting.id, link)] = int(message.arrival)
+        elif not back.makes_room(int(reference.queue.message_count), look.room):
+            look.stopped = True
+        else:
+            for here in back.go():
+                name = here.queue.name
+                look.first[name] = min(look.first.get(name, LATEST), int(here.message.id))
+            self._went(message, targets, look)
+
+    def _went(self, message: Message, targets: list[Queue], look: Look) -> None:
+        for queue in targets:
+            self._arrived(queue.id, message)
+        look.moves += 1
+
+    def _to_the_end(
+        self, now: int, reference: Reference, targets: list[Queue], gone: list[int], look: Look
+    ) -> None:
+        """As a copy, behind everything."""
+        message = reference.message
+        routes = [Route(queue, b"") for queue in targets]
+        for queue_id in gone:
+            remember_lost_way(self.broker, queue_id)
+        if gone:
+            for route in route_stray(self.broker, now, message, gone):
+                if route.queue not in targets:
+                    routes.append(route)
+        if routes:
+            reroute(self.broker, reference, routes, WHY)
+        else:
+            self.broker.acknowledge(now, [reference], None, 0)
+        self._went(message, targets, look)
+
+
+class Detour(Placer):
+    """What is for queues that have places comes to the part's queue first."""
+
+    def __init__(self, part: LateArrivals) -> None:
+        self.part = part
+
+    def routes(self, now: int, message: Message, routes: list[Route]) -> list[Route]:
+        if message.scheduled_ms > now // 1_000_000:
+            return routes  # it comes behind everything when its time has come
+        queues = [each.queue for each in routes if not each.route_to and has_places(each.queue)]
+        if not queues:
+            return routes
+        ids = b"".join(queue.id.to_bytes(8, "big", signed=True) for queue in queues)
+        others = [each for each in routes if each.queue not in queues]
+        return [*others, Route(self.part.coming(now, message, queues), ids)]

@@ -1,0 +1,101 @@
+"""Three nodes: n0 sends to all, n1 goes away with messages parked for it, n2 keeps its own in its queue."""
+
+from __future__ import annotations
+
+from atalanta.kernel.arrival import LATE
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.sim.host import Host
+from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
+from tests.cluster.rig import (
+    Client,
+    Rig,
+    cluster_of,
+    count,
+    node_of,
+    queue_of,
+    remote_consumers,
+    waiting,
+)
+
+TIMEOUT = 10  # seconds, the default
+
+
+LATE_QUEUE = f"$.artemis.internal.{LATE}"
+
+
+def numbered(count: int) -> list[int]:
+    return list(range(count))
+
+
+class Third:
+    """`total` numbered messages of one producer at n0, in turns for n1, which gets none of them, and for n2."""
+
+    def __init__(self, total: int = 20, memory_bytes: int = 100 << 20, body_bytes: int = 0) -> None:
+        self.rig = Rig()
+        self.total = total
+        self.body_bytes = body_bytes
+        self.near = self.rig.node()
+        self.away = self.rig.node()
+        self.third = self.rig.node(memory_bytes=memory_bytes)
+        for host in self.rig.hosts:
+            host.start()
+        self.rig.formed()
+        self.slow_consumer(self.away)
+        self.slow = self.slow_consumer(self.third)
+        self.rig.until(
+            lambda: all(remote_consumers(self.near, each, "orders") for each in self.rig.hosts[1:])
+        )
+        self.rig.network.block("n0", "n1")
+        self.producer = self.rig.client(self.near)
+        for number in range(total):
+            self.publish(number)
+            if number % 20 == 19:
+                self.rig.run(0.02)  # the link takes what its window allows, and no more
+        self.rig.until(lambda: count(self.third, "orders") == total // 2)
+        assert waiting(self.near, "node-1") == total // 2
+
+    def publish(self, number: int, **properties: object) -> None:
+        body = b"%05d" % number + bytes(self.body_bytes)
+        self.producer.publish("orders", body, ANYCAST, **properties)
+
+    def slow_consumer(self, host: Host) -> Client:
+        """Takes one message, and never acknowledges it."""
+        client = self.rig.client(host)
+        client.on_packet = lambda packet: None  # type: ignore[method-assign]
+        client.send(CreateConsumer(0, "orders", None, False, True, 0))
+        client.send(FlowToken(0, 1))
+        return client
+
+    def crash_away(self) -> None:
+        self.away.crash()
+        self.rig.network.heal()
+
+    def block_third(self) -> None:
+        """What was parked for n1 comes to n0's store-and-forward queue of n2, and no further."""
+        bridge = cluster_of(self.near).peers["node-2"].bridge
+        assert bridge is not None
+        bridge.outgoing.credits.clear()
+        self.rig.network.block("n0", "n2")
+        self.rig.until(lambda: waiting(self.near, "node-2") == self.total // 2, TIMEOUT)
+
+    def until_all_there(self) -> None:
+        """n2 has all of them, at their places or on their way there."""
+        self.rig.until(
+            lambda: count(self.third, "orders") + self.late() == self.total, TIMEOUT + 20
+        )
+        assert waiting(self.near, "node-1") == 0
+
+    def late(self) -> int:
+        """What has no place yet at n2."""
+        queue = node_of(self.third).broker.queues.get(LATE_QUEUE)
+        return 0 if queue is None else queue.message_count + queue.pending
+
+    def taken(self, host: Host, total: int = -1, seconds: float = 20) -> list[int]:
+        """What a consumer gets there, until it has them all."""
+        client = self.rig.client(host)
+        client.consume("orders")
+        wanted = self.total if total < 0 else total
+        self.rig.until(lambda: len(client.bodies) >= wanted, seconds)
+        client.close()
+        assert queue_of(host, "orders").held is None
+        return [int(body[:5]) for body in client.bodies]
