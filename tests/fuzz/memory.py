@@ -36,9 +36,11 @@ class Fence:
 
     def __init__(self, room_bytes: int) -> None:
         self.room_bytes = room_bytes
+        self.up = False
         self._before = resource.getrlimit(resource.RLIMIT_DATA)
 
     def __enter__(self) -> Fence:
+        self.up = True
         self.renew()
         return self
 
@@ -47,13 +49,15 @@ class Fence:
     ) -> None:
         self.lift()
 
-    def renew(self) -> None:
-        if STATM.exists():
+    def renew(self, times: int = 1) -> None:
+        """The room anew, or some times as much; nothing if the fence is not up."""
+        if self.up and STATM.exists():
             held = int(STATM.read_bytes().split()[DATA_FIELD]) * PAGE_BYTES
             hard = self._before[1]
-            limit = held + self.room_bytes
+            limit = held + times * self.room_bytes
             if hard == resource.RLIM_INFINITY or limit <= hard:
                 resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
 
     def lift(self) -> None:
+        self.up = False
         resource.setrlimit(resource.RLIMIT_DATA, self._before)

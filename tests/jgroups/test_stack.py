@@ -45,6 +45,11 @@ def test_defaults_are_those_of_jgroups() -> None:
     )
 
 
+def test_a_namespace_may_be_any_text() -> None:
+    text = "<config xmlns='${a:b}'><TCP xmlns='p'/><TCPPING initial_hosts='a[7800]'/></config>"
+    assert parse_stack(text.encode(), "channel", {}).hosts == [("a", 7800)]
+
+
 def test_multicast_groups() -> None:
     found = meeting('<UDP mcast_addr="231.1.1.1" mcast_port="5" bind_addr="LOOPBACK"/><PING/>')
     assert (found.address, found.port, found.interface) == ("231.1.1.1", 5, "127.0.0.1")

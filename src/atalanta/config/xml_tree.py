@@ -20,6 +20,7 @@ from atalanta.config.wildfly.values import ExpressionValues
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 INCLUDE_DEPTH_MAX: Final = 10
 INCLUDES_MAX: Final = 200  # files taken in by one configuration
+ALL_BYTES_MAX: Final = 64 * 1024 * 1024  # of them together
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
 FOREIGN_ATTRIBUTES: Final = (
     "{http://www.w3.org/2001/XMLSchema-instance}",
@@ -53,6 +54,8 @@ class TreeReader:
         self.values = values
         self.folder = Path()
         self.includes = 0
+        self.bytes = 0  # of all that were read
+        self.within: list[Path] = []  # the file that is being read, and those that include it
         self.keep_unknown = False  # expressions without a value stay as they are
         self.files: list[Path] = []  # all that were read
 
@@ -61,8 +64,9 @@ class TreeReader:
         root = self._parse(path)
         if root is None:
             return None
+        self.within = [path.resolve()]
         # In WildFly's file most expressions are not ours to judge (config/wildfly/reader.py looks at those that are).
-        self.keep_unknown = (etree.QName(root).namespace or "").startswith("urn:jboss:domain:")
+        self.keep_unknown = names_of(root)[0].startswith("urn:jboss:domain:")
         if self.keep_unknown:
             self.values = ExpressionValues(self.values, system_properties(root))
         return self._node(root, path, 0)
@@ -74,6 +78,10 @@ class TreeReader:
             size = path.stat().st_size
             if size > FILE_BYTES_MAX:
                 self.report.problem(shown, 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
+                return None
+            self.bytes += size
+            if self.bytes > ALL_BYTES_MAX:
+                self.report.problem(shown, 0, f"all files together are larger than {ALL_BYTES_MAX} bytes")
                 return None
             data = path.read_bytes()
         except OSError as error:
@@ -100,9 +108,9 @@ class TreeReader:
         return root
 
     def _node(self, element: Any, path: Path, depth: int) -> Node:
-        name = etree.QName(element)
+        namespace, name = names_of(element)
         line = element.sourceline or 0
-        node = Node(name.localname, name.namespace or "", str(path), line)
+        node = Node(name, namespace, str(path), line)
         for key, value in element.attrib.items():
             attribute = str(key)
             if not attribute.startswith(FOREIGN_ATTRIBUTES):
@@ -155,8 +163,16 @@ class TreeReader:
                 f"'{element.get('href')}' lies outside the folder of the configuration",
             )
             return []
+        if target in self.within:
+            self.report.problem(str(path), line, f"{target.name} includes itself")
+            return []
         root = self._parse(target)
-        return [] if root is None else [self._node(root, target, depth + 1)]
+        if root is None:
+            return []
+        self.within.append(target)
+        found = self._node(root, target, depth + 1)
+        self.within.pop()
+        return [found]
 
     def _include_problem(self, element: Any, path: Path, depth: int) -> str:
         href = element.get("href", "")
@@ -169,12 +185,18 @@ class TreeReader:
         return ""
 
 
+def names_of(element: Any) -> tuple[str, str]:
+    """Namespace (empty without one) and name. A namespace may be any text, "}" too, which lxml's QName refuses."""
+    namespace, _, name = str(element.tag).rpartition("}")
+    return namespace[1:], name
+
+
 def system_properties(root: Any) -> dict[str, str]:
     """What the `<system-properties>` of a standalone.xml say, expressions as they stand."""
     return {
         str(each.get("name", "")): str(each.get("value", ""))
         for section in root
-        if isinstance(section.tag, str) and etree.QName(section).localname == "system-properties"
+        if isinstance(section.tag, str) and names_of(section)[1] == "system-properties"
         for each in section
         if isinstance(each.tag, str)
     }

@@ -41,7 +41,7 @@ class Element:
     def __init__(self, element: Any, values: Mapping[str, str]) -> None:
         self.line: int = element.sourceline or 0
         # Protocols outside of JGroups' usual package have it in front: dns.DNS_PING.
-        self.name = str(etree.QName(element).localname).rpartition(".")[2]
+        self.name = _name(element).rpartition(".")[2]
         self._element = element
         self._values = values
 
@@ -94,7 +94,7 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting
         raise StackError(error.lineno or 0, f"no well-formed XML: {error.msg}") from error
     if root.getroottree().docinfo.doctype:
         raise StackError(1, "a document type (DOCTYPE) is not allowed here")
-    if etree.QName(root).localname != "config":
+    if _name(root) != "config":
         raise StackError(root.sourceline or 0, "no JGroups stack: its root element is <config>")
     stack = [Element(child, values) for child in root if isinstance(child.tag, str)]
     if not stack:
@@ -222,3 +222,8 @@ def replaced(text: str, values: Mapping[str, str], line: int) -> str:
         return default
 
     return PLACEHOLDER.sub(value, text)
+
+
+def _name(element: Any) -> str:
+    """Without its namespace, which may be any text, "}" too: lxml's QName refuses that."""
+    return str(element.tag).rpartition("}")[2]
