@@ -8,9 +8,12 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_consumer import CreateConsumer
+from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaRollback, XaStart
+from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Client, Rig, count, node_of, remote_consumers, waiting
 from tests.cluster.shapes import numbers
 from tests.cluster.test_large import client as large_client
+from tests.cluster.test_scale_down_content import XaClient, end_branch
 
 
 def stocked(rig: Rig, number: int, delay_ms: int, nodes: int = 2, body: bytes = b"") -> list[Host]:
@@ -232,3 +235,24 @@ def test_groups_stay_together_and_in_place() -> None:
     rig.until(lambda: there.bodies == [b"0", b"2", b"4", b"6"])
     here = comes(rig, hosts[0])
     rig.until(lambda: here.bodies == [b"1", b"3", b"5", b"7"])
+
+
+def test_what_a_rolled_back_branch_gives_back_long_after_its_consumer_left_goes_elsewhere() -> None:
+    rig = Rig()
+    hosts = stocked(rig, 1, 0)
+    xid = Xid(1, b"branch", b"global")
+    worker = XaClient(rig.world, rig.network, "xa", hosts[0].name)
+    worker.start()
+    rig.until(lambda: worker.ready)
+    worker.say(XaStart(xid))
+    worker.consume_in_branch("orders")
+    rig.until(lambda: len(worker.taken) == 1)
+    worker.say(XaEnd(xid, False))
+    worker.say(XaPrepare(xid))
+    rig.until(lambda: worker.codes == [0, 0, 0])
+    worker.kill()
+    elsewhere = comes(rig, hosts[1])
+    rig.run(1)
+    assert elsewhere.bodies == []
+    end_branch(rig, hosts[0], XaRollback(xid))
+    rig.until(lambda: elsewhere.bodies == [b"0"])

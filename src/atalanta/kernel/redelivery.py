@@ -49,6 +49,8 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         queue.give_back(reference)
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
+        elif queue.open_consumers == 0 and not queue.has_match(reference.message):
+            broker.note_unattended(queue)  # of a branch that is rolled back long after its consumer left
         if broker.trace.on:
             tell(broker.trace, "story_rolled_back", reference.message, queue.name)
         broker.mark_dirty(queue)
