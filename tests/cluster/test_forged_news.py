@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.routers.target import answer_of
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.properties import Int

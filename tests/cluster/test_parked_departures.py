@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.catalogue import update_queue
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.sim.host import Host

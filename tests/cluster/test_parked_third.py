@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster import late
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel import catalogue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.returning import SLICE_MAX

@@ -18,7 +18,7 @@ from atalanta.cluster.routers.config import (
     RouterConfig,
 )
 from atalanta.cluster.routers.routers import Routers
-from atalanta.cluster.scale_down import DONE, MOVING
+from atalanta.cluster.scale_down_phase import DONE, MOVING
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING
 from atalanta.sim.host import Host
 from atalanta.sim.network import Machine

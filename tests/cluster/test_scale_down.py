@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.catalogue import create_queue
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec

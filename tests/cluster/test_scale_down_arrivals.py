@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE, ScaleDown
+from atalanta.cluster.scale_down import ScaleDown
 from atalanta.cluster.scale_down_goodbye import HOLD_NS, Goodbyes
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.message import Message
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host

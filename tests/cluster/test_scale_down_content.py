@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.bridge import Bridge
-from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel import xa
 from atalanta.kernel.message import Message

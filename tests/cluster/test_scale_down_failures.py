@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.scale_down import DONE, FAILED
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
@@ -50,6 +50,7 @@ def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
     rig.until(part.over)
     assert (part.phase, part.left()) == (DONE, 0)
     assert not client.ready
+    rig.run(0.1)  # the mark of the departure goes
     leaving.stop()
     assert held(target, "orders") == MESSAGES
     leaving.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.cluster.scale_down_transactions import ENDING, TransactionStage
 from atalanta.kernel import xa

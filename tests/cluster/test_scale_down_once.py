@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE, FAILED, ScaleDown
+from atalanta.cluster.scale_down import ScaleDown
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from tests.cluster.rig import Client, Rig, count, linked, node_of, waiting

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.scale_down import DONE, READING, ScaleDown
+from atalanta.cluster.scale_down import ScaleDown
+from atalanta.cluster.scale_down_phase import DONE, READING
 from atalanta.kernel import logview
 from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.queue_spec import ANYCAST

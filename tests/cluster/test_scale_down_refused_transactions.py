@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster import scale_down_link
-from atalanta.cluster.scale_down import DONE, FAILED
 from atalanta.cluster.scale_down_link import XA_CHANNEL
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.cluster.scale_down_sender import Sender
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.kernel import xa

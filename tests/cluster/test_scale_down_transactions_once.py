@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE
 from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.cluster.scale_down_transactions import PREPARING, TransactionStage
 from atalanta.kernel import xa
 from atalanta.kernel.queue_spec import ANYCAST

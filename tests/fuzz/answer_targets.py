@@ -15,7 +15,7 @@ from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.options import parse_url
 from atalanta.cluster.routers.target import answer_of
-from atalanta.cluster.scale_down import told_in
+from atalanta.cluster.scale_down_phase import told_in
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, encode_message

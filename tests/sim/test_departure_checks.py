@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import DONE, FAILED
+from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.departure_checks import check_end, check_order, order_at
 from atalanta.sim.host import Host

@@ -135,6 +135,7 @@ class Cluster:
         if record is None:
             record = PeerRecord(self, member.node_id, self._forward_queue(now, member.node_id))
             self.peers[member.node_id] = record
+            self.departures.back(member.node_id)
         record.member = member
         if record.bridge is None and not record.dialing:
             record.dialing = True
@@ -173,6 +174,7 @@ class Cluster:
         queue = self._forward_queue(now, node_id)
         if node_id not in self.peers:
             self.parked.expect(now, node_id)
+            self.departures.expect(now, node_id, queue)
         return queue
 
     def owner_of(self, cluster_name: str) -> str | None:

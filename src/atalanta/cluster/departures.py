@@ -9,6 +9,8 @@ Everything that the peer took over its last link was answered before its good-by
 answered when this node could not write it down any more, may be at the peer all the same (cluster/sent_mark.py). That
 goes to the target under the id it had on the link: by then the target knows the ids of what the peer has had
 (scale_down_goodbye.py), and drops it.
+
+A node that was down itself may bring something for the one that left when that is long settled here (`expect`).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ LOOK_NS: Final = 200_000_000
 PATIENCE_NS: Final = 10_000_000_000
 GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
 MOVES_MAX: Final = 500
+SETTLED_MAX: Final = 100
 WHY: Final = "its node has left"
 
 
@@ -62,6 +65,7 @@ class Departures:
         self.cluster = cluster
         self.left: dict[str, Departed] = {}
         self.heirs: dict[str, str] = {}  # of each peer that left and has not come back
+        self.settled: dict[str, Departed] = {}  # the newest of those, as far as nothing of theirs waits
 
     def add(self, now: int, record: PeerRecord, target: str) -> None:
         """Before its bindings go."""
@@ -71,15 +75,42 @@ class Departures:
             departed.meant[remote.remote_id] = remote
         self.left[record.node_id] = departed
         self.heirs[record.node_id] = target
+        self.settled.pop(record.node_id, None)
         self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
         self.arm(now, record.node_id, 0)
 
     def arm(self, now: int, node_id: str, pause_ns: int) -> None:
         self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
 
+    def expect(self, now: int, node_id: str, forward: Queue) -> None:
+        """Something for a node that is no peer comes, by another one that leaves to here.
+
+        After a restart nobody knows what its queues were: then only what it had, as this node can tell, is dropped.
+        """
+        if node_id in self.left:
+            return
+        departed = self.settled.pop(node_id, None)
+        if departed is None:
+            if node_id not in self.cluster.broker.absorbed.nodes:
+                return
+            departed = Departed(now, node_id, self.cluster.node_id, forward)
+        departed.forward = forward
+        departed.progress_at = now
+        departed.waiting = -1
+        self.left[node_id] = departed
+        self.arm(now, node_id, LOOK_NS)
+
+    def _settle(self, departed: Departed) -> None:
+        """Nothing waits, or nothing can be done for it."""
+        del self.left[departed.node_id]
+        if len(self.settled) >= SETTLED_MAX:
+            del self.settled[next(iter(self.settled))]
+        self.settled[departed.node_id] = departed
+
     def back(self, node_id: str) -> None:
         """It is there again, and gets what waits for it."""
         self.left.pop(node_id, None)
+        self.settled.pop(node_id, None)
         self.heirs.pop(node_id, None)
 
     def _heir_of(self, node_id: str) -> str:
@@ -107,13 +138,13 @@ class Departures:
         if moves >= MOVES_MAX:
             self.arm(now, node_id, 0)
         elif waiting == 0:
-            del self.left[node_id]
+            self._settle(departed)
             if not queue.deleted:
                 catalogue.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
             self.arm(now, node_id, LOOK_NS)
         else:
-            del self.left[node_id]
+            self._settle(departed)
 
     # -- moving ---------------------------------------------------------------------------------
     def _move(self, now: int, departed: Departed) -> int:
@@ -128,9 +159,10 @@ class Departures:
             if reference.state != READY:
                 continue
             known = self._known_as(departed, reference, through)
-            if not self._move_one(now, departed, reference, known):
+            if self._move_one(now, departed, reference, known):
+                moves += 1
+            elif departed.meant:
                 break  # in order: what is behind it waits with it
-            moves += 1
             if moves >= MOVES_MAX:
                 break
         if moves:

@@ -21,7 +21,8 @@ from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.routers.config import RoutersConfig
 from atalanta.cluster.routers.routers import Routers
-from atalanta.cluster.scale_down import Asked, ScaleDown
+from atalanta.cluster.scale_down import ScaleDown
+from atalanta.cluster.scale_down_asked import Asked
 from atalanta.kernel.notifications import Notifications
 from atalanta.kernel.ports import Links
 from atalanta.wire.base import Connection

@@ -21,15 +21,13 @@ What each side has durable, step by step:
    up first the mark stays, and the next start goes on at step 3.
 
 If the target itself leaves meanwhile, it hands its duplicate ids on (step 3) and says to whom; the source writes that
-into the mark, and goes on there. What waits for the new target itself then also names the id under which the first one
-may have had it for a third node, and forwarded it. Who is leaving is not taken as a target, so nobody's target comes
-back to him; but where nobody else is left, of two that both seek the one with the lower node id goes to the other,
-which waits for it.
+into the mark, and goes on there. If it missed that, it finds out (scale_down_heirs.py). What waits for the new target
+itself then also names the id under which the first one may have had it for a third node, and forwarded it. Who is
+leaving is not taken as a target, so nobody's target comes back to him, but for the exception in scale_down_search.py.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -39,11 +37,23 @@ from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 from atalanta.cluster.scale_down_choice import Choice
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_goodbye import Goodbyes, tell_refused
-from atalanta.cluster.scale_down_link import TargetLink, session_prefix
+from atalanta.cluster.scale_down_heirs import Heirs
+from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.cluster.scale_down_mark import DepartureMark
+from atalanta.cluster.scale_down_phase import (
+    DONE,
+    FAILED,
+    FREEZING,
+    MOVING,
+    NONE,
+    READING,
+    SEEKING,
+    UNDER_WAY,
+)
 from atalanta.cluster.scale_down_readers import Readers, unsettled
+from atalanta.cluster.scale_down_search import Search
 from atalanta.cluster.scale_down_stages import Mover
-from atalanta.kernel.departure import Departure
+from atalanta.kernel.duplicates import TOKENS
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, DisconnectV3
@@ -57,31 +67,7 @@ TARGET: Final = "scaledown.target"
 DEADLINE: Final = "scaledown.deadline"
 LOOK: Final = "scaledown.look"  # again, a little later
 LOOK_NS: Final = 50_000_000
-# As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
-SEEK_NS: Final = 10_000_000_000
 LINGER_NS: Final = 2_000_000_000
-
-NONE: Final = "none"
-SEEKING: Final = "seeking"
-READING: Final = "reading"
-FREEZING: Final = "freezing"
-MOVING: Final = "moving"
-DONE: Final = "done"
-FAILED: Final = "failed"
-UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
-
-
-class Asked(Departure):
-    """Management's side of it."""
-
-    def __init__(self, part: ScaleDown) -> None:
-        self.part = part
-
-    def ask(self, now: int, connector: str | None, asker: int) -> None:
-        self.part.asked(now, connector, asker)
-
-    def progress(self) -> dict[str, object]:
-        return self.part.progress()
 
 
 class ScaleDown(Part):
@@ -110,9 +96,7 @@ class ScaleDown(Part):
         self.why = ""
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
-        self.refused: dict[str, bool] = {}  # candidates of this round that could not be had
-        self.coming: dict[str, bool] = {}  # node ids of those that leave, maybe to this node
-        self.leaving: dict[str, bool] = {}  # those that were seen to leave themselves: asked last
+        self.search = Search(self)
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target, and may be used
@@ -121,8 +105,8 @@ class ScaleDown(Part):
         self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.earlier: list[str] = []  # node ids of targets that left: some messages may have got there
+        self.heirs = Heirs(self)
         self.readers = Readers(clusters.broker, reader_timeout_ms)
-        self.seek_until = 0
         self.moved = 0
         self.parts: dict[str, Part] = {}
         # Before clients are sent away: one that tried this node first would wait for an answer for its call-timeout.
@@ -167,8 +151,7 @@ class ScaleDown(Part):
             return
         self.phase = SEEKING
         self.why = ""
-        self.seek_until = now + SEEK_NS
-        self.coming = {}
+        self.search.begin(now)
         group = self.choice.group
         if group is not None:
             self.choice.heard = Heard()
@@ -186,7 +169,7 @@ class ScaleDown(Part):
             self.mark.clear()
             self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
             return False
-        self.target, self.pinned, self.earlier = known
+        self.target, self.pinned, self.earlier, self.heirs.known = known
         self.cluster.told(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
@@ -196,7 +179,7 @@ class ScaleDown(Part):
         if self.on_frozen is not None:
             self.on_frozen()
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
-        self._dial_again()
+        self._dial_again(now)
         return True
 
     def stop(self, now: int) -> None:
@@ -208,33 +191,13 @@ class ScaleDown(Part):
         """Dial the next candidate; when all were tried, look again until the time for it is up."""
         if self.candidate is not None or self.phase != SEEKING:
             return
-        untried = self._untried()
-        if untried:
-            self.candidate = untried[0]
+        self.candidate = self.search.step(now)
+        if self.candidate is not None:
             self.cluster.dial(TARGET, self.candidate.transport)
-            return
-        self.refused = {}
-        if self._others_come():
-            self.seek_until = now + SEEK_NS
-        if now >= self.seek_until:
+        elif now >= self.search.until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
-
-    def _others_come(self) -> bool:
-        """Whether a node that leaves to this one is still at it: whoever takes this node in gets its messages, too."""
-        for connection in self.connections.values():
-            if isinstance(connection, CoreConnection) and connection.cluster_peer:
-                for session in connection.sessions.values():
-                    for node_id in self.coming:
-                        if session.session.name.startswith(session_prefix(node_id)):
-                            return True
-        return False
-
-    def _untried(self) -> list[Candidate]:
-        """Candidates of this round, those that leave themselves last."""
-        found = [each for each in self.choice.candidates() if place(each) not in self.refused]
-        return sorted(found, key=lambda each: place(each) in self.leaving)
 
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
@@ -252,52 +215,75 @@ class ScaleDown(Part):
         self.candidate = None
         if candidate is None or not self.under_way():
             return
-        self.why = f"{place(candidate)}: {why}"
+        if candidate is not self.heirs.asked:
+            self.why = f"{place(candidate)}: {why}"
         if self.phase == READING:  # nothing has changed yet: another one will do
             self.phase = SEEKING
             self.target = None
-            self.seek_until = now + SEEK_NS
+            self.search.go_on(now)
         if self.phase == SEEKING:
-            self.refused[place(candidate)] = True
+            self.search.refuse(candidate)
             self._seek(now)
         else:
+            self.heirs.called(candidate)
             self.broker.timers.set(
                 TARGET, now + self.cluster.config.retry_interval_ms * 1_000_000
             )
 
     def identified(self, now: int, link: TargetLink, node_id: str) -> None:
-        """The target has said who it is."""
+        """The target has said who it is, or who is asked for it."""
         if self.candidate is None:
             return  # time was up in this very turn
-        if node_id == self.cluster.node_id or (
-            self.target is not None and node_id != self.target.node_id
-        ):
-            link.close(f"that is node {node_id}")
-        elif self.target is not None:
+        if node_id == self.cluster.node_id:
+            link.close("that is this node")
+        elif self.target is not None and node_id == self.target.node_id:
             self.taken = True
+        elif self.target is not None and link.ours and self.mark.token:
+            given: list[object] = [TOKENS, self.mark.token]
+            link.call(now, "broker", "knowsDuplicateId", given, self._answered_for_target)
+        elif self.target is not None:
+            link.close(f"that is node {node_id}")
         elif link.ours:
             link.call(now, "broker", "scaleDownProgress", [], self._looked_at)
         else:
             self._take(now, link)
 
     def _looked_at(self, now: int, succeeded: bool, value: object) -> None:
-        """Who leaves, too, takes nothing as a rule: each would wait for the other."""
         link = self.link
         if link is None or self.phase != SEEKING or self.candidate is None:
             return
-        phase, target = told_in(value) if succeeded else ("", "")
-        if phase not in UNDER_WAY:
-            self._take(now, link)
-            return
-        self.leaving[place(self.candidate)] = True
-        self.coming[link.node_id] = True
-        if target == self.cluster.node_id:
-            self.seek_until = max(self.seek_until, now + SEEK_NS)  # it comes here first
-        last = len(self._untried()) == 1
-        if last and phase == SEEKING and self.cluster.node_id < link.node_id:
+        if self.search.may_take(now, link, self.candidate, value if succeeded else None):
             self._take(now, link)
         else:
             link.close("that node leaves itself")
+
+    def _answered_for_target(self, now: int, succeeded: bool, value: object) -> None:
+        """Whether that node has what the target had."""
+        link = self.link
+        if link is None or self.candidate is None:
+            return
+        if succeeded and value is True:
+            self._follow(Candidate(link.node_id, self.candidate.transport))
+            self.taken = True
+            self.heirs.asked = None
+        else:
+            self.heirs.has_nothing(link)
+
+    def _follow(self, heir: Candidate) -> None:
+        """The target has left, to that one or by way of others: what it may have had is known there."""
+        assert self.target is not None
+        if self.target.node_id not in self.earlier:
+            self.earlier.append(self.target.node_id)
+        self.target = heir
+        self.note(self.mark.token)
+        self.cluster.told("scale_down_target", heir.node_id, place(heir))
+
+    def note(self, token: str) -> None:
+        """The mark is written; nothing is sent to the target before it is on disk."""
+        assert self.target is not None
+        self.heirs.remember()
+        self.mark.token = token
+        self.mark.write(self.target, self.pinned, self.earlier, self.heirs.known)
 
     def _take(self, now: int, link: TargetLink) -> None:
         assert self.candidate is not None
@@ -310,6 +296,7 @@ class ScaleDown(Part):
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
         """What was under way goes back to its place; the target is dialled again, or who took over there."""
+        taken = self.taken
         if self.link is link:
             self.link = None
             self.taken = False
@@ -317,23 +304,30 @@ class ScaleDown(Part):
             self.mover.abort(now)
             self.mover = None
         if self.under_way():
-            self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+            asked = self.heirs.asked is not None
+            if not asked:
+                self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
             self._not_this_one(now, why)
+            if taken:
+                self.heirs.due = False  # called at once: it may be there again
             follows = link.left_to
-            if self.frozen and follows is not None and follows.node_id != self.cluster.node_id:
-                if self.target is not None and self.target.node_id not in self.earlier:
-                    self.earlier.append(self.target.node_id)
-                self.target = follows
-                self.mark.write(follows, self.pinned, self.earlier)
-                self.cluster.told("scale_down_target", follows.node_id, place(follows))
+            if self.frozen and not asked and follows is not None:
+                if follows.node_id != self.cluster.node_id:
+                    self._follow(follows)
 
     # -- reading --------------------------------------------------------------------------------
     def _read_step(self, now: int) -> None:
         """Clients are served until readers of the log have acknowledged what they were shown."""
+        assert self.link is not None
+        given = self.link.token.given(now)
         if self.readers.waiting(now):
             self.look_again(now)
-        else:
+        elif given:
             self._freeze(now)
+
+    def token_answered(self, now: int) -> None:
+        if self.phase == READING:
+            self._read_step(now)
 
     # -- freezing -------------------------------------------------------------------------------
     def _freeze(self, now: int) -> None:
@@ -346,7 +340,7 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stopping = True
         self._pin()
-        self.mark.write(self.target, self.pinned, self.earlier)
+        self.note("" if self.link is None else self.link.token.value)
         if self.on_frozen is not None:
             self.on_frozen()
         for part in self.parts.values():
@@ -426,6 +420,8 @@ class ScaleDown(Part):
                 why = f"not done within {self.timeout_ms // 1000} s"
                 if self.frozen:
                     why += ", goes on when the node is started again"
+                if self.heirs.finding and not self.taken:
+                    why += f"; {self.heirs.finding}"
                 waiting = [] if self.link is None else list(self.link.sender.waiting)
                 if waiting:
                     why += f"; the target has no room at address {waiting[0]}"
@@ -433,16 +429,16 @@ class ScaleDown(Part):
                 self._end(now, FAILED, f"{why}; {self.why}" if self.why else why)
         elif key == TARGET:
             if self.under_way():
-                self._dial_again()
+                self._dial_again(now)
         elif self.phase == SEEKING:
             self._seek(now)
         elif self.phase == READING:
             self._read_step(now)
 
-    def _dial_again(self) -> None:
+    def _dial_again(self, now: int) -> None:
         if self.link is None and self.candidate is None and self.target is not None:
-            self.candidate = self.target
-            self.cluster.dial(TARGET, self.target.transport)
+            self.candidate = self.heirs.next(now) or self.target
+            self.cluster.dial(TARGET, self.candidate.transport)
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
@@ -498,32 +494,3 @@ class ScaleDown(Part):
         """Messages, one for each queue that has it, and transactions in doubt."""
         counts = sum(queue.message_count for queue in self.movable())
         return counts + self.broker.branches.prepared
-
-    def progress(self) -> dict[str, object]:
-        return {
-            "phase": self.phase,
-            "target": "" if self.target is None else self.target.node_id,
-            "at": "" if self.target is None else place(self.target),
-            "moved": self.moved,
-            "left": self.left(),
-            "transactions": self.broker.branches.prepared,
-            "queues": dict(sorted(self.queues_left().items(), key=_by_count)[:100]),
-            "why": self.why,
-        }
-
-
-def told_in(value: object) -> tuple[str, str]:
-    """Phase and target of what another node's `scaleDownProgress` answers; empty where it does not say."""
-    try:
-        told = json.loads(value) if isinstance(value, str) else None
-    except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
-        return "", ""
-    phase = told.get("phase")
-    target = told.get("target")
-    return phase if isinstance(phase, str) else "", target if isinstance(target, str) else ""
-
-
-def _by_count(entry: tuple[str, int]) -> tuple[int, str]:
-    return -entry[1], entry[0]

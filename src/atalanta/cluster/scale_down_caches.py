@@ -6,6 +6,8 @@ answer): it gets each id with a message that goes nowhere, and remembers it, onc
 Messages that follow are known by `_AMQ_BRIDGE_DUP`, and then their own ids are not looked at
 (PostOfficeImpl.checkDuplicateID), so the ids may go before them.
 
+Tokens (scale_down_heirs.py) go last: who has them has all the rest.
+
 What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
 a message, and of this node's it must not hear.
 """
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.forwarding import node_id_bytes
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.cluster.scale_down_stage import Stage
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX, TOKENS
 from atalanta.kernel.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
@@ -45,9 +47,12 @@ class CacheStage(Stage):
             if not link.ours and not self.mover.queues_made(now):
                 return False  # an id of an address that is not there is not remembered
             members = self._members()
+            caches = list(self.mover.broker.caches.by_name.items())
+            caches.sort(key=lambda entry: entry[0] == TOKENS)
             self.ids = deque(
                 (name, each)
-                for name, cache in self.mover.broker.caches.by_name.items()
+                for name, cache in caches
+                if link.ours or name != TOKENS
                 for each in cache.ids
                 if len(each) != FORWARD_ID_BYTES or each[:NODE_ID_BYTES] not in members
                 if (name, each) not in self.mover.carried

@@ -14,6 +14,7 @@ from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.link import ClusterLink
 from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_sender import Sender
+from atalanta.cluster.scale_down_token import Token
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
@@ -74,6 +75,7 @@ class TargetLink(ClusterLink):
         self.node_id: str = ""
         self.left_to: Candidate | None = None  # who takes over there, if it leaves itself
         self.ours: bool = False
+        self.token = Token(self)
         self.reply_queue: str = ""
         self.answers: deque[Answer] = deque()
         self.created: deque[Answer] = deque()

@@ -8,7 +8,7 @@ goes when everything that was sent has been answered, whatever was left.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.kernel import records
@@ -22,22 +22,29 @@ KEY: Final = "scaledown.under-way"
 
 
 class DepartureMark:
-    """`lsn` of its newest record: 0 as long as there is none."""
+    """`lsn` of its newest record: 0 as long as there is none. `token` is the target's (scale_down_heirs.py)."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.lsn: int = 0
+        self.token: str = ""
 
-    def write(self, target: Candidate, pinned: dict[str, int], earlier: list[str]) -> None:
-        """`pinned`: queue -> the last sequence that stays; `earlier`: targets that left meanwhile (scale_down.py)."""
-        transport = target.transport
+    def write(
+        self,
+        target: Candidate,
+        pinned: dict[str, int],
+        earlier: list[str],
+        members: dict[str, Candidate],
+    ) -> None:
+        """`pinned`: queue -> the last sequence that stays; `earlier`: targets that left meanwhile (scale_down.py);
+        `members`: others, by node id.
+        """
         told = {
-            "node": target.node_id,
-            "name": transport.name,
-            "factory": transport.factory,
-            "parameters": {key: value for key, (_, value) in transport.entries.items()},
+            "target": _written(target),
             "pinned": pinned,
             "earlier": earlier,
+            "token": self.token,
+            "members": [_written(each) for each in members.values()],
         }
         self._store(json.dumps(told).encode())
 
@@ -48,17 +55,19 @@ class DepartureMark:
     def durable(self) -> bool:
         return self.broker.journal.durable >= self.lsn
 
-    def read(self) -> tuple[Candidate, dict[str, int], list[str]] | None:
+    def read(
+        self,
+    ) -> tuple[Candidate, dict[str, int], list[str], dict[str, Candidate]] | None:
         """What the life before wrote; DecodeError if it makes no sense."""
         known = self.broker.values.get(KEY)
         if known is None:
             return None
         try:
             told = json.loads(known[0])
-            transport = TransportConfiguration(told["name"], told["factory"])
-            for key, value in told["parameters"].items():
-                transport.put(key, value)
-            return Candidate(told["node"], transport), told["pinned"], told["earlier"]
+            self.token = told["token"]
+            members = [_read(each) for each in told["members"]]
+            by_node = {each.node_id: each for each in members}
+            return _read(told["target"]), told["pinned"], told["earlier"], by_node
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
 
@@ -69,3 +78,20 @@ class DepartureMark:
             broker.values.pop(KEY, None)
         else:
             broker.values[KEY] = (value, self.lsn)
+
+
+def _written(candidate: Candidate) -> dict[str, object]:
+    transport = candidate.transport
+    return {
+        "node": candidate.node_id,
+        "name": transport.name,
+        "factory": transport.factory,
+        "parameters": {key: value for key, (_, value) in transport.entries.items()},
+    }
+
+
+def _read(told: dict[str, Any]) -> Candidate:
+    transport = TransportConfiguration(told["name"], told["factory"])
+    for key, value in told["parameters"].items():
+        transport.put(key, value)
+    return Candidate(told["node"], transport)

@@ -27,6 +27,7 @@ from atalanta.cluster.scale_down_shipment import (
     third_id,
 )
 from atalanta.cluster.scale_down_stage import Stage
+from atalanta.cluster.scale_down_token import TokenStage
 from atalanta.cluster.scale_down_transactions import TransactionStage
 from atalanta.cluster.scale_down_walk import AddressWalk, QueueWalk, give_back
 from atalanta.cluster.sent_mark import SentMark
@@ -72,6 +73,7 @@ class Mover:
         self.moved_before = part.moved
         self.told: dict[tuple[str, bool], bool] = {}  # refusals: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
+        self.stages.append(TokenStage(self))
         self.stages.append(CacheStage(self))
         self.stages.append(GoodbyeStage(self))
 

@@ -41,6 +41,7 @@ LEVELS: Final = {
     "resource_not_created": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
     "scale_down_left": logging.WARNING,
+    "scale_down_waits_for_target": logging.WARNING,
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
     "transaction_timed_out": logging.WARNING,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.scale_down import DONE, ScaleDown
+from atalanta.cluster.scale_down import ScaleDown
+from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.reference import READY
 from atalanta.node import Node
