@@ -35,23 +35,29 @@ ONE_BY_ONE = SCALE_DOWN.replace(
 )
 
 
-class Pair:
-    """Two nodes; `policy` is that of the first."""
+TO_THE_SECOND = ONE_BY_ONE.replace(
+    "<commit", "<connectors><connector-ref>other</connector-ref></connectors><commit"
+)
 
-    def __init__(self, folder: Path, policy: str) -> None:
-        ports = [free_port(), free_port()]
+
+class Pair:
+    """Two nodes, or more; `policy` is that of the first. Each but the last knows the next one."""
+
+    def __init__(self, folder: Path, policy: str, count: int = 2) -> None:
+        ports = [free_port() for _ in range(count)]
         self.urls = [f"tcp://127.0.0.1:{port}" for port in ports]
         self.nodes: list[BrokerProcess] = []
         for index, own in enumerate(ports):
-            more = CLUSTER.format(own=own, other=ports[1 - index], policy="" if index else policy)
+            other = ports[index + 1] if index + 1 < count else ports[index - 1]
+            more = CLUSTER.format(own=own, other=other, policy="" if index else policy)
             path = write_broker_xml(folder / f"n{index}", own, f"n{index}", more)
-            timeout_ms = 60_000 if policy == ONE_BY_ONE else 5_000
+            timeout_ms = 60_000 if "commit-interval" in policy else 5_000
             path.with_name("atalanta.toml").write_text(f"scale-down-timeout = {timeout_ms}\n")
             self.nodes.append(BrokerProcess(path))
 
     def formed(self) -> None:
         end = time.monotonic() + DEADLINE_S
-        while self.members() < 2:
+        while self.members() < len(self.nodes):
             assert time.monotonic() < end, self.nodes[0].log()
             time.sleep(0.05)
 
@@ -132,6 +138,33 @@ def test_a_node_that_is_killed_while_it_leaves_goes_on_when_it_is_started(pair: 
     assert first.wait() == 0, first.log()
     assert "scale_down_resumed" in first.log()
     assert pair.waiting(1) == 100
+
+
+def test_a_killed_node_whose_target_has_left_meanwhile_goes_where_that_has_gone(
+    tmp_path: Path,
+) -> None:
+    three = Pair(tmp_path, TO_THE_SECOND, 3)
+    with ExitStack() as stack:
+        for node in three.nodes:
+            stack.enter_context(node)
+        three.formed()
+        three.fill(100)
+        first, second, _ = three.nodes
+        ask = (three.urls[0], None, None)
+        asked(ask, lambda management: management.call("broker", "scaleDown", None))
+        end = time.monotonic() + DEADLINE_S
+        while "member_left" not in second.log():
+            assert time.monotonic() < end, first.log()
+        second.process.send_signal(signal.SIGSTOP)
+        first.end(signal.SIGKILL)
+        second.process.send_signal(signal.SIGCONT)
+        said = json.loads(Cli()("drain", three.urls[1].removeprefix("tcp://"), "--json"))
+        assert (said["phase"], said["left"]) == ("done", 0)
+        assert second.wait() == 0
+        first.start()
+        assert first.wait() == 0, first.log()
+        assert "scale_down_resumed" in first.log()
+        assert three.waiting(2) == 100
 
 
 def test_of_a_broker_that_cannot_do_it_the_reason_is_said(tmp_path: Path) -> None:
