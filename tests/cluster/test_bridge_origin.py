@@ -145,6 +145,42 @@ def test_a_departure_that_goes_on_after_a_crash_tells_the_ids() -> None:
     assert held(members.target, "inbox") == BODIES
 
 
+@pytest.mark.parametrize("moves", ["leaves", "redistributes"])
+def test_what_a_bridge_sent_that_is_no_longer_configured_is_known_too(moves: str) -> None:
+    """The configuration lost it at a restart, before its messages move."""
+    members = Members(delay_ms=0 if moves == "redistributes" else -1)
+    rig = members.rig
+    members.sent_without_an_answer()
+    bridges = node_of(members.first).config.bridges
+    for _ in range(2):
+        members.first.crash()
+        bridges.bridges = []
+        rig.network.heal()
+        members.first.start()
+        rig.until(lambda: linked(members.first) == 1)
+    assert count(members.first, "orders") == len(BODIES)
+    if moves == "leaves":
+        leave(rig, members.first)
+    else:
+        members.attract(members.second)
+    rig.until(lambda: bridge_of(members.second).acknowledged == len(BODIES), 60)
+    rig.run(1)
+    assert held(members.target, "inbox") == BODIES
+
+
+def test_a_queue_whose_bridge_is_gone_and_that_is_empty_is_forgotten() -> None:
+    members = Members(second=False)
+    rig = members.rig
+    assert "bridged.orders" in node_of(members.first).broker.values
+    node_of(members.first).config.bridges.bridges = []
+    for known in (False, False):
+        members.first.stop()
+        members.first.start()
+        rig.until(lambda: linked(members.first) == 1)
+        assert ("bridged.orders" in node_of(members.first).broker.values) is known
+        assert node_of(members.first).broker.origins.bridged == {}
+
+
 def test_clients_and_readers_are_not_shown_where_a_message_was() -> None:
     members = Members(delay_ms=-1)
     rig = members.rig

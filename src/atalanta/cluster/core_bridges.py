@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.host import CoreHost
 
 KEY_PREFIX: Final = "bridge."  # in the journal's values
+BRIDGED: Final = "bridged."  # there, too: queues whose messages a bridge may have sent
 
 
 class CoreBridges(Part):
@@ -74,7 +75,10 @@ class CoreBridges(Part):
                 self._write_value(key, None)  # of a bridge that is no more
 
     def name_queues(self) -> None:
-        """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids."""
+        """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids.
+
+        As does what bridges have sent that are no longer in the configuration, as long as anything of it may be left.
+        """
         node_bytes = node_id_bytes(self.broker.node_id)
         origins = self.broker.origins
         for config in self.settings.bridges:
@@ -86,6 +90,15 @@ class CoreBridges(Part):
                 except (ValueError, BrokerError):
                     continue  # told when the bridge is to be made
                 origins.bridge(stored.queue_name, node_bytes)
+        for key in list(self.broker.values):
+            name = key.removeprefix(BRIDGED)
+            if name == key or name in origins.bridged:
+                continue
+            queue = self.broker.queues.get(name)
+            if queue is not None and queue.message_count > 0:
+                origins.bridge(name, node_bytes)
+            else:
+                self._write_value(key, None)
 
     def _deploy_stored(self, now: int, key: str) -> None:
         try:
@@ -117,6 +130,8 @@ class CoreBridges(Part):
         self._check(config)
         self.configs[config.name] = config
         self.broker.origins.bridge(config.queue_name, node_id_bytes(self.broker.node_id))
+        if BRIDGED + config.queue_name not in self.broker.values:
+            self._write_value(BRIDGED + config.queue_name, b"")
         for index in range(config.concurrency):
             name = config.name if config.concurrency == 1 else f"{config.name}-{index}"
             bridge = CoreBridge(self, config, name, self.next_number)
