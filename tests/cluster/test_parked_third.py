@@ -75,29 +75,36 @@ def test_where_its_place_lies_in_page_files_it_waits_for_them(restart: bool) -> 
     assert play.late() == 0 and queue_of(play.third, "orders").paged is None
 
 
-def test_it_waits_behind_what_has_no_end_for_a_while_only() -> None:
-    """A producer at n2 keeps its queue paging: what came late to n2 goes before what came there after it."""
-    play = Third(100, 60_000, 1_000)
+def test_what_comes_to_the_third_member_after_it_goes_behind_it() -> None:
+    """It waits for what was in page files when it came, not for what follows those."""
+    play = Third(300, 60_000, 1_000, apart=True)
     play.crash_away()
     play.until_all_there()
+    assert play.late() > 0
     local = play.rig.client(play.third)
     play.slow.close()
-    taker = play.rig.client(play.third)
-    taker.consume("orders")
-    for number in range(100, 600):
+    for number in range(300, 800):
         local.publish("orders", b"%05d" % number + bytes(1_000), ANYCAST)
         if number % 20 == 19:
             play.rig.run(0.01)
-    play.rig.until(lambda: len(taker.bodies) == 600)
-    got = [int(body[:5]) for body in taker.bodies]
-    assert [each for each in got if each < 100] == numbered(100)
-    assert [each for each in got if each >= 100] == list(range(100, 600))
+    play.rig.until(lambda: count(play.third, "orders") + play.late() == 800)
+    taker = play.rig.client(play.third)
+    taker.send(CreateConsumer(0, "orders", None, False, True, 0))
+    taker.send(FlowToken(0, 350_000))
+    play.rig.until(lambda: len(taker.bodies) > 300)
+    play.rig.run(1)
+    assert play.late() == 0 and queue_of(play.third, "orders").paged is not None
+    taker.send(FlowToken(0, 1_000_000))
+    play.rig.until(lambda: len(taker.bodies) == 800)
+    assert [int(body[:5]) for body in taker.bodies] == numbered(800)
 
 
-def test_who_takes_while_it_comes_gets_nothing_younger_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_takes_while_it_comes_gets_nothing_younger_before() -> None:
     """It is stored at n2, and has no place there yet."""
-    monkeypatch.setattr(late, "MOVES_MAX", 1)
     play = Third(40)
+    part = node_of(play.third).parts[late.PART]
+    assert isinstance(part, late.LateArrivals)
+    part.moves_max = 1
     play.third.late, play.third.late_by_ns = late.LOOK, 50_000_000
     play.crash_away()
     play.rig.until(lambda: play.late() > 10, TIMEOUT + 1)

@@ -28,9 +28,18 @@ def numbered(count: int) -> list[int]:
 
 
 class Third:
-    """`total` numbered messages of one producer at n0, in turns for n1, which gets none of them, and for n2."""
+    """`total` numbered messages of one producer at n0: half of them for n1, which gets none, the others at n2.
 
-    def __init__(self, total: int = 20, memory_bytes: int = 100 << 20, body_bytes: int = 0) -> None:
+    In turns, or with `apart` first those at n2.
+    """
+
+    def __init__(
+        self,
+        total: int = 20,
+        memory_bytes: int = 100 << 20,
+        body_bytes: int = 0,
+        apart: bool = False,
+    ) -> None:
         self.rig = Rig()
         self.total = total
         self.body_bytes = body_bytes
@@ -40,19 +49,33 @@ class Third:
         for host in self.rig.hosts:
             host.start()
         self.rig.formed()
-        self.slow_consumer(self.away)
-        self.slow = self.slow_consumer(self.third)
-        self.rig.until(
-            lambda: all(remote_consumers(self.near, each, "orders") for each in self.rig.hosts[1:])
-        )
-        self.rig.network.block("n0", "n1")
         self.producer = self.rig.client(self.near)
-        for number in range(total):
+        self.slow = self.slow_consumer(self.third)
+        self._attended(self.third)
+        sent = 0
+        if apart:
+            sent = total // 2
+            self._publish_all(0, sent)
+            self.rig.until(lambda: count(self.third, "orders") == sent)
+            self.slow.close()
+            self._attended(self.third, 0)
+        self.slow_consumer(self.away)
+        self._attended(self.away)
+        self.rig.network.block("n0", "n1")
+        self._publish_all(sent, total)
+        self.rig.until(lambda: count(self.third, "orders") == total // 2)
+        self.rig.until(lambda: waiting(self.near, "node-1") == total // 2)
+        if apart:
+            self.slow = self.slow_consumer(self.third)
+
+    def _attended(self, host: Host, consumers: int = 1) -> None:
+        self.rig.until(lambda: remote_consumers(self.near, host, "orders") == consumers)
+
+    def _publish_all(self, first: int, end: int) -> None:
+        for number in range(first, end):
             self.publish(number)
             if number % 20 == 19:
                 self.rig.run(0.02)  # the link takes what its window allows, and no more
-        self.rig.until(lambda: count(self.third, "orders") == total // 2)
-        assert waiting(self.near, "node-1") == total // 2
 
     def publish(self, number: int, **properties: object) -> None:
         body = b"%05d" % number + bytes(self.body_bytes)

@@ -20,7 +20,7 @@ from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue
 from atalanta.kernel.arrival import LATE, Placer
 from atalanta.kernel.endpoint import Endpoint
-from atalanta.kernel.holding import LATEST, hold_until_durable, hold_younger
+from atalanta.kernel.holding import LATEST, hold, hold_until_durable, hold_younger, let_go
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 PART: Final = LATE
 LOOK: Final = "late.look"
+WAKE: Final = "late.wake"  # a queue asks for what waits for it
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 ROOM_NS: Final = 50_000_000
@@ -84,7 +85,7 @@ class Removals(Observer):
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         if queue.deleted and queue.id in self.part.awaited:
-            self.part.settled()
+            self.part.broker.timers.set(WAKE, now)
 
 
 class Look:
@@ -103,7 +104,8 @@ class Look:
 
 class LateArrivals(Part):
     """`awaited`: queue id -> link -> what comes to it. `position`: the sequence at which the look goes on; 0: none is
-    under way. `waits`: queue and link -> arrival of the next, whose place was not in memory in this look."""
+    under way, and the next begins at `passed`, at the front if a queue asks. `waits`: queue and link -> arrival of the
+    first whose place was not in memory; `first_waiting`: queue id -> id of the first."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -114,7 +116,11 @@ class LateArrivals(Part):
         self.known_through: int = 0
         self.position: int = 0
         self.waits: dict[tuple[int, int], int] = {}
+        self.first_waiting: dict[int, int] = {}
+        self.passed: int = 0
+        self.again: bool = False  # a queue has asked while a look was under way: for what that has passed, maybe
         self.unsettled_lsn: int = 0  # it goes on when the journal is durable up to here
+        self.moves_max: int = MOVES_MAX
         self.moved_lsn: int = 0
         self.leaving: bool = False
         broker.arrivals.placer = Detour(self)
@@ -176,7 +182,13 @@ class LateArrivals(Part):
                 lowest[link] = arrival
             else:
                 del self.awaited[queue.id][link]
-        hold_younger(self.broker, queue, LOOK, lowest)
+        hold_younger(self.broker, queue, WAKE, lowest)
+        before = self.first_waiting.get(queue.id, 0)
+        known = 0 if queue.held is None else queue.held.before.get(WAKE, 0)
+        if not before:
+            let_go(self.broker, queue, WAKE)
+        elif before != known:
+            hold(self.broker, queue, WAKE, before)
 
     def _hold_all(self, nothing_left: bool) -> None:
         for queue_id in list(self.awaited):
@@ -190,20 +202,26 @@ class LateArrivals(Part):
 
     # -- looking --------------------------------------------------------------------------------
     def settled(self) -> None:
-        """There may be something to do now."""
+        """The look goes on."""
         self.broker.timers.set(LOOK, self.broker.now)
 
     def on_timer(self, now: int, key: str) -> None:
         queue = self.queue()
         if queue is None or queue.message_count + queue.pending == 0:
             self.position = 0
+            self._forget_waits()
             self._hold_all(True)
             return
-        if self.unsettled_lsn > self.broker.journal.durable:
-            return  # a queue that is held asks for more at once, and again and again (holding.py)
+        unsettled = self.unsettled_lsn > self.broker.journal.durable
+        if unsettled or (key == WAKE and self.position > 0):
+            # A queue that is held asks at once, and again and again (holding.py).
+            self.again = self.again or key == WAKE
+            return
         self.unsettled_lsn = 0
         if self.position == 0:
-            self.waits = {}
+            if key == WAKE or self.again or self.leaving:
+                self._forget_waits()
+            self.again = False
         look = Look()
         self._look(now, queue, look)
         for name, message_id in look.first.items():
@@ -215,13 +233,20 @@ class LateArrivals(Part):
         if look.unsettled or (self.position == 0 and queue.pending > 0):
             self.unsettled_lsn = self.broker.journal.last
             self.broker.reply_when_durable(self.unsettled_lsn, Stored(self), 0)
-        elif self.position > 0:
-            pause = 0 if look.moves or not look.without_room else ROOM_NS
+        elif self.position > 0 or self.again or look.without_room:
+            pause = ROOM_NS if look.without_room and not look.moves else 0
             self.broker.timers.set(LOOK, now + pause)
+
+    def _forget_waits(self) -> None:
+        """The next look begins at the front: those that wait may have their places now."""
+        self.waits = {}
+        self.first_waiting = {}
+        self.passed = 0
 
     def _look(self, now: int, queue: Queue, look: Look) -> None:
         """`position` is 0 when its end is reached."""
-        start = queue.index_of(max(self.position, 1))
+        self.position = max(self.position, self.passed, 1)
+        start = queue.index_of(self.position)
         looked = queue.references[start : start + LOOKS_MAX]
         for reference in looked:
             self.position = reference.sequence
@@ -231,17 +256,18 @@ class LateArrivals(Part):
             if look.stopped:
                 return
             self.position = reference.sequence + 1
-            if look.moves >= MOVES_MAX:
+            if look.moves >= self.moves_max:
                 return
         if len(looked) == LOOKS_MAX:
             return
         paging = self.broker.paging
-        if queue.paged is None or paging.reader.failed is not None:
-            self.position = 0
-            return
-        self.position = max(self.position, 1)
-        came = paging.bring(now, queue) if self.leaving else paging.refill(now, queue, True)
-        look.without_room = not came
+        if queue.paged is not None and paging.reader.failed is None:
+            came = paging.bring(now, queue) if self.leaving else paging.refill(now, queue, True)
+            if came:
+                return
+            look.without_room = True
+        self.passed = self.position
+        self.position = 0
 
     def _learn(self, reference: Reference) -> None:
         if self.known_through < reference.sequence <= self.earlier_through:
@@ -277,7 +303,11 @@ class LateArrivals(Part):
         elif waiting is not None and self.leaving:
             self._to_the_end(now, reference, targets, gone, look)
         elif waiting is not None:
+            # What came to this node later does not go before it either: else it would wait as long as more comes.
             self.waits[(waiting.id, link)] = int(message.arrival)
+            message_id = int(message.id)
+            first = self.first_waiting.get(waiting.id, message_id)
+            self.first_waiting[waiting.id] = min(first, message_id)
         elif not back.makes_room(int(reference.queue.message_count), look.room):
             look.stopped = True
         else:

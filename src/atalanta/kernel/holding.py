@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.arrival import place_of
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.queue_consumers import BROWSERS, NOBODY, TAKERS, Hold, arrange
-from atalanta.kernel.reference import DONE, READY
+from atalanta.kernel.reference import DONE, READY, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
-    from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
 
 UNSTORED: Final = "unstored."  # keys of what waits for the journal only
@@ -23,6 +22,7 @@ LATEST: Final = (1 << 63) - 1
 
 
 def hold(broker: Broker, queue: Queue, key: str, message_id: int) -> None:
+    """Nothing that arrived later than that; `key` of the timer by which the queue asks for what comes before it."""
     if queue.held is None:
         queue.held = Hold(broker.timers)
     queue.held.before[key] = message_id
@@ -50,9 +50,11 @@ def _end(queue: Queue, held: Hold) -> None:
         arrange(queue)
 
 
-def waits(held: Hold, first: int, message: Message) -> bool:
-    """Whether something that comes back goes before it."""
-    if place_of(message) > first:
+def waits(held: Hold, reference: Reference) -> bool:
+    """Whether something that comes back goes before it. Ids say nothing of what lies in front of lower ones itself."""
+    message = reference.message
+    place = place_of(message)
+    if place > held.unstored or (place > held.first and not reference.placed):
         return True
     link = int(message.arrival_link)
     return link > 0 and link in held.younger and message.arrival > held.younger[link]
@@ -90,13 +92,18 @@ def let_go(broker: Broker, queue: Queue, key: str) -> None:
 
 def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool:
     """As Queue.dispatch; wakes who makes them come when there is nothing else to hand out."""
-    first = min(held.before.values()) if held.before else LATEST
+    held.first = held.unstored = LATEST
+    for key, before in held.before.items():
+        if key.startswith(UNSTORED):
+            held.unstored = min(held.unstored, before)
+        else:
+            held.first = min(held.first, before)
     held.turn = TAKERS
     arrange(queue)
     if queue.alike and queue.priorities.only >= 0:
-        more = _dispatch_some(queue, held, first, now, messages_max)
+        more = _dispatch_some(queue, held, now, messages_max)
     else:
-        more = _dispatch_older(queue, held, first, now, messages_max)
+        more = _dispatch_older(queue, held, now, messages_max)
     held.turn = BROWSERS
     arrange(queue)
     if queue.turns:
@@ -105,28 +112,28 @@ def dispatch_held(queue: Queue, held: Hold, now: int, messages_max: int) -> bool
     arrange(queue)
     if not more and (held.back or queue.paged is None):
         for key, before in held.before.items():
-            if before == first and not key.startswith(UNSTORED):
+            if before == held.first and before <= held.unstored and not key.startswith(UNSTORED):
                 held.timers.set(key, now)
         if held.younger:
             held.timers.set(held.brings, now)
     return more
 
 
-def _dispatch_some(queue: Queue, held: Hold, first: int, now: int, messages_max: int) -> bool:
+def _dispatch_some(queue: Queue, held: Hold, now: int, messages_max: int) -> bool:
     """Of the next few alone: the queue may be long, and held for many turns."""
     references = queue.references
     size = len(references)
     start = queue.index_of(queue.cursor)
     while start < size and references[start].state != READY:
         start += 1
-    if start == size or waits(held, first, references[start].message):
+    if start == size or waits(held, references[start]):
         held.back = start < size
         return False
     queue.cursor = references[start].sequence
     end = min(size, start + 2 * messages_max)
     cut = start
     while cut < end and (
-        references[cut].state != READY or not waits(held, first, references[cut].message)
+        references[cut].state != READY or not waits(held, references[cut])
     ):
         cut += 1
     held.back = cut < size
@@ -142,12 +149,12 @@ def _dispatch_some(queue: Queue, held: Hold, first: int, now: int, messages_max:
     return more or (cut == end and end < size and queue.cursor > last.sequence)
 
 
-def _dispatch_older(queue: Queue, held: Hold, first: int, now: int, messages_max: int) -> bool:
+def _dispatch_older(queue: Queue, held: Hold, now: int, messages_max: int) -> bool:
     """All that may be handed out: each consumer looks through it by itself."""
     references = queue.references
     cut = queue.index_of(queue.cursor)
     while cut < len(references) and (
-        references[cut].state != READY or not waits(held, first, references[cut].message)
+        references[cut].state != READY or not waits(held, references[cut])
     ):
         cut += 1
     held.back = cut < len(references)

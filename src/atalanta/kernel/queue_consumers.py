@@ -23,8 +23,9 @@ class Hold:
     """Messages come back to the queue: what arrived later than the first of them is not handed out (returning.py).
 
     `before`: key of the timer that makes them come -> id of the first. `younger`: link -> arrival there of the first
-    that another node brings (arrival.py); `brings` is the key of their timer. `turn`: who is asked just now. `back`:
-    something in memory was not handed out for it.
+    that another node brings (arrival.py); `brings` is the key of their timer. While it is dispatched `first` is the
+    lowest id of the former, `unstored` of those that wait for the journal only. `turn`: who is asked just now.
+    `back`: something in memory was not handed out for it.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -32,6 +33,8 @@ class Hold:
         self.before: dict[str, int] = {}
         self.younger: dict[int, int] = {}
         self.brings: str = ""
+        self.first: int = 0
+        self.unstored: int = 0
         self.turn: int = NOBODY
         self.back: bool = False
 

@@ -61,6 +61,8 @@ class Absences(Sending):
         self.enough = 0
         self.taker_at = 0
         self.until = 0
+        self.rates = (8.0, 20.0)  # of a sender, per second
+        self.ordered = [self.near]  # nodes where what waits is in the order of each sender
 
     def configure(self, index: int, config: NodeConfig) -> None:
         address = AddressConfig(PARCELS)
@@ -73,9 +75,20 @@ class Absences(Sending):
             connection.producer_window_bytes = WINDOW_BYTES
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
-        self.hosts = hosts
+        self._make_senders(hosts, seconds)
         near, far = hosts[self.near], hosts[self.far]
-        per_second = self.random.choice((8.0, 20.0))
+        self.taker = InOrder(self.world, self.network, "a-near", near, self.ledger, self.departed)
+        if self.answers.random() < HASTY:
+            self.taker.credit_bytes = 20_000
+        near.late = PARKED
+        near.late_by_ns = LATE_NS
+        self.distant = SlowConsumer(self.world, self.network, "a-far", far.name, self.ledger)
+        self._begin()
+
+    def _make_senders(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        near = hosts[self.near]
+        per_second = self.random.choice(self.rates)
         for number in range(2):
             self.senders.append(
                 Sender(
@@ -83,12 +96,8 @@ class Absences(Sending):
                     int(seconds * per_second), per_second,
                 )
             )  # fmt: skip
-        self.taker = InOrder(self.world, self.network, "a-near", near, self.ledger, self.departed)
-        if self.answers.random() < HASTY:
-            self.taker.credit_bytes = 20_000
-        near.late = PARKED
-        near.late_by_ns = LATE_NS
-        self.distant = SlowConsumer(self.world, self.network, "a-far", far.name, self.ledger)
+
+    def _begin(self) -> None:
         self.takers.append(self.distant)
         self.world.at(SECOND, self._turn)
         self.world.at(LOOK_NS, self._look)
@@ -119,13 +128,17 @@ class Absences(Sending):
             self.parking = True
             self.enough = self.random.randint(2, 10)
             self.until = now + PARKING_NS_MAX
-            self.taker.kill()
+            self._empty_handed()
             near, far = self.hosts[self.near].name, self.hosts[self.far].name
             if self.answers.random() < ANSWERS_LOST:
                 self.network.block(far, near)
             else:
                 self.network.block(near, far)
         self.world.at(TURN_NS, self._turn)
+
+    def _empty_handed(self) -> None:
+        """As the parking begins: what comes to the neighbour's queue stays there."""
+        self.taker.kill()
 
     def _die(self) -> None:
         """Who takes here comes before or after the time is over: it gets at once what was parked, or has to wait."""
@@ -170,7 +183,8 @@ class Absences(Sending):
             return
         self.departed.look()
         if not self.departed.sources:
-            check_senders(self.hosts[self.near])
+            for index in self.ordered:
+                check_senders(self.hosts[index])
         self.world.at(LOOK_NS, self._look)
 
     def _look_at_order(self) -> None:
@@ -243,10 +257,11 @@ class InOrder(SlowConsumer):
         host: Host,
         ledger: Ledger,
         departed: Departed,
+        order: ReturnOrder | None = None,
     ) -> None:
         super().__init__(world, network, name, host.name, ledger)
         self.departed = departed
-        self.order = ReturnOrder(host, PARCELS)
+        self.order = order or ReturnOrder(host, PARCELS)
 
     def on_ready(self) -> None:
         self.departed.look()

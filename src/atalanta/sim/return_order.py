@@ -8,7 +8,7 @@ from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.parked import Away, sent_by_another
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import DELIVERING, READY
+from atalanta.kernel.reference import DELIVERING, READY, Reference
 from atalanta.sim.host import Host
 from atalanta.sim.ledger import Violation
 
@@ -71,19 +71,24 @@ class ReturnOrder:
                     self.promised[key] = HERE
         self._promise_here(cluster)
 
+    def waiting(self, cluster: Cluster, name: str) -> list[tuple[Reference, str, str, int]]:
+        """In the order in which the queue of that name has it: key, sender and number."""
+        queue = cluster.broker.queues.get(name)
+        found: list[tuple[Reference, str, str, int]] = []
+        for reference in [] if queue is None else everything(queue):
+            key = str(reference.message.properties.get("key"))
+            sender, _, number = key.partition("/")
+            found.append((reference, key, sender, int(number)))
+        return found
+
     def _promise_here(self, cluster: Cluster) -> None:
         """What waits in the queue and has no younger one of its sender before it, or with the consumer."""
-        queue = cluster.broker.queues.get(self.queue)
-        waiting = [] if queue is None else everything(queue)
+        waiting = self.waiting(cluster, self.queue)
         newest = dict(self.newest)
         for wanted in (DELIVERING, READY):
-            for reference in waiting:
-                if reference.state != wanted:
-                    continue
-                key = str(reference.message.properties.get("key"))
-                sender, _, number = key.partition("/")
-                if int(number) > newest.get(sender, -1):
-                    newest[sender] = int(number)
+            for reference, key, sender, number in waiting:
+                if reference.state == wanted and number > newest.get(sender, -1):
+                    newest[sender] = number
                     if wanted == READY:
                         self.promised[key] = HERE
 
