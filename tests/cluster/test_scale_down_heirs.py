@@ -28,6 +28,7 @@ def filled(**options: object) -> tuple[Rig, Host, Host, Host]:
     for body in MESSAGES:
         client.publish("orders", body, ANYCAST)
     rig.until(lambda: count(first, "orders") == len(MESSAGES))
+    client.kill()
     departure(first).choice.config = ScaleDownConfig(connectors=["n1"], commit_interval=5)
     return rig, last, middle, first
 
@@ -219,6 +220,7 @@ def test_members_that_the_configuration_does_not_name_are_asked_too(discovery: b
     for body in MESSAGES:
         client.publish("orders", body, ANYCAST)
     rig.until(lambda: count(first, "orders") == len(MESSAGES))
+    client.kill()
     departure(first).choice.config.commit_interval = 5
     if not discovery:
         only = departure(first).choice.candidates()[0]

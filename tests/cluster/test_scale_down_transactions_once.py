@@ -138,3 +138,26 @@ def test_a_branch_that_comes_round_is_taken_once_more(takes: bool) -> None:
     end_branch(rig, hosts[2], XaCommit(XID, False))
     assert held(hosts[2], "orders") == [b"new"]
     assert [in_doubt_at(host) for host in hosts] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize("takes", [False, True])
+def test_what_went_on_from_a_target_that_stays_down_is_there_once(takes: bool, ended: bool) -> None:
+    """The leaving node finds out where, and brings the branch again."""
+    rig = Rig()
+    last, target, leaving = nodes = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
+    for host in nodes:
+        host.start()
+    rig.formed()
+    prepared(rig, leaving, takes)
+    crashes_unanswered(rig, leaving, target)
+    departure(target).choice.config = ScaleDownConfig(connectors=[last.name])
+    leave(rig, target)
+    if ended:
+        end_branch(rig, last, XaCommit(XID, False))
+    goes_on(rig, leaving)
+    assert in_doubt_at(last) == (0 if ended else 1)
+    if not ended:
+        end_branch(rig, last, XaCommit(XID, False))
+    assert held(last, "orders") == [b"new"]
+    assert not node_of(last).broker.branches.by_xid
