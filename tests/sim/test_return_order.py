@@ -83,7 +83,7 @@ def test_what_a_member_gets_that_is_back_or_has_no_room_is_not_awaited_any_more(
     play.order.look()
     assert not any(key in play.order.promised for key in ripe)
     assert play.promised("node-2") == others
-    cluster_of(play.hosts[0]).parked.away["node-2"].without_room = 1
+    cluster_of(play.hosts[0]).parked.away["node-2"].look.without_room = 1
     play.order.look()
     assert not play.promised("node-2")
 

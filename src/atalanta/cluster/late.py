@@ -41,6 +41,7 @@ WAKE: Final = "late.wake"  # a queue asks for what waits for it
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 ROOM_NS: Final = 50_000_000
+WATCH_NS: Final = 200_000_000
 WHY: Final = "its place here is gone"
 
 
@@ -105,7 +106,8 @@ class Look:
 class LateArrivals(Part):
     """`awaited`: queue id -> link -> what comes to it. `position`: the sequence at which the look goes on; 0: none is
     under way, and the next begins at `passed`, at the front if a queue asks. `waits`: queue and link -> arrival of the
-    first whose place was not in memory; `first_waiting`: queue id -> id of the first."""
+    first whose place was not in memory; by queue id, `first_waiting`: id of the first; `outside`: how many of the queue
+    lay in files then."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -117,6 +119,7 @@ class LateArrivals(Part):
         self.position: int = 0
         self.waits: dict[tuple[int, int], int] = {}
         self.first_waiting: dict[int, int] = {}
+        self.outside: dict[int, int] = {}
         self.passed: int = 0
         self.again: bool = False  # a queue has asked while a look was under way: for what that has passed, maybe
         self.unsettled_lsn: int = 0  # it goes on when the journal is durable up to here
@@ -219,7 +222,7 @@ class LateArrivals(Part):
             return
         self.unsettled_lsn = 0
         if self.position == 0:
-            if key == WAKE or self.again or self.leaving:
+            if key == WAKE or self.again or self.leaving or self._less_outside():
                 self._forget_waits()
             self.again = False
         look = Look()
@@ -236,11 +239,22 @@ class LateArrivals(Part):
         elif self.position > 0 or self.again or look.without_room:
             pause = ROOM_NS if look.without_room and not look.moves else 0
             self.broker.timers.set(LOOK, now + pause)
+        elif self.first_waiting:
+            self.broker.timers.set(LOOK, now + WATCH_NS)
+
+    def _less_outside(self) -> bool:
+        """Of a queue that something waits for: who has no consumer does not ask, and may lose what it has elsewhere."""
+        for queue_id, known in self.outside.items():
+            queue = self.broker.queues_by_id.get(queue_id)
+            if queue is None or known != outside_of(queue):
+                return True
+        return False
 
     def _forget_waits(self) -> None:
         """The next look begins at the front: those that wait may have their places now."""
         self.waits = {}
         self.first_waiting = {}
+        self.outside = {}
         self.passed = 0
 
     def _look(self, now: int, queue: Queue, look: Look) -> None:
@@ -308,6 +322,7 @@ class LateArrivals(Part):
             message_id = int(message.id)
             first = self.first_waiting.get(waiting.id, message_id)
             self.first_waiting[waiting.id] = min(first, message_id)
+            self.outside[waiting.id] = outside_of(waiting)
         elif not back.makes_room(int(reference.queue.message_count), look.room):
             look.stopped = True
         else:
@@ -338,6 +353,10 @@ class LateArrivals(Part):
         else:
             self.broker.acknowledge(now, [reference], None, 0)
         self._went(message, targets, look)
+
+
+def outside_of(queue: Queue) -> int:
+    return 0 if queue.paged is None else queue.paged.count
 
 
 class Detour(Placer):

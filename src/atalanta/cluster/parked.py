@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster import meanings, sent_mark
+from atalanta.cluster.away import Away, Turn, copies_from
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
 from atalanta.kernel.arrival import place_of
@@ -29,9 +30,8 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.returning import SLICE_MAX, Return, Room
+from atalanta.kernel.returning import SLICE_MAX, Return
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
-from atalanta.kernel.spots import Looked
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -59,41 +59,6 @@ def may_have_arrived(queue: Queue, through: int) -> int:
         if reference.state != DONE
         and (reference.sequence <= through or sent_by_another(reference.message))
     )
-
-
-class Away:
-    """A member without a link. `meant`: binding id there -> address and routing name, as far as they are known."""
-
-    def __init__(self, since: int) -> None:
-        self.since = since
-        self.meant: dict[int, tuple[str, str]] = {}
-        self.due: bool = False  # the time is over
-        self.armed: bool = False
-        self.again: bool = False  # a consumer came while a look was under way: what that has passed may be for it
-        self.position: int = 0  # sequence where the look through its queue goes on
-        self.held: dict[str, bool] = {}  # groups of which a message stays, in this look
-        self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
-        self.returned: int = 0
-        self.without_room: int = 0  # looks in a row that found no room for the next page
-        self.given_up: bool = False  # by an operator, in this life of the node
-        # Queues here, by name: where something came back to in this look, or may yet, as its consumer has come; what
-        # a consumer that came during it may have before the next one; which wait for more; and the first message for
-        # a queue whose place lies among others in page files.
-        self.touched: dict[str, bool] = {}
-        self.newcomers: dict[str, int] = {}
-        self.held_queues: dict[str, bool] = {}
-        self.waits: dict[str, int] = {}
-        # Of this turn: where to look for the next place, and the id of the oldest that came by queue name.
-        self.looked: dict[tuple[int, int], Looked] = {}
-        self.first: dict[str, int] = {}
-        self.room = Room()
-        self.without_places: bool = False  # the last message looked at waits until others have moved for it
-        self.unsettled_lsn: int = 0  # or until the journal is durable up to here
-        self.last_id: int = 0  # of the last message looked at
-
-    def may_return_to(self, queue: Queue) -> bool:
-        """Whether its address and routing name are among those of the member, as far as they are known."""
-        return not self.meant or (queue.spec.address, queue.routing_name()) in self.meant.values()
 
 
 class ParkedMessages(Observer):
@@ -195,7 +160,7 @@ class ParkedMessages(Observer):
         count = may_have_arrived(queue, mark.through)
         mark.forget()
         away.given_up = True
-        away.position = 0
+        away.look.position = 0
         self._arm(node_id, away, now)
         return count
 
@@ -215,7 +180,8 @@ class ParkedMessages(Observer):
             return
         parked = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
         if parked is not None and not parked.consumers:
-            older = int(parked.references[0].message.id) - 1 if parked.references else 1
+            older = int(place_of(parked.references[0].message)) - 1 if parked.references else 1
+            older = min(older, copies_from(parked) - 1)
             away.newcomers[queue.name] = older
             self._hold(away, node_id)
 
@@ -225,7 +191,7 @@ class ParkedMessages(Observer):
             if away.due and away.armed:
                 away.again = True
             elif away.due:
-                away.position = 0
+                away.look.position = 0
                 self.on_timer(now, node_id)
 
     def on_mark_timer(self, now: int, node_id: str) -> None:
@@ -248,27 +214,19 @@ class ParkedMessages(Observer):
             # Queues that are held ask for more at once, and again and again (holding.py).
             self._arm(node_id, away, now + ROOM_NS)
             return
-        if away.position == 0:
-            away.held = {}
-            away.again = False
-            away.without_room = 0
-            away.touched = dict(away.held_queues)
-            away.newcomers = {}
-            away.waits = {}
-            away.last_id = 1
-        away.looked = {}
-        away.first = {}
-        away.room.left = SLICE_MAX
-        away.without_places = False
+        if away.look.position == 0:
+            away.begin(queue)
+        away.turn = Turn()
+        away.turn.room.left = SLICE_MAX
         away.unsettled_lsn = 0
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
-        for name, message_id in away.first.items():
-            hold_until_durable(broker, broker.queues[name], message_id)
+        for name, place in away.turn.first.items():
+            hold_until_durable(broker, broker.queues[name], place)
         if moved:
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
-        if away.position > 0:
-            pause = ROOM_NS if away.without_room or away.unsettled_lsn else 0
+        if away.look.position > 0:
+            pause = ROOM_NS if away.look.without_room or away.unsettled_lsn else 0
             self._arm(node_id, away, now + pause)
         elif away.returned:
             broker.trace.event(
@@ -284,23 +242,24 @@ class ParkedMessages(Observer):
         """Queues that more comes back to wait with what is younger; the others do not any more."""
         broker = self.cluster.broker
         key = self.cluster.key(PARKED + node_id)
+        look = away.look
         wanted: dict[str, int] = {}
-        if away.position == 0:
-            wanted = away.waits
-        elif not away.without_room:
-            wanted = {name: away.last_id for name in away.touched}
-            wanted.update(away.waits)
-        if not away.without_room:
+        if look.position == 0:
+            wanted = look.waits
+        elif not look.without_room:
+            wanted = {name: look.before(look.last_place) for name in look.touched}
+            wanted.update(look.waits)
+        if not look.without_room:
             wanted.update(away.newcomers)
         for name in away.held_queues:
             queue = broker.queues.get(name)
             if name not in wanted and queue is not None:
                 let_go(broker, queue, key)
         away.held_queues = {}
-        for name, message_id in wanted.items():
+        for name, place in wanted.items():
             queue = broker.queues.get(name)
             if queue is not None:
-                hold(broker, queue, key, message_id)
+                hold(broker, queue, key, place)
                 away.held_queues[name] = True
 
     def _let_go(self, away: Away | None, node_id: str) -> None:
@@ -314,24 +273,25 @@ class ParkedMessages(Observer):
 
     # -- going back -----------------------------------------------------------------------------
     def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
-        """One bounded part of the queue; `position` is 0 when its end is reached. Returns how many went."""
+        """One bounded part of the queue. Returns how many went."""
         broker = self.cluster.broker
-        start = queue.index_of(max(away.position, 1))
+        look = away.look
+        start = queue.index_of(max(look.position, 1))
         looked = queue.references[start : start + LOOKS_MAX]
         moves = 0
         for reference in looked:
-            away.position = reference.sequence + 1
-            away.last_id = int(reference.message.id)
+            look.position = reference.sequence + 1
+            look.last_place = int(place_of(reference.message))
             if reference.state == READY and self._return(reference, away, mark):
                 moves += 1
                 if moves >= self.moves_max:
                     return moves
-            if away.without_places:
-                away.position = reference.sequence
+            if away.turn.stopped:
+                look.position = reference.sequence
                 return moves
         if len(looked) == LOOKS_MAX:
             return moves
-        away.position = max(away.position, 1)
+        look.position = max(look.position, 1)
         if queue.paged is not None and (self._next_page(now, queue, away) or moves):
             return moves
         for _, waiting in broker.scheduled.of_queue(queue):
@@ -339,24 +299,24 @@ class ParkedMessages(Observer):
                 return moves
             if waiting.state == SCHEDULED and waiting.sequence == 0:
                 moves += self._return(waiting, away, mark)
-        away.position = 0
+        look.position = 0
         return moves
 
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Whether more of it lies in page files that can be looked at; room may come with what has just gone."""
         paging = self.cluster.broker.paging
         if paging.refill(now, queue, True):
-            away.without_room = 0
+            away.look.without_room = 0
             return True
         if queue.paged is None or paging.reader.failed is not None or not away.returned:
             return False
-        away.without_room += 1
-        return away.without_room <= ROOM_LOOKS
+        away.look.without_room += 1
+        return away.look.without_room <= ROOM_LOOKS
 
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """False if it has to stay."""
         group = reference.message.group_id
-        if group is not None and (group in away.held or self.cluster.broker.grouping is not None):
+        if group is not None and (group in away.look.held or self.cluster.broker.grouping is not None):
             return False  # a grouping handler keeps its groups with the member (kernel/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
         unsent = reference.sequence > mark.through or reference.sequence == 0
@@ -364,46 +324,46 @@ class ParkedMessages(Observer):
             chosen = self._takers(reference, away, group)
         if not chosen:
             if group is not None:
-                away.held[group] = True
+                away.look.held[group] = True
             return False
+        if group is not None and len(chosen) == 1:
+            away.groups[group] = chosen[0]
         back = self._to_its_place(reference, away, chosen)
         if back is not None:
-            waiting = back.waits_for()
-            if group is not None and len(chosen) == 1:
-                away.groups[group] = chosen[0]
-            if back.unsettled:
-                for queue in back.targets:
-                    away.touched[queue.name] = True
-                away.without_places = True
-                away.unsettled_lsn = self.cluster.broker.journal.last
-                return False
-            if waiting is not None:
-                waits = int(reference.message.id)
-                away.waits[waiting.name] = min(away.waits.get(waiting.name, waits), waits)
-                return False
-            for queue in back.targets:
-                away.touched[queue.name] = True
-            if not back.makes_room(int(reference.queue.message_count), away.room):
-                away.without_places = True
-                return False
-            for here in back.go():
-                message_id = int(here.message.id)
-                name = here.queue.name
-                away.first[name] = min(away.first.get(name, message_id), message_id)
-            return True
+            return self._go(back, away)
         routes: list[Route] = []
         for taker in chosen:
             if isinstance(taker, RemoteBinding):
                 add_remote_route(routes, taker)
             else:
                 routes.append(Route(taker, b""))
-        if group is not None and len(chosen) == 1:
-            away.groups[group] = chosen[0]
         why = "parked for a member that is away"
         place = 0  # of its first id, among what the other member has of this node (late.py)
         if all(isinstance(taker, RemoteBinding) for taker in chosen):
             place = int(place_of(reference.message))
         reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE, place=place)
+        return True
+
+    def _go(self, back: Return, away: Away) -> bool:
+        """To its places here; False if it has to wait."""
+        look, turn = away.look, away.turn
+        place = int(place_of(back.message))
+        waiting = back.waits_for()
+        if waiting is not None and not back.unsettled:
+            look.waits[waiting.name] = min(look.waits.get(waiting.name, place), place)
+            return False
+        for queue in back.targets:
+            look.touched[queue.name] = True
+        if back.unsettled:
+            away.unsettled_lsn = self.cluster.broker.journal.last
+            turn.stopped = True
+            return False
+        if not back.makes_room(int(back.reference.queue.message_count), turn.room):
+            turn.stopped = True
+            return False
+        for here in back.go():
+            name = here.queue.name
+            turn.first[name] = min(turn.first.get(name, place), place)
         return True
 
     def _to_its_place(
@@ -417,7 +377,7 @@ class ParkedMessages(Observer):
             targets.append(taker)
         if sent_by_another(reference.message):
             return None  # it must lose that header, and may share the message with others
-        back = Return(self.cluster.broker, reference, targets, away.looked)
+        back = Return(self.cluster.broker, reference, targets, away.turn.looked)
         return back if back.keeps_its_place() else None
 
     def _takers(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.cluster.away import Away
 from atalanta.cluster.cluster import Cluster
-from atalanta.cluster.parked import Away, sent_by_another
+from atalanta.cluster.parked import sent_by_another
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import DELIVERING, READY, Reference
@@ -59,7 +60,7 @@ class ReturnOrder:
             return
         for member, away in list(self.away.items()):
             queue = self._parked(cluster, member)
-            broken = cluster.parked.away.get(member) is not away or away.without_room > 0
+            broken = cluster.parked.away.get(member) is not away or away.look.without_room > 0
             if broken:
                 del self.away[member]
                 self._forget(member)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from atalanta.cluster import forwarding
+from atalanta.cluster.away import Away
 from atalanta.cluster.late import LateArrivals
-from atalanta.cluster.parked import Away, ParkedMessages
+from atalanta.cluster.parked import ParkedMessages
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel import returning, spots
 from atalanta.kernel.arrival import NO_LINK
