@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster import late
+from atalanta.cluster import late, parked
 from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel import catalogue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.returning import SLICE_MAX
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from tests.cluster.rig import Rig, both, count, node_of, queue_of, remote_consumers, waiting
+from tests.cluster.rig import (
+    Rig,
+    both,
+    cluster_of,
+    count,
+    node_of,
+    queue_of,
+    remote_consumers,
+    waiting,
+)
 from tests.cluster.scale_down_rig import held, leave
 from tests.cluster.third_rig import LATE_QUEUE, TIMEOUT, Third, numbered
 
@@ -112,19 +121,24 @@ def test_who_takes_while_it_comes_gets_nothing_younger_before() -> None:
     assert play.taken(play.third) == numbered(play.total)
 
 
-def test_the_third_member_goes_away_too_and_it_finds_its_place_at_the_sender() -> None:
+@pytest.mark.parametrize("more", [0, 5])
+def test_the_third_member_goes_away_too_and_it_finds_its_place_at_the_sender(more: int) -> None:
+    """Also behind `more` younger ones in the queue of the third, and when it comes back one by one."""
     play = Third()
     play.crash_away()
     play.rig.run(TIMEOUT - 2)
-    play.block_third()
+    play.block_third(more)
     play.third.crash()
     play.rig.network.heal()
     play.rig.run(1)
-    for number in range(play.total, play.total + 5):
+    end = play.total + more + 5
+    for number in range(play.total + more, end):
         play.publish(number)
     play.rig.until(lambda: count(play.near, "orders") == 5)
     play.rig.run(TIMEOUT + 1)
-    wanted = list(range(0, play.total, 2)) + list(range(play.total, play.total + 5))
+    cluster_of(play.near).parked.moves_max = 1
+    play.near.late, play.near.late_by_ns = parked.PARKED, 20_000_000
+    wanted = list(range(0, play.total, 2)) + list(range(play.total, end))
     assert play.taken(play.near, len(wanted)) == wanted
     assert waiting(play.near, "node-2") == 0
 
@@ -160,6 +174,21 @@ def test_the_third_member_leaves_and_nothing_is_left_behind(placed: bool) -> Non
     assert sorted(found) == numbered(play.total)
     if placed:
         assert found == numbered(play.total)
+
+
+def test_a_queue_without_consumers_loses_to_another_node_what_it_has() -> None:
+    """It asks for nothing, and what waits for its page files goes the same way."""
+    play = Third(300, 60_000, 1_000, delay_ms=0)
+    play.crash_away()
+    play.until_all_there()
+    play.rig.run(1)
+    assert play.late() > 0
+    taker = play.rig.client(play.near)
+    taker.consume("orders")
+    play.slow.close()
+    play.rig.until(lambda: len(taker.bodies) == play.total)
+    assert play.late() == 0
+    assert sorted(int(body[:5]) for body in taker.bodies) == numbered(play.total)
 
 
 def test_a_queue_that_is_gone_meanwhile() -> None:

@@ -30,7 +30,7 @@ def numbered(count: int) -> list[int]:
 class Third:
     """`total` numbered messages of one producer at n0: half of them for n1, which gets none, the others at n2.
 
-    In turns, or with `apart` first those at n2.
+    In turns, or with `apart` first those at n2. `delay_ms`: of redistribution at n2.
     """
 
     def __init__(
@@ -39,13 +39,14 @@ class Third:
         memory_bytes: int = 100 << 20,
         body_bytes: int = 0,
         apart: bool = False,
+        delay_ms: int = -1,
     ) -> None:
         self.rig = Rig()
         self.total = total
         self.body_bytes = body_bytes
         self.near = self.rig.node()
         self.away = self.rig.node()
-        self.third = self.rig.node(memory_bytes=memory_bytes)
+        self.third = self.rig.node(memory_bytes=memory_bytes, delay_ms=delay_ms)
         for host in self.rig.hosts:
             host.start()
         self.rig.formed()
@@ -93,13 +94,15 @@ class Third:
         self.away.crash()
         self.rig.network.heal()
 
-    def block_third(self) -> None:
-        """What was parked for n1 comes to n0's store-and-forward queue of n2, and no further."""
+    def block_third(self, more: int = 0) -> None:
+        """What was parked for n1 comes to n0's store-and-forward queue of n2, behind `more` others, and no further."""
         bridge = cluster_of(self.near).peers["node-2"].bridge
         assert bridge is not None
         bridge.outgoing.credits.clear()
         self.rig.network.block("n0", "n2")
-        self.rig.until(lambda: waiting(self.near, "node-2") == self.total // 2, TIMEOUT)
+        self._publish_all(self.total, self.total + more)
+        self.rig.until(lambda: waiting(self.near, "node-2") == more)
+        self.rig.until(lambda: waiting(self.near, "node-2") == more + self.total // 2, TIMEOUT)
 
     def until_all_there(self) -> None:
         """n2 has all of them, at their places or on their way there."""

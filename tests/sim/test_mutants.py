@@ -93,7 +93,7 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (parking.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
     (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
     (parking.younger_ones_do_not_wait_for_what_comes_back, Absences, 69, 6),
-    (parking.who_comes_during_a_look_gets_what_is_there, Absences, 1515, 2),
+    (parking.who_comes_during_a_look_gets_what_is_there, Absences, 1539, 2),
     (parking.copies_do_not_say_when_they_came, Thirds, 15, 6),
     (parking.younger_ones_do_not_wait_for_what_comes_late, Thirds, 38, 8),
     (parking.what_came_late_stays_where_it_was_stored, Thirds, 3, 8),

@@ -22,7 +22,6 @@ class Turn:
     def __init__(self) -> None:
         self.looked: dict[tuple[int, int], Looked] = {}
         self.first: dict[str, int] = {}
-        self.room = Room()
         self.stopped: bool = False  # the last message looked at waits until others have moved for it, or are on disk
 
 
@@ -67,6 +66,7 @@ class Away:
         self.held_queues: dict[str, bool] = {}
         self.look = Look()
         self.turn = Turn()
+        self.room = Room()
         self.unsettled_lsn: int = 0  # the look goes on when the journal is durable up to here
 
     def begin(self, queue: Queue) -> None:

@@ -12,9 +12,9 @@ anycast message is routed by its address, and one for a subscription goes with t
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.awaited import Awaited
 from atalanta.cluster.meanings import ids_of
 from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue
@@ -45,29 +45,6 @@ WATCH_NS: Final = 200_000_000
 WHY: Final = "its place here is gone"
 
 
-class Awaited:
-    """Arrivals over one link that are on their way to their places in one queue."""
-
-    def __init__(self) -> None:
-        self.heap: list[int] = []
-        self.placed: dict[int, int] = {}
-
-    def add(self, arrival: int) -> None:
-        heappush(self.heap, arrival)
-
-    def remove(self, arrival: int) -> None:
-        self.placed[arrival] = self.placed.get(arrival, 0) + 1
-
-    def lowest(self) -> int:
-        """0: there is none."""
-        while self.heap and self.heap[0] in self.placed:
-            arrival = heappop(self.heap)
-            left = self.placed.pop(arrival) - 1
-            if left:
-                self.placed[arrival] = left
-        return self.heap[0] if self.heap else 0
-
-
 class Stored(Endpoint):
     """What was under way to the disk is there."""
 
@@ -94,8 +71,6 @@ class Look:
 
     def __init__(self) -> None:
         self.looked: dict[tuple[int, int], Looked] = {}
-        self.room = Room()
-        self.room.left = SLICE_MAX
         self.first: dict[str, int] = {}  # the lowest id that went to the queue of that name
         self.moves: int = 0
         self.stopped: bool = False  # the last one looked at waits until others have moved, or are on disk
@@ -104,15 +79,16 @@ class Look:
 
 
 class LateArrivals(Part):
-    """`awaited`: queue id -> link -> what comes to it. `position`: the sequence at which the look goes on; 0: none is
-    under way, and the next begins at `passed`, at the front if a queue asks. `waits`: queue and link -> arrival of the
-    first whose place was not in memory; by queue id, `first_waiting`: id of the first; `outside`: how many of the queue
-    lay in files then."""
+    """`position`: the sequence at which the look goes on; 0: none is under way, and the next begins at `passed`, at the
+    front if a queue asks. `waits`: queue and link -> arrival of the first whose place was not in memory; by queue id,
+    `first_waiting`: id of the first; `outside`: how many of the queue lay in files then.
+    """
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.name = f"{broker.config.internal_naming_prefix}{PART}"
-        self.awaited: dict[int, dict[int, Awaited]] = {}
+        self.awaited = Awaited()
+        self.room = Room()
         # Messages of an earlier life, which come from page files: `awaited` tells of those up to `known_through`.
         self.earlier_through: int = 0
         self.known_through: int = 0
@@ -152,7 +128,7 @@ class LateArrivals(Part):
             spec.internal = True
             found = catalogue.create_queue(self.broker, now, spec)
         for queue in queues:
-            self._await(queue, message)
+            self.awaited.add(queue.id, message)
             self._hold(queue)
         self.broker.timers.set(LOOK, now)
         return found
@@ -168,24 +144,8 @@ class LateArrivals(Part):
         return self.moved_lsn <= self.broker.journal.durable
 
     # -- who waits for what ---------------------------------------------------------------------
-    def _await(self, queue: Queue, message: Message) -> None:
-        links = self.awaited.setdefault(queue.id, {})
-        links.setdefault(int(message.arrival_link), Awaited()).add(int(message.arrival))
-
-    def _arrived(self, queue_id: int, message: Message) -> None:
-        awaited = self.awaited.get(queue_id, {}).get(int(message.arrival_link))
-        if awaited is not None:
-            awaited.remove(int(message.arrival))
-
     def _hold(self, queue: Queue) -> None:
-        lowest: dict[int, int] = {}
-        for link, awaited in list(self.awaited.get(queue.id, {}).items()):
-            arrival = awaited.lowest()
-            if arrival:
-                lowest[link] = arrival
-            else:
-                del self.awaited[queue.id][link]
-        hold_younger(self.broker, queue, WAKE, lowest)
+        hold_younger(self.broker, queue, WAKE, self.awaited.lowest(queue.id))
         before = self.first_waiting.get(queue.id, 0)
         known = 0 if queue.held is None else queue.held.before.get(WAKE, 0)
         if not before:
@@ -194,14 +154,12 @@ class LateArrivals(Part):
             hold(self.broker, queue, WAKE, before)
 
     def _hold_all(self, nothing_left: bool) -> None:
-        for queue_id in list(self.awaited):
-            if nothing_left:
-                self.awaited[queue_id] = {}
+        for queue_id in self.awaited.queues():
             queue = self.broker.queues_by_id.get(queue_id)
+            if nothing_left or queue is None:
+                self.awaited.forget(queue_id)
             if queue is not None:
                 self._hold(queue)
-            if queue is None or not self.awaited[queue_id]:
-                del self.awaited[queue_id]
 
     # -- looking --------------------------------------------------------------------------------
     def settled(self) -> None:
@@ -226,6 +184,7 @@ class LateArrivals(Part):
                 self._forget_waits()
             self.again = False
         look = Look()
+        self.room.left = SLICE_MAX
         self._look(now, queue, look)
         for name, message_id in look.first.items():
             hold_until_durable(self.broker, self.broker.queues[name], message_id)
@@ -289,7 +248,7 @@ class LateArrivals(Part):
             for queue_id in ids_of(reference.route_to):
                 queue = self.broker.queues_by_id.get(queue_id)
                 if queue is not None:
-                    self._await(queue, reference.message)
+                    self.awaited.add(queue_id, reference.message)
 
     def _look_at(self, now: int, reference: Reference, look: Look) -> None:
         message = reference.message
@@ -323,7 +282,7 @@ class LateArrivals(Part):
             first = self.first_waiting.get(waiting.id, message_id)
             self.first_waiting[waiting.id] = min(first, message_id)
             self.outside[waiting.id] = outside_of(waiting)
-        elif not back.makes_room(int(reference.queue.message_count), look.room):
+        elif not back.makes_room(int(reference.queue.message_count), self.room):
             look.stopped = True
         else:
             for here in back.go():
@@ -333,7 +292,7 @@ class LateArrivals(Part):
 
     def _went(self, message: Message, targets: list[Queue], look: Look) -> None:
         for queue in targets:
-            self._arrived(queue.id, message)
+            self.awaited.remove(queue.id, message)
         look.moves += 1
 
     def _to_the_end(

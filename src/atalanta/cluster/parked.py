@@ -217,7 +217,7 @@ class ParkedMessages(Observer):
         if away.look.position == 0:
             away.begin(queue)
         away.turn = Turn()
-        away.turn.room.left = SLICE_MAX
+        away.room.left = SLICE_MAX
         away.unsettled_lsn = 0
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
         for name, place in away.turn.first.items():
@@ -358,7 +358,7 @@ class ParkedMessages(Observer):
             away.unsettled_lsn = self.cluster.broker.journal.last
             turn.stopped = True
             return False
-        if not back.makes_room(int(back.reference.queue.message_count), turn.room):
+        if not back.makes_room(int(back.reference.queue.message_count), away.room):
             turn.stopped = True
             return False
         for here in back.go():
