@@ -6,8 +6,10 @@ import copy
 
 import pytest
 
+from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.own import OwnSettings
+from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
@@ -91,6 +93,33 @@ def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
     assert count(other, "orders") == 0
     target.start()
     rig.until(departure(leaving).over)
+    assert held(target, "orders") == MESSAGES
+
+
+def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() -> None:
+    """What waits for that member may be at the target, and on its way from there."""
+    rig = Rig()
+    target, third, leaving = hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
+    for host in hosts:
+        host.start()
+    rig.formed()
+    client = rig.client(leaving)
+    for body in MESSAGES:
+        client.publish("orders", body, ANYCAST)
+    rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
+    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"], commit_interval=1)
+    underway(rig, leaving, 13)
+    leaving.crash()
+    third.crash()
+    rig.network.latency_ns = (20_000_000, 21_000_000)
+    leaving.start()
+    part = departure(leaving)
+    rig.until(lambda: part.members_told)
+    third.start()
+    while not part.over():
+        assert not any(isinstance(each, Bridge) for each in node_of(leaving).connections.values())
+        rig.run(0.01)
+    assert (part.phase, part.left()) == (DONE, 0)
     assert held(target, "orders") == MESSAGES
 
 

@@ -176,6 +176,7 @@ class ScaleDown(Part):
         self.phase = MOVING
         self.frozen = True
         self.broker.stopping = True
+        self.clusters.stop(now)  # no bridge to a member that comes: what waits for it may be at the target
         if self.on_frozen is not None:
             self.on_frozen()
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
