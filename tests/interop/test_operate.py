@@ -167,3 +167,44 @@ def test_messages_for_a_killed_member_come_back_and_none_twice(
                 message.acknowledge()
             assert consumer.receive(2.0) is None
         assert sorted(came_back + rest) == list(range(total))
+
+
+@pytest.mark.differs("artemis", "a real Artemis keeps what is parked until that node id returns")
+def test_what_was_parked_comes_to_another_member_before_younger_ones(
+    trio: str, brokers: Lineup
+) -> None:
+    """Between two of ours; the member that is away may be a real Artemis."""
+    with running(brokers, trio) as nodes, ExitStack() as stack:
+        kinds = trio.split("+")
+        others = [node for node, kind in zip(nodes, kinds, strict=True) if kind == "artemis"]
+        stays, third, goes = [*[node for node in nodes if node not in others], *others]
+        name = "order"
+        total = 800
+        near = stack.enter_context(connection(stays))
+        consumers = []
+        for node in (goes, third):
+            there = stack.enter_context(connection(node))
+            there.create_queue(name, routing="anycast")
+            consumers.append(there.consumer(name, window=0))
+        producer = near.producer(name, routing="anycast")
+        for consumer in consumers:  # until the bindings and their consumers are known
+            deadline = time.monotonic() + 30
+            warm = None
+            while warm is None:
+                assert time.monotonic() < deadline
+                producer.send(Message(body=b"", properties={"n": -1}))
+                warm = consumer.receive(0.3)
+            warm.acknowledge()
+        for consumer in consumers:
+            while (warm := consumer.receive(0.5)) is not None:
+                warm.acknowledge()
+        os.kill(goes.pid, signal.SIGSTOP)  # the link stands, and takes a little
+        for number in range(total):
+            producer.send(Message(body=BODY, properties={"n": number}))
+        goes.kill()
+        time.sleep(3)
+        got: list[int] = []
+        while (message := consumers[1].receive(6.0)) is not None:
+            got.append(int(str(message.properties["n"])))
+            message.acknowledge()
+        assert len(got) > total // 2 and got == sorted(got)
