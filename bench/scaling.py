@@ -12,7 +12,7 @@ QUEUES = (1, 10, 1_000)
 CONNECTIONS = (1, 100, 5_000)
 SUBSCRIBERS = (1, 10, 100)
 OUTSTANDING_EACH = 10  # messages, for every connection
-REPEATS_MOST = 2
+REPEATS_MOST = 4
 SECONDS_MOST = 2.0
 
 

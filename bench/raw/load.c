@@ -2,7 +2,7 @@
  * A load generator for CORE brokers that costs little: one thread, epoll, messages prepared once,
  * written in bursts. The harness (bench/generators.py) starts it with options (options.h) and talks to
  * it by lines: after {"ready": 1} `count` answers what went through since the start and how long
- * deliveries took since the last `count`; `stop` ends it.
+ * deliveries took since the last `count`; `stop`, or the end of its input, ends it when all has come.
  */
 #include "frames.h"
 #include "latency.h"
@@ -31,7 +31,7 @@ struct ring {
 static struct options options;
 static struct peer *peers;
 static struct ring *rings;
-static int peer_count, poll_fd, timer_fd, said_done;
+static int peer_count, poll_fd, timer_fd, said_done, stopping;
 static int64_t sent, received, confirmed, bad;
 static struct latency latency;
 static uint64_t due_ns, gap_ns;
@@ -178,7 +178,7 @@ static void send_what_fits(void)
 {
     static int turn;
     int idle = 0;
-    if (options.rate || options.idle)
+    if (options.rate || options.idle || stopping)
         return;
     while (idle < peer_count) {
         struct peer *peer = &peers[turn];
@@ -310,9 +310,26 @@ static void obey(void)
 {
     char line[64];
     ssize_t got = read(STDIN_FILENO, line, sizeof line);
-    if (got <= 0 || line[0] == 's')
-        exit(0);
-    say_counts();
+    if (got > 0 && line[0] != 's') {
+        say_counts();
+        return;
+    }
+    stopping = 1;
+    watch(STDIN_FILENO, STDIN_EVENT, 0, EPOLL_CTL_DEL);
+    if (timer_fd)
+        watch(timer_fd, TIMER_EVENT, 0, EPOLL_CTL_DEL);
+}
+
+/* What was sent is taken before the end: left behind it would be the next load's, beyond its window. */
+static void end_when_taken(void)
+{
+    int receives = options.both || options.consumers;
+    if (!stopping || (receives && received < sent * copies()))
+        return;
+    for (int i = 0; i < peer_count; i++)
+        if (peer_is_blocked(&peers[i]))
+            return; /* acknowledgements */
+    exit(0);
 }
 
 static void say_done(void)
@@ -360,7 +377,10 @@ int main(int count, char **values)
     for (;;) {
         send_what_fits();
         say_done();
-        int happened = epoll_wait(poll_fd, events, EVENTS, -1);
+        end_when_taken();
+        int happened = epoll_wait(poll_fd, events, EVENTS, stopping ? 1000 : -1);
+        if (stopping && happened == 0)
+            exit(0); /* nothing comes any more */
         for (int i = 0; i < happened; i++) {
             uint32_t number = events[i].data.u32;
             if (number == STDIN_EVENT) {

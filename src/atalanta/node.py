@@ -124,6 +124,8 @@ class Node:
             config, self.host, self.notifications, ports.links, self.connections, self.acceptors
         )
         self.parts = parts.by_name
+        # Most have nothing to do at the end of a turn, and a call for nothing is dear where turns are short.
+        self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
@@ -449,11 +451,13 @@ class Node:
         if self.broker.paging.reader.failed is not None:
             self.on_journal_failed(now, self.broker.paging.reader.failed)
             return
-        for part in self.parts.values():
+        for part in self._turning:
             part.flush(now)
-        self._write(now)
-        for conn, why in self.host.take_closing():
-            self._close(now, conn, why)
+        if self.host.dirty:
+            self._write(now)
+        if self.host.closing:
+            for conn, why in self.host.take_closing():
+                self._close(now, conn, why)
         if self.broker.large.released:
             self.broker.settle_large(now)  # what bridges and ended deliveries let go
         if self.broker.stopping:

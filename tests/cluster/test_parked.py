@@ -143,7 +143,7 @@ def test_a_queue_that_is_read_as_a_log_takes_nothing_back() -> None:
     play.crash_far()
     lease = Lease("spark", 1, "driver", 60_000_000_000)
     lease.active = True
-    queue_of(play.hosts[0], "orders").leases["spark"] = lease
+    queue_of(play.hosts[0], "orders").lease(lease)
     near = play.consumer(play.hosts[0])
     play.rig.run(TIMEOUT + 1)
     assert near.bodies == [] and waiting(play.hosts[0], "node-1") == 5

@@ -331,7 +331,7 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None
     orders = queue_of(first, "orders")
     lease = Lease("group", 1, "reader", 10**10)
     lease.active = True
-    orders.leases["group"] = lease
+    orders.lease(lease)
     orders.shown_through = 3
     part = leave(rig, first, 180)
     assert (part.phase, part.moved, part.left()) == (FAILED, 3, 3)

@@ -103,3 +103,28 @@ def test_random_traffic_loses_and_doubles_nothing() -> None:
     bench.settle()
     everything = taken + rest.bodies()
     assert sorted(everything, key=int) == [f"{n}".encode() for n in range(sent)]
+
+
+def test_levels_are_counted_right_when_they_mix_part_and_mix_again() -> None:
+    """`Priorities` counts one level by itself, several in a list: what it takes over from one to the other is exact."""
+    bench = Bench()
+    queue = bench.queue("q")
+    sender = bench.session()
+    for body, priority in (("a4", 4), ("b4", 4), ("c9", 9)):
+        send(bench, sender, body, priority)
+    bench.settle()
+    assert queue.priorities.mixed()
+    taker, got = consumer(bench)
+    bench.settle()
+    assert got.bodies() == [b"c9", b"a4", b"b4"]
+    for message_id in got.message_ids[:2]:
+        taker.acknowledge(bench.now, 0, message_id, True, 0)
+    assert not queue.priorities.mixed() and queue.priorities.alike == 1
+    taker.close_consumer(bench.now, 0)
+    for body, priority in (("d0", 0), ("e9", 9)):
+        send(bench, sender, body, priority)
+    bench.settle()
+    assert queue.priorities.levels() == 3
+    _, after = consumer(bench)
+    bench.settle()
+    assert after.bodies() == [b"e9", b"b4", b"d0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.account import Account
@@ -18,23 +19,26 @@ class Address:
     """`groups` by routing name, in order of creation; `mixed` when queues of both routing types exist."""
 
     def __init__(self, name: str, anycast: bool, multicast: bool, auto_created: bool) -> None:
-        self.name = name
+        # What every message reads stands together: with thousands of addresses it comes from far away.
+        # `sole`: its only binding, when that is a queue here, see sole_queue; `sole_type`: that one's routing type.
+        self.sole: Queue | None = None
+        self.sole_type: int = ANYCAST
+        self.routed: int = 0
+        self.anycast_count: int = 0  # of the local queues
         self.anycast = anycast
         self.multicast = multicast
         self.auto_created = auto_created
         self.internal: bool = False
+        # As message_codec has it: the same object is found by a look at its place alone.
+        self.name = intern(name)
         self.lsn: int = 0
         self.groups: dict[str, BindingGroup] = {}
         self.local_count: int = 0
-        self.anycast_count: int = 0  # of those
         self.created_at: int = 0
         self.queue_left_at: int = 0  # 0: no queue has been removed yet
         self.account: Account = Account()
-        self.routed: int = 0
         self.unrouted: int = 0
         self.swept: bool = False
-        # Its only binding, when that is a queue here: see sole_queue.
-        self.sole: Queue | None = None
         self.rules: AddressRules | None = None  # nothing special: kernel/address_rules.py
         # Wildcard addresses that match this one: their queues receive its messages, too.
         self.wildcards: list[Address] | None = None
@@ -65,7 +69,7 @@ class Address:
         if queue is None or queue.filter is not None or queue.guarded or queue.special is not None:
             return None
         routing_type = message.routing_type
-        if routing_type >= 0 and routing_type != queue.spec.routing_type:
+        if routing_type >= 0 and routing_type != self.sole_type:
             return None
         return queue
 
@@ -76,6 +80,7 @@ class Address:
             for group in self.groups.values():
                 if len(group.locals) == 1 and not group.remotes:
                     self.sole = group.locals[0]
+                    self.sole_type = self.sole.spec.routing_type
 
     def set_rules(self, rules: AddressRules | None) -> None:
         self.rules = rules

@@ -23,6 +23,7 @@ from atalanta.kernel.duplicates import (
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.finishing import drop, drop_from_queue, finish
+from atalanta.kernel.forced import answer_forced
 from atalanta.kernel.grouping import GroupingHandler
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
@@ -325,7 +326,7 @@ class Broker:
     def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
         """As `acknowledge`, for one message: all of a turn go into one record a queue (`flush`)."""
         queue = reference.queue
-        if queue.leases or reference.state != DELIVERING:
+        if queue.leased or reference.state != DELIVERING:
             self.acknowledge(self.now, [reference], endpoint, token)
             return
         if reference.durable:
@@ -431,19 +432,14 @@ class Broker:
             more = self.paging.on_idle(now, queue)
         if more:
             self.mark_dirty(queue)
-        elif queue.forced:
-            forced = queue.forced
-            queue.forced = []
-            for consumer, sequence in forced:
-                late = consumer.blocked or (
-                    queue.counting is not None and queue.counting.waits(consumer)
-                )
-                if late and not consumer.closed:
-                    queue.forced.append((consumer, sequence))
-                elif not consumer.closed:
-                    consumer.endpoint.forced(consumer, sequence)
-        if queue.found_expired:
-            expire_found(self, now, queue)
+        if queue.aside:
+            queue.aside = False
+            if not more:
+                answer_forced(queue)
+            if queue.found_expired:
+                expire_found(self, now, queue)
+            if queue.forced:
+                queue.aside = True
         if queue.handed_out:
             tell_delivered(self, now, queue)
         if queue.counting is not None:

@@ -32,28 +32,29 @@ class Consumer:
         browse_only: bool,
         priority: int,
     ) -> None:
-        self.id = consumer_id
-        self.queue = queue
+        # What every delivery reads or changes stands first (see Queue).
         self.endpoint = endpoint
-        self.selector = selector
-        self.browse_only = browse_only
-        self.priority = priority
+        self.queue = queue
+        self.unacknowledged: Held = Held()
+        self.credits: int = 0
+        self.delivered: int = 0
+        self.id = consumer_id
+        self.marked: Message | None = None
         self.started: bool = False  # and not blocked: the one flag that `ready` looks at
-        self.blocked: bool = False  # the connection takes no more for the moment
         self.closed: bool = False
         self.unlimited: bool = False
-        self.credits: int = 0
+        self.browse_only = browse_only
+        self.pre_acknowledge: bool = False
+        self.shares: bool = True
+        self.blocked: bool = False  # the connection takes no more for the moment
+        self.selector = selector
+        self.priority = priority
         self.position: int = 0
         self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
-        self.unacknowledged: Held = Held()
-        self.delivered: int = 0
         self.session: Session | None = None  # a bridge's has none
         # When slow_consumers.py looked last (0: never), and what had been taken by then.
         self.checked_at: int = 0
         self.checked_taken: int = 0
-        self.pre_acknowledge: bool = False
-        self.shares: bool = True
-        self.marked: Message | None = None
         self.stream: LargeStream | None = None  # a large message on its way: nothing else goes out meanwhile
         self.created_at: int = 0
 

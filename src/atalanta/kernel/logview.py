@@ -371,7 +371,7 @@ def lease(
     else:
         previous = queue.leases.get(group)
         held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
-        queue.leases[group] = held
+        queue.lease(held)
         changed = True
     held.ttl_ns = ttl_ns
     held.until = now + ttl_ns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Final
 
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
@@ -67,7 +68,7 @@ def _address(encoded: bytes, end: int) -> str:
     if address is None:
         if len(encoded) & 1:
             raise DecodeError("address", end, f"odd length {len(encoded)} of UTF-16")
-        address = decode_utf16(encoded)
+        address = intern(decode_utf16(encoded))
         if len(_addresses) < ADDRESSES_MAX:
             _addresses[encoded] = address
     return address

@@ -20,22 +20,47 @@ def level_of(priority: int) -> int:
 
 
 class Priorities:
-    """`live` counts messages by level; `only` is the level all have, -1 while they are mixed.
+    """`only` is the level all live messages have, -1 while they are mixed.
 
-    While mixed, nothing of a level is READY below `cursors[level]`. `unfinished` says that the last look was cut short.
+    They are counted in `alike`, while mixed in `live` by level. While mixed, nothing of a level is READY below
+    `cursors[level]`. `unfinished` says that the last look was cut short.
     """
 
     def __init__(self) -> None:
-        self.live: list[int] = [0] * LEVELS
         self.only: int = DEFAULT
+        self.alike: int = 0
+        self.live: list[int] = []
         self.cursors: list[int] = []
         self.unfinished: bool = False
 
     def mixed(self) -> bool:
         return self.only < 0
 
+    def mix(self) -> None:
+        """The next message has another level."""
+        self.live = [0] * LEVELS
+        self.live[self.only] = self.alike
+        self.only = -1
+
+    def count(self, level: int) -> None:
+        """A live message more; `only` is its level, or -1, or the queue is internal and has no levels."""
+        if self.only >= 0:
+            self.alike += 1
+        else:
+            self.live[level] += 1
+
+    def uncount(self, level: int) -> None:
+        """A live message less."""
+        if self.only >= 0:
+            self.alike -= 1
+            return
+        self.live[level] -= 1
+        if self.live[level] == 0 and self.levels() <= 1:
+            self.only = self.highest()
+            self.alike = self.live[self.only]
+
     def levels(self) -> int:
-        """How many different priorities live messages have."""
+        """While mixed: how many different priorities live messages have."""
         found = 0
         for count in self.live:
             if count > 0:
@@ -43,7 +68,7 @@ class Priorities:
         return found
 
     def highest(self) -> int:
-        """The highest level with a live message; the default's if there is none."""
+        """While mixed: the highest level with a live message; the default's if there is none."""
         level = LEVELS - 1
         while level >= 0:
             if self.live[level] > 0:

@@ -21,7 +21,7 @@ def mix_priorities(queue: Queue, level: int) -> None:
     if queue.message_count == 0:
         priorities.only = level
         return
-    priorities.only = -1
+    priorities.mix()
     priorities.cursors = [queue.cursor] * LEVELS
     for consumer in queue.consumers:
         consumer.cursors = [consumer.position] * LEVELS

@@ -36,52 +36,66 @@ TRIM_MIN: Final = 16
 
 
 class Queue:
-    """Messages `references[i].sequence` ascend; nothing below `cursor` is READY."""
+    """Messages `references[i].sequence` ascend; nothing below `cursor` is READY.
+
+    What every message reads or changes stands first, the flags behind it: with thousands of queues each of them comes
+    from far away, and then what counts is how many cache lines that is (bench/README.md, scaling).
+    """
 
     def __init__(
         self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str
     ) -> None:
+        self.filter = selector
+        self.special: Special | None = special_of(spec)
+        self.account: Account = Account()  # of its address, see Address.add_queue
+        self.paged: PagedQueue | None = None  # more messages than memory should hold: kernel/paging.py
+        self.next_sequence: int = 1
+        self.pending: int = 0
+        self.references: list[Reference] = []
+        self.priorities: Priorities = Priorities()
+        self.message_count: int = 0
+        self.added: int = 0
+        self.bytes: int = 0
+        # Those that take every message: neither browsers nor selective.
+        self.open_consumers: int = 0
+        self.consumers: list[Consumer] = []
+        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see arrange
+        self.cursor: int = 1
+        self.ring: int = 0
+        self.delivering_count: int = 0
+        self.acknowledged: int = 0
+        self.tombstones: int = 0
+        self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
+        self.counting: Counting | None = None  # deliveries that wait for the journal
+        self.handed_out: list[tuple[Consumer, Reference]] | None = None  # if the broker is to tell it
+        self.durable = spec.durable
+        self.internal = spec.internal
+        self.deleted: bool = False
+        self.dirty: bool = False
+        self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
+        self.groupable: bool = False
+        self.unattended: bool = False
+        self.paused: bool = False
+        self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
+        self.plain: bool = True  # hands out without looking at anything
+        self.leased: bool = False  # there are `leases`
+        self.aside: bool = False  # `found_expired` or `forced` holds something
+        self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
+        self.was_used: bool = False
+        self.swept: bool = False
+        self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
+        self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
         self.id = queue_id
         self.spec = spec
         self.name = spec.name
-        self.durable = spec.durable
-        self.internal = spec.internal
-        self.filter = selector
         self.incarnation = incarnation
         self.lsn: int = 0
-        self.account: Account = Account()  # of its address, see Address.add_queue
-        self.references: list[Reference] = []
-        self.tombstones: int = 0
-        self.cursor: int = 1
-        self.priorities: Priorities = Priorities()
-        self.next_sequence: int = 1
-        # Highest sequence of a durable message that was added: what a log view may show ends here.
-        self.durable_through: int = 0
-        self.pending: int = 0
-        self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
-        self.consumers: list[Consumer] = []
-        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see arrange
-        # Those that take every message: neither browsers nor selective.
-        self.open_consumers: int = 0
-        self.unattended: bool = False
-        self.ring: int = 0
-        self.dirty: bool = False
-        self.paused: bool = False
-        self.paged: PagedQueue | None = None  # more messages than memory should hold: kernel/paging.py
-        self.deleted: bool = False
-        self.message_count: int = 0
-        self.delivering_count: int = 0
         self.scheduled_count: int = 0  # of message_count: their time has not come
         self.scheduled_bytes: int = 0
         self.scheduled_durable_count: int = 0
         self.scheduled_durable_bytes: int = 0
-        self.bytes: int = 0
-        self.added: int = 0
-        self.acknowledged: int = 0
         self.expired: int = 0
         self.killed: int = 0
-        self.was_used: bool = False
-        self.swept: bool = False
         self.created_at: int = 0
         self.consumer_left_at: int = 0  # 0: no consumer has left yet
         self.acked_through: int = 0
@@ -90,23 +104,13 @@ class Queue:
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
         self.found_expired: list[Reference] = []
-        # What was handed out, if somebody wants to be told: the broker tells it after the round.
-        self.handed_out: list[tuple[Consumer, Reference]] | None = None
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
         self.forced: list[tuple[Consumer, int]] = []
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange
-        self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
-        self.plain: bool = True  # hands out without any of what follows
         self.groups: Groups | None = None  # from the first message with a group id on
-        self.groupable: bool = False
-        self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
-        self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
-        self.special: Special | None = special_of(spec)
-        self.counting: Counting | None = None  # deliveries that wait for the journal
         self.passes: list[Pass] | None = None  # under way: management_jobs.py
-        self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
         configure(self)
 
     def open_to_messages(self) -> bool:
@@ -159,9 +163,9 @@ class Queue:
             self.durable_through = reference.sequence
         priorities = self.priorities
         level = level_of(reference.message.priority)
-        priorities.live[level] += 1
         if level != priorities.only and not priorities.mixed() and not self.internal:
             mix_priorities(self, level)
+        priorities.count(level)
         if self.groupable and reference.message.special and reference.message.grouped:
             self.start_groups()
         self.message_count += 1
@@ -182,11 +186,11 @@ class Queue:
         priorities = self.priorities
         level = level_of(reference.message.priority)
         if level != priorities.only and not priorities.mixed() and not self.internal:
-            if priorities.levels() == 0:
+            if priorities.alike == 0:
                 priorities.only = level
             else:
                 mix_priorities(self, level)
-        priorities.live[level] += 1
+        priorities.count(level)
         if self.groupable and reference.message.special and reference.message.grouped:
             self.start_groups()
         if references and references[len(references) - 1].sequence > reference.sequence:
@@ -219,11 +223,7 @@ class Queue:
                 return
         reference.state = DONE
         reference.consumer = None
-        priorities = self.priorities
-        level = level_of(reference.message.priority)
-        priorities.live[level] -= 1
-        if priorities.mixed() and priorities.live[level] == 0 and priorities.levels() <= 1:
-            priorities.only = priorities.highest()
+        self.priorities.uncount(level_of(reference.message.priority))
         self.message_count -= 1
         self.bytes -= reference.size
         self.tombstones += 1
@@ -289,6 +289,11 @@ class Queue:
             ):
                 return True
         return self.active_lease() is not None
+
+    def lease(self, lease: Lease) -> None:
+        """Its group's from now on."""
+        self.leases[lease.group] = lease
+        self.leased = True
 
     def active_lease(self) -> Lease | None:
         for lease in self.leases.values():
@@ -453,6 +458,7 @@ class Queue:
         reference.state = DELIVERING
         self.delivering_count += 1
         self.found_expired.append(reference)
+        self.aside = True
         return True
 
     def _hand_out(self, consumer: Consumer, reference: Reference) -> None:

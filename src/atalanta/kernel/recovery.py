@@ -199,7 +199,7 @@ class Recovery:
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
             owner = reader.simple_string("lease.owner")
-            queue.leases[group] = Lease(group, epoch, owner, reader.int64("lease.ttl"))
+            queue.lease(Lease(group, epoch, owner, reader.int64("lease.ttl")))
         for _ in range(reader.int32("queue.lost")):
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
@@ -227,7 +227,7 @@ class Recovery:
         multicast = reader.boolean("address.multicast")
         address = Address(name, anycast, multicast, reader.boolean("address.auto_created"))
         address.lsn = lsn
-        self.broker.addresses[name] = address
+        self.broker.addresses[address.name] = address
 
     def _small(self, lsn: int, kind: int, reader: Reader) -> None:
         if kind == records.COUNTERS:
@@ -240,7 +240,7 @@ class Recovery:
             owner = reader.simple_string("lease.owner")
             ttl_ns = reader.int64("lease.ttl")
             if queue is not None:
-                queue.leases[group] = Lease(group, epoch, owner, ttl_ns)
+                queue.lease(Lease(group, epoch, owner, ttl_ns))
         elif kind == records.SINK:
             query = reader.simple_string("sink.query")
             partition = reader.int32("sink.partition")

@@ -42,7 +42,7 @@ class Reference:
         # It came late, to a place in front of messages that were here before it (kernel/arrival.py).
         self.placed: bool = False
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
-        self.durable: bool = queue.durable and (message.durable or bool(queue.leases))
+        self.durable: bool = queue.durable and (message.durable or queue.leased)
 
     def index_in(self, page: Page) -> int:
         """Where it lies in that page file; -1 if it does not."""

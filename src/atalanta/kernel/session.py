@@ -207,6 +207,7 @@ class Session:
         if len(queue.forced) >= FORCED_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: too many forced deliveries wait")
         queue.forced.append((consumer, sequence))
+        queue.aside = True
         self.broker.dispatch(now, queue)
 
     def start(self) -> None:

@@ -97,11 +97,11 @@ class Driver:
         self._turn_open = False
         awaited = self._carry_out()
         disk = self._disk
-        if disk is not None:
+        if disk is not None and not disk.idle():
             if disk.commit_waits:
                 awaited = self._commit(disk) or awaited
             awaited = awaited or not disk.idle()
-        pause_ns = self._coalescing.turn_ended(self._clock.now(), awaited or self._turn_open)
+        pause_ns = self._coalescing.turn_ended(self._clock.monotonic_ns(), awaited or self._turn_open)
         if pause_ns:
             self._sleep(pause_ns / 1e9)
 
@@ -160,7 +160,9 @@ class Driver:
         node = self._node
         if node is None:
             return
-        self._open_turn()
+        if not self._turn_open:  # `_open_turn`, written out
+            self._turn_open = True
+            self._loop.call_soon(self.end_turn)
         try:
             node.on_data(self._clock.now(), conn, data)
         except Exception as error:

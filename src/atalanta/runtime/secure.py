@@ -169,7 +169,7 @@ class SecureConnection(Connection):
         if self._outgoing.pending and not self._transport.is_closing():
             self._transport.write(self._outgoing.read())
 
-    def _send(self, unsent: Sequence[bytes]) -> None:
+    def _send(self, unsent: Sequence[bytes]) -> bool:
         rest = memoryview(unsent[0] if len(unsent) == 1 else b"".join(unsent))
         try:
             while rest:
@@ -177,8 +177,9 @@ class SecureConnection(Connection):
         except ssl.SSLError as error:
             self.closing = self.closing or f"TLS: {error}"
             self.abort()
-            return
+            return False
         self._carry_out()
+        return False
 
     def _say_goodbye(self) -> None:
         """A TLS peer can tell this end from a cut wire; its own good-bye is not waited for."""

@@ -172,10 +172,9 @@ class Connection(asyncio.Protocol):
         """One write for all of a turn; then the close, if one was asked for."""
         transport = self._transport
         unsent = self.unsent
-        if unsent and not transport.is_closing():
-            self._send(unsent)
-            self._limit(transport.get_write_buffer_size())
         self.unsent = []
+        if unsent and not transport.is_closing() and not self._send(unsent):
+            self._limit(transport.get_write_buffer_size())
         if self.closing and not transport.is_closing():
             self._say_goodbye()
             transport.close()
@@ -183,12 +182,15 @@ class Connection(asyncio.Protocol):
                 linger_s = self._connections.limits.close_linger_s
                 self._linger = self._connections.loop.call_later(linger_s, self.abort)
 
-    def _send(self, unsent: Sequence[bytes]) -> None:
-        """At once, as far as the peer takes it: loops collect writes to the end of a pass, and do them in any order."""
+    def _send(self, unsent: Sequence[bytes]) -> bool:
+        """At once, as far as the peer takes it: loops collect writes to the end of a pass, and do them in any order.
+
+        Whether that was all, and nothing is left with the transport.
+        """
         transport = self._transport
         if len(unsent) > 1:
             transport.writelines(unsent)
-            return
+            return False
         data = unsent[0]
         written = 0
         if self._file >= 0 and not transport.get_write_buffer_size():
@@ -197,8 +199,9 @@ class Connection(asyncio.Protocol):
             except OSError:
                 pass  # it would block, or the peer is gone: the transport finds the same
             if written == len(data):
-                return
+                return True
         transport.write(memoryview(data)[written:] if written else data)
+        return False
 
     def _say_goodbye(self) -> None:
         """Plain TCP has none of its own."""
