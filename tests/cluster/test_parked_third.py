@@ -176,6 +176,20 @@ def test_the_third_member_leaves_and_nothing_is_left_behind(placed: bool) -> Non
         assert found == numbered(play.total)
 
 
+def test_what_an_operator_removes_is_not_waited_for() -> None:
+    play = Third(300, 60_000, 1_000)
+    play.crash_away()
+    play.until_all_there()
+    play.rig.run(1)
+    first = queue_of(play.third, LATE_QUEUE).live()[0]
+    removed = int(first.message.body[:5])
+    node_of(play.third).broker.acknowledge(play.rig.world.now, [first], None, 0)
+    play.third.flush_later()
+    play.slow.close()
+    left = [number for number in numbered(play.total) if number != removed]
+    assert play.taken(play.third, len(left)) == left
+
+
 def test_a_queue_without_consumers_loses_to_another_node_what_it_has() -> None:
     """It asks for nothing, and what waits for its page files goes the same way."""
     play = Third(300, 60_000, 1_000, delay_ms=0)

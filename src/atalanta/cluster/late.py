@@ -161,6 +161,19 @@ class LateArrivals(Part):
             if queue is not None:
                 self._hold(queue)
 
+    def _count_again(self, queue: Queue) -> None:
+        """An operator may have removed what others wait for."""
+        known = self.awaited.queues()
+        self.awaited = Awaited()
+        for reference in queue.references:
+            if reference.state == READY:
+                for queue_id in ids_of(reference.route_to):
+                    self.awaited.add(queue_id, reference.message)
+        for queue_id in known:
+            target = self.broker.queues_by_id.get(queue_id)
+            if target is not None:
+                self._hold(target)
+
     # -- looking --------------------------------------------------------------------------------
     def settled(self) -> None:
         """The look goes on."""
@@ -191,6 +204,8 @@ class LateArrivals(Part):
         if look.moves:
             self.moved_lsn = self.broker.journal.last
             self.broker.trace.count("late_messages_placed", look.moves)
+        elif self.waits and self.position == 0 and queue.paged is None and queue.pending == 0:
+            self._count_again(queue)
         self._hold_all(False)
         if look.unsettled or (self.position == 0 and queue.pending > 0):
             self.unsettled_lsn = self.broker.journal.last
