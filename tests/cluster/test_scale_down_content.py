@@ -117,6 +117,35 @@ def test_what_no_way_leads_to_comes_to_the_targets_queues_once() -> None:
     assert sorted(held(target, "orders")) == [b"%d" % number for number in range(6)]
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(lost: bool) -> None:
+    """Simulator seed 563: it took a place here as well, and was counted off for both."""
+    rig = Rig()
+    leaving, target = rig.cluster(2, mode="OFF")
+    client = rig.client(leaving)
+    at_ms = rig.world.now // 1_000_000 + 2_000
+    send(client, "orders", b"later", _AMQ_SCHED_DELIVERY=at_ms)
+    rig.until(lambda: count(leaving, "orders") == 1)
+    part = begin(rig, leaving)
+    while part.mover is None or not any(
+        shipment.references for shipment in part.mover.link.sender.unanswered.values()
+    ):
+        rig.run(0.00001)
+    rig.network.block(target.name, leaving.name)
+    rig.network.latency_ns = (100, 200)
+    while queue_of(leaving, "orders").pending == 0 and rig.world.now // 1_000_000 < at_ms + 10:
+        rig.run(0.00001)
+    if lost:
+        for connection in list(node_of(leaving).connections):
+            rig.network.cut_connection(connection)
+    rig.network.heal()
+    rig.run(0.0005)
+    node_of(leaving).validate()
+    rig.until(part.over, 60)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert bodies(rig, target, "orders") == [b"later"]
+
+
 def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for() -> None:
     rig = Rig()
     target, leaving = rig.cluster(2, mode="STRICT")

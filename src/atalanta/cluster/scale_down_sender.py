@@ -174,4 +174,4 @@ class Sender:
         self.unanswered.clear()
         self.addresses.clear()
         for shipment in back:
-            give_back(shipment.references)
+            give_back(self.broker, shipment.references)

@@ -157,7 +157,7 @@ class Mover:
         if (queue, shipment.full) not in self.told:
             self.told[(queue, shipment.full)] = True
             self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
-        give_back(shipment.references)
+        give_back(self.broker, shipment.references)
 
     def holds(self, address: str) -> bool:
         """What is under way has to be answered before anything more goes to that address."""
@@ -344,7 +344,7 @@ class ForwardStage(Stage):
                 return False
             self.walk.take(reference)
             if address in mover.full:
-                give_back([reference])
+                give_back(mover.broker, [reference])
                 continue
             if self.node_id == mover.target_id:
                 sender.ship(for_target(reference, self.link_bytes, self._earlier(reference)))

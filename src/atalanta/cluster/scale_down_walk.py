@@ -68,15 +68,18 @@ class QueueWalk:
                 self.queue.special.taken(reference)
             reference.state = DELIVERING
             self.queue.delivering_count += 1
+        elif reference.state == SCHEDULED:
+            self.broker.scheduled.away[reference] = True
         if reference.sequence != 0:
             self.position = reference.sequence + 1
         elif self.later:
             self.later.popleft()
 
 
-def give_back(references: list[Reference]) -> None:
+def give_back(broker: Broker, references: list[Reference]) -> None:
     """They did not arrive: each at its old place."""
     for reference in references:
+        broker.scheduled.away.pop(reference, None)
         if reference.state == DELIVERING:
             reference.queue.give_back(reference)
 

@@ -26,18 +26,23 @@ SCHEDULED_TIMER: Final = "kernel.scheduled"
 # Messages one turn lets go; the rest follows by a zero timer.
 DUE_MAX: Final = 5_000
 STALE_MIN: Final = 1_000  # forgotten entries before the heap is made anew
+AWAY_MS: Final = 100  # until it is looked again whether one that was on its way elsewhere has come back
 
 # When (ms), message id, queue id: by time, then by arrival. No two have the same ids.
 Entry = tuple[int, int, int, "Reference"]
 
 
 class ScheduledMessages:
-    """`times` says when (ms) each waiting reference may go; the heap may hold entries that are forgotten."""
+    """`times` says when (ms) each waiting reference may go; the heap may hold entries that are forgotten.
+
+    `away`: those on their way to another node, where their time counts: here it does not come before they are back.
+    """
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.times: dict[Reference, int] = {}
         self.heap: list[Entry] = []
+        self.away: dict[Reference, bool] = {}
         self.armed_ms: int = 0  # 0: the timer is not set
         self.running: bool = True  # no timer is set while a journal is read
 
@@ -63,6 +68,7 @@ class ScheduledMessages:
         """It leaves its queue before its time; the counters of the queue are the caller's."""
         if self.times.pop(reference, -1) < 0:
             return
+        self.away.pop(reference, None)
         if len(self.heap) > 2 * len(self.times) + STALE_MIN:
             self.heap = [entry for entry in self.heap if self.times.get(entry[3], -1) == entry[0]]
             heapify(self.heap)
@@ -86,9 +92,17 @@ class ScheduledMessages:
         heap = self.heap
         while heap and heap[0][0] <= now_ms and len(due) < most:
             at_ms, _, _, reference = heappop(heap)
-            if self.times.get(reference, -1) == at_ms:
-                del self.times[reference]
-                due.append(reference)
+            if self.times.get(reference, -1) != at_ms:
+                continue
+            if self.away and reference in self.away:
+                self.times[reference] = now_ms + AWAY_MS
+                heappush(
+                    heap,
+                    (now_ms + AWAY_MS, int(reference.message.id), reference.queue.id, reference),
+                )
+                continue
+            del self.times[reference]
+            due.append(reference)
         return due
 
     def of_queue(self, queue: Queue) -> list[tuple[int, Reference]]:
@@ -116,7 +130,7 @@ def deliver_early(broker: Broker, references: list[Reference]) -> int:
     """Let scheduled messages go now (QueueImpl.deliverScheduledMessages); how many there were."""
     released: list[Reference] = []
     for reference in references:
-        if reference.state == SCHEDULED:
+        if reference.state == SCHEDULED and reference not in broker.scheduled.away:
             broker.scheduled.forget(reference)
             released.append(reference)
     release(broker, released)
