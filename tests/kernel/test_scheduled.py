@@ -51,6 +51,29 @@ def test_a_message_for_later_is_counted_and_delivered_at_its_time() -> None:
     validate(bench.broker)
 
 
+def test_what_is_on_its_way_elsewhere_does_not_come_here_until_it_is_back() -> None:
+    """A node that leaves has sent it to another one; its time stays what it is (simulator seeds 563 and 26)."""
+    bench = Bench()
+    queue = bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders")
+    later(bench, b"one", 1)
+    later(bench, b"two", 1)
+    bench.settle()
+    waiting = bench.broker.scheduled
+    before = waiting.of_queue(queue)
+    waiting.away[before[0][1]] = True
+    wait(bench, 2)
+    assert endpoint(session).bodies() == [b"two"]
+    assert waiting.of_queue(queue) == before[:1] and queue.scheduled_count == 1
+    validate(bench.broker)
+    waiting.come_back(before[0][1])
+    tick(bench)
+    assert endpoint(session).bodies() == [b"two", b"one"]
+    assert not waiting.away and not waiting.overdue
+    validate(bench.broker)
+
+
 def test_they_come_by_time_and_then_by_arrival_behind_what_is_there() -> None:
     bench = Bench()
     bench.queue("orders")

@@ -79,7 +79,7 @@ class QueueWalk:
 def give_back(broker: Broker, references: list[Reference]) -> None:
     """They did not arrive: each at its old place."""
     for reference in references:
-        broker.scheduled.away.pop(reference, None)
+        broker.scheduled.come_back(reference)
         if reference.state == DELIVERING:
             reference.queue.give_back(reference)
 

@@ -26,7 +26,6 @@ SCHEDULED_TIMER: Final = "kernel.scheduled"
 # Messages one turn lets go; the rest follows by a zero timer.
 DUE_MAX: Final = 5_000
 STALE_MIN: Final = 1_000  # forgotten entries before the heap is made anew
-AWAY_MS: Final = 100  # until it is looked again whether one that was on its way elsewhere has come back
 
 # When (ms), message id, queue id: by time, then by arrival. No two have the same ids.
 Entry = tuple[int, int, int, "Reference"]
@@ -35,7 +34,8 @@ Entry = tuple[int, int, int, "Reference"]
 class ScheduledMessages:
     """`times` says when (ms) each waiting reference may go; the heap may hold entries that are forgotten.
 
-    `away`: those on their way to another node, where their time counts: here it does not come before they are back.
+    `away`: those on their way to another node, where their time counts: here it does not come before they are back;
+    `overdue` are those of them whose time it is.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -43,6 +43,7 @@ class ScheduledMessages:
         self.times: dict[Reference, int] = {}
         self.heap: list[Entry] = []
         self.away: dict[Reference, bool] = {}
+        self.overdue: dict[Reference, Entry] = {}
         self.armed_ms: int = 0  # 0: the timer is not set
         self.running: bool = True  # no timer is set while a journal is read
 
@@ -69,9 +70,18 @@ class ScheduledMessages:
         if self.times.pop(reference, -1) < 0:
             return
         self.away.pop(reference, None)
+        self.overdue.pop(reference, None)
         if len(self.heap) > 2 * len(self.times) + STALE_MIN:
             self.heap = [entry for entry in self.heap if self.times.get(entry[3], -1) == entry[0]]
             heapify(self.heap)
+
+    def come_back(self, reference: Reference) -> None:
+        """It is not on its way elsewhere any more, if it was."""
+        self.away.pop(reference, None)
+        entry = self.overdue.pop(reference, None)
+        if entry is not None:
+            heappush(self.heap, entry)
+            self.arm()
 
     def arm(self) -> None:
         """Set the one timer to the earliest time (in the past: it fires at once)."""
@@ -91,15 +101,12 @@ class ScheduledMessages:
         due: list[Reference] = []
         heap = self.heap
         while heap and heap[0][0] <= now_ms and len(due) < most:
-            at_ms, _, _, reference = heappop(heap)
-            if self.times.get(reference, -1) != at_ms:
+            entry = heappop(heap)
+            reference = entry[3]
+            if self.times.get(reference, -1) != entry[0]:
                 continue
             if self.away and reference in self.away:
-                self.times[reference] = now_ms + AWAY_MS
-                heappush(
-                    heap,
-                    (now_ms + AWAY_MS, int(reference.message.id), reference.queue.id, reference),
-                )
+                self.overdue[reference] = entry
                 continue
             del self.times[reference]
             due.append(reference)
@@ -110,7 +117,7 @@ class ScheduledMessages:
         if queue.scheduled_count == 0:
             return []
         found: list[Entry] = []
-        for entry in self.heap:
+        for entry in [*self.heap, *self.overdue.values()]:
             if entry[3].queue is queue and self.times.get(entry[3], -1) == entry[0]:
                 found.append(entry)
         found.sort()
