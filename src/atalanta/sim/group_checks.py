@@ -20,6 +20,7 @@ from atalanta.sim.world import SECOND, World
 # Until everybody has heard of a stop, messages may still go where the group was.
 NEWS_NS: Final = 5 * SECOND
 BEHIND_RECORDS: Final = 20
+SEEN_NS: Final = SECOND // 5  # a departure is looked for ten times a second
 
 
 class Grouped:
@@ -184,7 +185,7 @@ class GroupLedger:
                     return True
         return any(
             (handover.source in origins or handover.source in others)
-            and handover.began <= until
+            and handover.began <= until + SEEN_NS
             and handover.ended >= since
             for handover in self.departed.handovers
         )
