@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.awaited import Awaited
 from atalanta.cluster.meanings import ids_of
 from atalanta.cluster.part import Part
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, records
 from atalanta.kernel.arrival import LATE, Placer
 from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.holding import LATEST, hold, hold_until_durable, hold_younger, let_go
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.observer import Observer
+from atalanta.kernel.placing import add_to_batch
+from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
 from atalanta.kernel.reference import READY, Reference
 from atalanta.kernel.returning import SLICE_MAX, Return, Room
@@ -40,6 +43,7 @@ LOOK: Final = "late.look"
 WAKE: Final = "late.wake"  # a queue asks for what waits for it
 MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
+COUNTS_MAX: Final = 1_000  # messages that are counted again in WATCH_NS, on average
 ROOM_NS: Final = 50_000_000
 WATCH_NS: Final = 200_000_000
 WHY: Final = "its place here is gone"
@@ -63,6 +67,7 @@ class Removals(Observer):
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         if queue.deleted and queue.id in self.part.awaited:
+            self.part.thorough = True
             self.part.broker.timers.set(WAKE, now)
 
 
@@ -73,6 +78,8 @@ class Look:
         self.looked: dict[tuple[int, int], Looked] = {}
         self.first: dict[str, int] = {}  # the lowest id that went to the queue of that name
         self.moves: int = 0
+        self.splits: int = 0  # messages that each of their queues gets by itself from now on
+        self.waits: bool = False  # the last one looked at does, and none before it of its queue and link
         self.stopped: bool = False  # the last one looked at waits until others have moved, or are on disk
         self.unsettled: bool = False
         self.without_room: bool = False  # for the next page of the queue itself
@@ -97,6 +104,10 @@ class LateArrivals(Part):
         self.first_waiting: dict[int, int] = {}
         self.outside: dict[int, int] = {}
         self.passed: int = 0
+        self.thorough: bool = False  # the next look from the front goes through all: a queue is gone
+        self.looks_at_all: bool = False  # this one does
+        self.counted: tuple[int, int] = (0, 0)  # next sequence and messages of the queue, as they were then
+        self.count_at: int = 0
         self.again: bool = False  # a queue has asked while a look was under way: for what that has passed, maybe
         self.unsettled_lsn: int = 0  # it goes on when the journal is durable up to here
         self.moves_max: int = MOVES_MAX
@@ -114,6 +125,8 @@ class LateArrivals(Part):
         self.earlier_through = queue.next_sequence - 1
         for reference in queue.references:
             self._learn(reference)
+        if queue.paged is None:
+            self.known_through = self.earlier_through
         self._hold_all(False)
         self.broker.timers.set(LOOK, now)
 
@@ -161,8 +174,13 @@ class LateArrivals(Part):
             if queue is not None:
                 self._hold(queue)
 
-    def _count_again(self, queue: Queue) -> None:
-        """An operator may have removed what others wait for."""
+    def _count_again(self, now: int, queue: Queue) -> None:
+        """An operator may have removed what others wait for. The longer the queue, the less often it is looked."""
+        counted = (int(queue.next_sequence), int(queue.message_count))
+        if counted == self.counted or now < self.count_at:
+            return
+        self.counted = counted
+        self.count_at = now + WATCH_NS * (1 + queue.message_count // COUNTS_MAX)
         known = self.awaited.queues()
         self.awaited = Awaited()
         for reference in queue.references:
@@ -205,7 +223,7 @@ class LateArrivals(Part):
             self.moved_lsn = self.broker.journal.last
             self.broker.trace.count("late_messages_placed", look.moves)
         elif self.waits and self.position == 0 and queue.paged is None and queue.pending == 0:
-            self._count_again(queue)
+            self._count_again(now, queue)
         self._hold_all(False)
         if look.unsettled or (self.position == 0 and queue.pending > 0):
             self.unsettled_lsn = self.broker.journal.last
@@ -230,6 +248,21 @@ class LateArrivals(Part):
         self.first_waiting = {}
         self.outside = {}
         self.passed = 0
+        self.looks_at_all = self.thorough
+        self.thorough = False
+
+    def _all_wait(self, queue: Queue) -> bool:
+        """Whether each that is in the queue lies behind one, for the same queue and of the same link, that waits."""
+        awaited = self.awaited.queues()
+        if self.looks_at_all or self.thorough or len(self.first_waiting) < len(awaited):
+            return False
+        if queue.paged is not None and self.known_through < self.earlier_through:
+            return False
+        for queue_id in awaited:
+            for link, arrival in self.awaited.lowest(queue_id).items():
+                if arrival < self.waits.get((queue_id, link), LATEST):
+                    return False
+        return True
 
     def _look(self, now: int, queue: Queue, look: Look) -> None:
         """`position` is 0 when its end is reached."""
@@ -244,7 +277,12 @@ class LateArrivals(Part):
             if look.stopped:
                 return
             self.position = reference.sequence + 1
-            if look.moves >= self.moves_max:
+            if look.waits and self._all_wait(queue):
+                self.passed = int(queue.next_sequence)
+                self.position = 0
+                return
+            look.waits = False
+            if look.moves + look.splits >= self.moves_max:
                 return
         if len(looked) == LOOKS_MAX:
             return
@@ -284,12 +322,16 @@ class LateArrivals(Part):
         for queue in targets:
             waits = self.waits.get((queue.id, link))
             if waits is not None and message.arrival > waits:
+                if len(targets) > 1:
+                    self._split(reference, targets, look)
                 return
         waiting = back.waits_for()
         if back.unsettled:
             look.unsettled = look.stopped = True
         elif waiting is not None and self.leaving:
             self._to_the_end(now, reference, targets, gone, look)
+        elif waiting is not None and len(targets) > 1:
+            self._split(reference, targets, look)
         elif waiting is not None:
             # What came to this node later does not go before it either: else it would wait as long as more comes.
             self.waits[(waiting.id, link)] = int(message.arrival)
@@ -297,6 +339,7 @@ class LateArrivals(Part):
             first = self.first_waiting.get(waiting.id, message_id)
             self.first_waiting[waiting.id] = min(first, message_id)
             self.outside[waiting.id] = outside_of(waiting)
+            look.waits = True
         elif not back.makes_room(int(reference.queue.message_count), self.room):
             look.stopped = True
         else:
@@ -304,6 +347,29 @@ class LateArrivals(Part):
                 name = here.queue.name
                 look.first[name] = min(look.first.get(name, LATEST), int(here.message.id))
             self._went(message, targets, look)
+
+    def _split(self, reference: Reference, targets: list[Queue], look: Look) -> None:
+        """A copy for each queue, with the same arrival: who reads one does not wait for who reads another.
+
+        They and the end of the original are in one record.
+        """
+        broker = self.broker
+        message = reference.message
+        batch = records.Batch()
+        plans: list[Plan] = []
+        references: list[Reference] = []
+        for queue in targets:
+            plan = Plan(message.copy(0))
+            plan.message.arrival_link = message.arrival_link
+            plan.message.arrival = message.arrival
+            plan.routes = [Route(reference.queue, encode_ids([queue]))]
+            references += add_to_batch(broker, plan, batch)
+            plans.append(plan)
+        if reference.durable:
+            batch.add(records.ACKS, records.encode_acks(reference.queue.id, [message.id]))
+        drop_from_queue(broker, reference)
+        broker.append_batch(batch, plans, references, None, 0)
+        look.splits += 1
 
     def _went(self, message: Message, targets: list[Queue], look: Look) -> None:
         for queue in targets:
@@ -333,6 +399,10 @@ def outside_of(queue: Queue) -> int:
     return 0 if queue.paged is None else queue.paged.count
 
 
+def encode_ids(queues: list[Queue]) -> bytes:
+    return b"".join(queue.id.to_bytes(8, "big", signed=True) for queue in queues)
+
+
 class Detour(Placer):
     """What is for queues that have places comes to the part's queue first."""
 
@@ -345,6 +415,6 @@ class Detour(Placer):
         queues = [each.queue for each in routes if not each.route_to and has_places(each.queue)]
         if not queues:
             return routes
-        ids = b"".join(queue.id.to_bytes(8, "big", signed=True) for queue in queues)
+        ids = encode_ids(queues)
         others = [each for each in routes if each.queue not in queues]
         return [*others, Route(self.part.coming(now, message, queues), ids)]
