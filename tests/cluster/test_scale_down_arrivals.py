@@ -269,6 +269,7 @@ def test_who_has_not_said_who_it_is_is_not_held_for_ever_for_a_target_that_is_lo
     peer.send(session(0), 1)
     target.crash()
     rig.until(lambda: peer.got(ExceptionResponse), 15)
+    rig.run(4)  # the time for its login began anew
     assert peer.got(DisconnectV3) == [] and peer.closed == []
     target.start()
     rig.until(departure(leaving).over)

@@ -329,3 +329,21 @@ def test_a_prepared_transaction_of_several_addresses_goes_whole() -> None:
     assert (part.phase, part.left(), part.why) == (DONE, 0, "")
     end_branch(rig, second, XaCommit(xid, False))
     assert [held(second, name) for name in names] == [[b"new", b"new"]] * 2
+
+
+def test_long_duplicate_ids_go_to_the_target_in_requests_that_it_takes() -> None:
+    """A thousand of 80 characters are more than 1 MiB."""
+    rig = Rig()
+    target, leaving = rig.cluster(2, mode="OFF")
+    client = rig.client(leaving)
+    ids = [f"{number:080d}" for number in range(1_100)]
+    for start in range(0, len(ids), 50):
+        for each in ids[start : start + 50]:
+            client.publish("orders", b"", ANYCAST, _AMQ_DUPL_ID=each)
+        rig.until(lambda sent=start + 50: len(client.answers) == sent)  # type: ignore[misc]
+    known = list(node_of(leaving).broker.caches.by_name["orders"].ids)
+    assert len(known) == len(ids)
+    part = leave(rig, leaving)
+    assert part.phase == DONE
+    assert not rig.events("scale_down_refused")
+    assert list(node_of(target).broker.caches.by_name["orders"].ids) == known

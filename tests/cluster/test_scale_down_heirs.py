@@ -6,12 +6,15 @@ import pytest
 
 from atalanta.cluster import scale_down_caches
 from atalanta.cluster.scale_down import ScaleDown
+from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_config import ScaleDownConfig
-from atalanta.cluster.scale_down_link import TargetLink
+from atalanta.cluster.scale_down_link import Answer, TargetLink
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
-from tests.cluster.rig import Rig, count, node_of
+from atalanta.wire.core.packets_connection import DisconnectV3
+from atalanta.wire.core.transport import TransportConfiguration
+from tests.cluster.rig import RawPeer, Rig, count, node_of
 from tests.cluster.scale_down_rig import begin, departure, held, leave
 from tests.cluster.test_departures import pause, subscribed
 from tests.cluster.test_scale_down_once import NeverOurs
@@ -191,6 +194,29 @@ def test_a_target_that_crashed_as_it_handed_its_ids_on_is_waited_for(
     assert sorted(held(last, "orders"), key=int) == MESSAGES
 
 
+def test_who_could_not_be_given_all_ids_is_not_taken_for_one_that_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, last, middle, first = filled()
+    crash_midway(rig, first, 13, middle)
+    call = TargetLink.call
+
+    def refused(
+        link: TargetLink, now: int, resource: str, operation: str, given: list[object], answer: Answer
+    ) -> None:
+        if given[:1] == ["BRIDGE.orders"]:
+            operation = "thatIsNotThere"
+        call(link, now, resource, operation, given, answer)
+
+    monkeypatch.setattr(TargetLink, "call", refused)
+    leave(rig, to(middle, "n0"))
+    first.start()
+    rig.run(5)
+    part = departure(first)
+    assert part.under_way() and part.target is not None and part.target.node_id == "node-1"
+    assert len(held(last, "orders")) < len(MESSAGES)
+
+
 def test_a_real_artemis_as_the_target_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It hands no ids on, and remembers no token."""
     monkeypatch.setattr(TargetLink, "ours", NeverOurs(), raising=False)
@@ -203,6 +229,46 @@ def test_a_real_artemis_as_the_target_is_waited_for(monkeypatch: pytest.MonkeyPa
     assert part.under_way() and part.target is not None and part.target.node_id == "node-1"
     (told,) = rig.events("scale_down_waits_for_target")
     assert "nobody could tell" in told
+
+
+def test_another_node_that_has_the_targets_address_is_not_followed_as_it_leaves() -> None:
+    """Where it goes nobody knows what the target has had."""
+    rig, last, middle, first = filled()
+    crash_midway(rig, first, 13)
+    rig.network.latency_ns = (20_000_000, 21_000_000)
+    part = begin(rig, to(middle, "n0"))
+    rig.until(lambda: part.members_told)
+    first.start()
+    waits = departure(first)
+    assert waits.target is not None
+    waits.target = Candidate("node-9", waits.target.transport)
+    waits.mark.token = "which node-9 has"
+    rig.run(10)
+    assert part.over()
+    assert waits.under_way() and waits.target.node_id == "node-9"
+    assert len(held(last, "orders")) < len(MESSAGES)
+
+
+def test_a_target_found_at_another_address_is_told_to_clients_by_that() -> None:
+    rig, _, middle, first = filled()
+    crash_midway(rig, first, 13, middle)
+    middle.crash()
+    first.start()
+    part = departure(first)
+    gone = TransportConfiguration("gone")
+    gone.put("host", "nowhere")
+    gone.put("port", "61616")
+    part.target = Candidate("node-1", gone)
+    peer = RawPeer(rig, "comer")
+    peer.dial(first)
+    rig.run(3)
+    middle.start()
+    rig.until(part.over, 60)
+    assert (part.phase, part.left(), part.heirs.asked) == (DONE, 0, None)
+    (goodbye,) = peer.got(DisconnectV3)
+    assert isinstance(goodbye, DisconnectV3)
+    assert goodbye.target is not None and goodbye.target.host == "n1"
+    assert held(middle, "orders") == MESSAGES
 
 
 @pytest.mark.parametrize("discovery", [False, True])

@@ -238,6 +238,8 @@ class ScaleDown(Part):
         if node_id == self.cluster.node_id:
             link.close("that is this node")
         elif self.target is not None and node_id == self.target.node_id:
+            self.target = Candidate(node_id, self.candidate.transport)  # it may have been found elsewhere
+            self.heirs.asked = None
             self.taken = True
         elif self.target is not None and link.ours and self.mark.token:
             given: list[object] = [TOKENS, self.mark.token]

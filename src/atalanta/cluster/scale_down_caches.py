@@ -6,7 +6,7 @@ answer): it gets each id with a message that goes nowhere, and remembers it, onc
 Messages that follow are known by `_AMQ_BRIDGE_DUP`, and then their own ids are not looked at
 (PostOfficeImpl.checkDuplicateID), so the ids may go before them.
 
-Tokens (scale_down_heirs.py) go last: who has them has all the rest.
+Tokens (scale_down_heirs.py) go last: who has them has all the rest. Where anything of that was refused they do not go.
 
 What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
 a message, and of this node's it must not hear.
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.scale_down_stages import Mover
 
 IDS_MAX: Final = 1_000  # in one question
+# Of all ids in one question: in JSON a byte may be six characters of two bytes, and a request has 1 MiB at most.
+BYTES_MAX: Final = 64 << 10
 NODE_ID_BYTES: Final = 16
 FORWARD_ID_BYTES: Final = 24  # of a node, and of a message
 
@@ -85,7 +87,11 @@ class CacheStage(Stage):
         """What is no UTF-8 travels as lone surrogates."""
         name = ids[0][0]
         some: list[object] = []
+        left = BYTES_MAX
         while ids and ids[0][0] == name and len(some) < IDS_MAX:
+            left -= len(ids[0][1])
+            if left < 0 and some:
+                break
             some.append(ids.popleft()[1].decode("utf-8", "surrogateescape"))
         self.asking = True
         link = self.mover.link
@@ -94,6 +100,7 @@ class CacheStage(Stage):
     def _answered(self, now: int, succeeded: bool, value: object) -> None:
         self.asking = False
         if not succeeded:
+            self.ids = deque(each for each in self.ids or () if each[0] != TOKENS)
             self.mover.broker.trace.event(
                 "scale_down_refused", {"queue": "(duplicate ids)", "why": str(value)}
             )

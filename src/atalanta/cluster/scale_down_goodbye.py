@@ -67,6 +67,7 @@ class Goodbyes:
             elif self.waiting[conn] and isinstance(connection, CoreConnection):
                 if not to_members and not connection.authenticated:
                     connection.refuse()  # nobody knows yet who that is
+                    connection.opened += now - self.held[conn]  # it could not go on meanwhile
                     connection.release_input()
                     del self.waiting[conn]
                     continue

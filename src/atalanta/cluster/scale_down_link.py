@@ -229,6 +229,9 @@ class TargetLink(ClusterLink):
     def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
         if not isinstance(packet, DisconnectV3) or packet.reason not in SCALE_DOWN:
             return
+        target = self.part.target
+        if target is not None and packet.node_id and packet.node_id != target.node_id:
+            return  # another node has its address now
         if packet.target_node_id and packet.target is not None:
             self.left_to = Candidate(packet.target_node_id, packet.target)
 
