@@ -376,6 +376,23 @@ def test_a_circle_of_includes_is_told_where_it_closes(tmp_path: Path) -> None:
     assert (str(tmp_path / "part.xml"), "broker.xml includes itself") in told
 
 
+def test_an_include_of_itself_by_another_name(tmp_path: Path) -> None:
+    (tmp_path / "other.xml").symlink_to("broker.xml")
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="other.xml"/>'
+    assert [found[1] for found in problems(tmp_path, include)] == ["broker.xml includes itself"]
+
+
+def test_links_that_lead_nowhere(tmp_path: Path) -> None:
+    """A circle of symbolic links ended with a traceback."""
+    (tmp_path / "here.xml").symlink_to("there.xml")
+    (tmp_path / "there.xml").symlink_to("here.xml")
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="here.xml"/>'
+    with pytest.raises(ConfigError, match="here.xml:.* cannot be read"):
+        read(tmp_path, include)
+    with pytest.raises(ConfigError, match="here.xml:.* cannot be read"):
+        read_broker_xml(tmp_path / "here.xml")
+
+
 def test_a_file_may_be_included_in_two_places(tmp_path: Path) -> None:
     (tmp_path / "none.xml").write_text("<diverts/>")
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="none.xml"/>'

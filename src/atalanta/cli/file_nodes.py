@@ -27,7 +27,7 @@ def labels_of(paths: list[Path]) -> list[str]:
     """Short names that differ: the stem of the file, its folder for a broker.xml, the whole path if need be."""
     short = []
     for path in paths:
-        folder = path.resolve().parent
+        folder = Path(os.path.realpath(path)).parent
         instance = folder.parent if folder.name == "etc" else folder
         short.append(instance.name if path.stem == "broker" else path.stem)
     return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
 
@@ -52,7 +53,7 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
     configuration = Configuration(path, instance_folder(path))
     known = {
         "artemis.instance": str(configuration.instance),
-        "artemis.instance.etc": str(path.resolve().parent),
+        "artemis.instance.etc": dirname(realpath(path)),
         **(values or {}),
     }
     reader = TreeReader(report, known)

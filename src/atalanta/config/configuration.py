@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import dataclass, field, replace
+from os.path import realpath
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,7 @@ def instance_folder(path: Path) -> Path:
     """The parent of `etc/` when the file lies in a folder of that name, else the file's own
     folder.
     """
-    folder = path.resolve().parent
+    folder = Path(realpath(path)).parent
     return folder.parent if folder.name == "etc" else folder
 
 
@@ -90,7 +91,7 @@ class Configuration:
     @property
     def users_folder(self) -> Path:
         """Where artemis-users.properties and artemis-roles.properties are looked for."""
-        return self.path.resolve().parent
+        return Path(realpath(self.path)).parent
 
     @property
     def store_folders(self) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os.path import dirname, realpath
 from pathlib import Path
 
 from atalanta.config.configuration import instance_folder
@@ -35,7 +36,7 @@ def convert_file(path: Path, values: Mapping[str, str]) -> Converted:
     report = Report()
     known = {
         "artemis.instance": str(instance_folder(path)),
-        "artemis.instance.etc": str(path.resolve().parent),
+        "artemis.instance.etc": dirname(realpath(path)),
         **values,
     }
     root = TreeReader(report, known).read(path)

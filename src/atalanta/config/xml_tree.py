@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from os.path import realpath
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,11 +61,11 @@ class TreeReader:
         self.files: list[Path] = []  # all that were read
 
     def read(self, path: Path) -> Node | None:
-        self.folder = path.parent.resolve()
+        self.folder = Path(realpath(path.parent))
         root = self._parse(path)
         if root is None:
             return None
-        self.within = [path.resolve()]
+        self.within = [Path(realpath(path))]
         # In WildFly's file most expressions are not ours to judge (config/wildfly/reader.py looks at those that are).
         self.keep_unknown = names_of(root)[0].startswith("urn:jboss:domain:")
         if self.keep_unknown:
@@ -155,7 +156,7 @@ class TreeReader:
             self.report.problem(str(path), line, text)
             return []
         self.includes += 1
-        target = (path.parent / element.get("href", "")).resolve()
+        target = Path(realpath(path.parent / element.get("href", "")))
         if not target.is_relative_to(self.folder):
             self.report.problem(
                 str(path),

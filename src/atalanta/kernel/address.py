@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sys import intern
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.account import Account
 from atalanta.kernel.bindings import BindingGroup, RemoteBinding
+from atalanta.kernel.names import shared_name
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Address:
         self.auto_created = auto_created
         self.internal: bool = False
         # As message_codec has it: the same object is found by a look at its place alone.
-        self.name = intern(name)
+        self.name = shared_name(name)
         self.lsn: int = 0
         self.groups: dict[str, BindingGroup] = {}
         self.local_count: int = 0

@@ -13,6 +13,7 @@ from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
 from atalanta.kernel.paging_values import validate_values
 from atalanta.kernel.paging_view import validate_paged
+from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, SCHEDULED, PagedReference
@@ -199,6 +200,7 @@ def validate(broker: Broker) -> None:
         live = 0
         size = 0
         delivering = 0
+        levels = [0] * LEVELS
         previous = BELOW
         _validate_scheduled(broker, queue)
         for _, reference in broker.scheduled.of_queue(queue):
@@ -212,12 +214,14 @@ def validate(broker: Broker) -> None:
                 continue
             live += 1
             size += reference.size
+            levels[level_of(reference.message.priority)] += 1
             if reference.state == DELIVERING:
                 delivering += 1
             if reference.durable and not isinstance(reference, PagedReference):
                 assert reference.message.id in broker.messages, (
                     f"queue {queue.name}: message not stored"
                 )
+        _validate_notes(queue, levels)
         if queue.paged is not None:
             validate_paged(queue, queue.paged)
             live += queue.paged.count
@@ -237,6 +241,20 @@ def validate(broker: Broker) -> None:
     _validate_memory(broker)
     _validate_stored(broker)
     validate_large(broker)
+
+
+def _validate_notes(queue: Queue, levels: list[int]) -> None:
+    """What it notes so that usual messages need no look. `levels`: live messages in its list by priority."""
+    priorities = queue.priorities
+    if priorities.mixed():
+        assert levels == priorities.live, f"queue {queue.name}: priorities {priorities.live}, {levels} found"
+    else:
+        alike = sum(levels) if queue.internal else levels[priorities.only]
+        assert sum(levels) == alike == priorities.alike, (
+            f"queue {queue.name}: {priorities.alike} of priority {priorities.only}, {levels} found"
+        )
+    assert queue.leased == bool(queue.leases), f"queue {queue.name}: leases"
+    assert queue.aside or not (queue.forced or queue.found_expired), f"queue {queue.name}: aside"
 
 
 def _validate_scheduled(broker: Broker, queue: Queue) -> None:

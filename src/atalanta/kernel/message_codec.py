@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sys import intern
 from typing import Final
 
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
@@ -14,6 +13,7 @@ from atalanta.kernel.message import (
     USER_ID_BYTES,
     Message,
 )
+from atalanta.kernel.names import shared_name
 from atalanta.kernel.properties import (
     SCAN_END,
     SCAN_ROUTING_SHIFT,
@@ -25,6 +25,7 @@ from atalanta.kernel.properties import (
 PACKET_HEADER_BYTES: Final = 13
 # Addresses are few and messages many: equal ones share one str (and its hash).
 ADDRESSES_MAX: Final = 4096
+ADDRESS_BYTES_MAX: Final = 1024  # of one that is kept: a peer may send as long ones as a frame holds
 
 _addresses: dict[bytes, str] = {}
 
@@ -68,8 +69,9 @@ def _address(encoded: bytes, end: int) -> str:
     if address is None:
         if len(encoded) & 1:
             raise DecodeError("address", end, f"odd length {len(encoded)} of UTF-16")
-        address = intern(decode_utf16(encoded))
-        if len(_addresses) < ADDRESSES_MAX:
+        address = decode_utf16(encoded)
+        if len(_addresses) < ADDRESSES_MAX and len(encoded) <= ADDRESS_BYTES_MAX:
+            address = shared_name(address)
             _addresses[encoded] = address
     return address
 
