@@ -41,12 +41,15 @@ LOOK_NS: Final = 200_000_000
 PATIENCE_NS: Final = 10_000_000_000
 GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
 MOVES_MAX: Final = 500
+LOOKS_MAX: Final = 5_000  # of one turn, where each message is looked at once
 SETTLED_MAX: Final = 100
 WHY: Final = "its node has left"
 
 
 class Departed:
-    """`meant`: binding id at the peer -> what it was bound to."""
+    """`meant`: binding id at the peer -> what it was bound to. `once`: nobody knows, and all that the peer had is long
+    here; `passed` is the sequence of the last message that was looked at then.
+    """
 
     def __init__(self, now: int, node_id: str, target: str, forward: Queue) -> None:
         self.since = now
@@ -56,6 +59,8 @@ class Departed:
         self.target = target
         self.forward = forward
         self.meant: dict[int, RemoteBinding] = {}
+        self.once: bool = False
+        self.passed: int = 0
 
 
 class Departures:
@@ -94,9 +99,11 @@ class Departures:
             if node_id not in self.cluster.broker.absorbed.nodes:
                 return
             departed = Departed(now, node_id, self.cluster.node_id, forward)
+            departed.once = True
         departed.forward = forward
         departed.progress_at = now
         departed.waiting = -1
+        departed.passed = 0
         self.left[node_id] = departed
         self.arm(now, node_id, LOOK_NS)
 
@@ -135,7 +142,7 @@ class Departures:
         if moves or waiting != departed.waiting:
             departed.progress_at = now
             departed.waiting = waiting
-        if moves >= MOVES_MAX:
+        if moves >= MOVES_MAX or self._unseen(departed):
             self.arm(now, node_id, 0)
         elif waiting == 0:
             self._settle(departed)
@@ -155,7 +162,8 @@ class Departures:
             broker.paging.touch(queue)
         through = self.cluster.parked.mark_of(departed.node_id, queue).through
         moves = 0
-        for reference in queue.live():
+        for reference in self._unseen(departed) if departed.once else queue.live():
+            departed.passed = reference.sequence
             if reference.state != READY:
                 continue
             known = self._known_as(departed, reference, through)
@@ -168,6 +176,14 @@ class Departures:
         if moves:
             broker.trace.count("messages_followed_departure", moves)
         return moves
+
+    def _unseen(self, departed: Departed) -> list[Reference]:
+        """The next ones of a queue whose messages are looked at once: what cannot go then never can."""
+        if not departed.once:
+            return []
+        queue = departed.forward
+        start = queue.index_of(departed.passed + 1)
+        return queue.references[start : start + LOOKS_MAX]
 
     def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
         """The id under which the peer may have had it; empty if it certainly has not."""
