@@ -9,7 +9,7 @@ from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
-from tests.kernel.test_arrival import arrive
+from tests.kernel.test_arrival import OTHER, arrive
 from tests.kernel.test_returning import held
 
 
@@ -91,6 +91,28 @@ def test_one_for_two_queues_does_not_wait_in_that_which_has_its_place(ending: st
         play.settle()
     assert held(bench) == sorted([*range(100, 200, 2), 181, 183])
     assert play.waiting() == 0
+
+
+def test_it_stays_in_front_of_what_came_late_after_it() -> None:
+    """Whatever has come to this node before it was looked at."""
+    play = Waiting()
+    bench = play.bench
+    queue = bench.broker.queues["here"]
+    number = 100
+    while queue.paged is None or not queue.paged.tail:
+        arrive(bench, number, size=300)
+        bench.settle()
+        number += 1
+    assert not queue.paged.pages
+    arrive(bench, 300, "here there", place=250)
+    arrive(bench, 301, "here", place=251)
+    arrive(bench, 1_000, link=OTHER)
+    play.settle()
+    bench.broker.paging.bring(bench.now, queue)
+    bench.timers.set(late.WAKE, bench.now)
+    play.settle()
+    assert play.waiting() == 0
+    assert [number for number in held(bench) if 250 <= number <= 251] == [250, 251]
 
 
 @pytest.fixture

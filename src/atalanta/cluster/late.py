@@ -27,7 +27,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.placing import add_to_batch
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
-from atalanta.kernel.reference import READY, Reference
+from atalanta.kernel.reference import READY, PagedReference, Reference
 from atalanta.kernel.returning import SLICE_MAX, Return, Room
 from atalanta.kernel.router import Route
 from atalanta.kernel.spots import Looked, has_places
@@ -304,8 +304,6 @@ class LateArrivals(Part):
                     self.awaited.add(queue_id, reference.message)
 
     def _look_at(self, now: int, reference: Reference, look: Look) -> None:
-        message = reference.message
-        link = int(message.arrival_link)
         targets: list[Queue] = []
         gone: list[int] = []
         for queue_id in ids_of(reference.route_to):
@@ -319,40 +317,61 @@ class LateArrivals(Part):
         if not places:
             self._to_the_end(now, reference, targets, gone, look)
             return
+        ready = self._ready(reference, targets, look)
+        if look.stopped:
+            return
+        if len(ready) < len(targets) and self.leaving:
+            self._to_the_end(now, reference, targets, gone, look)
+        elif ready:
+            self._place(reference, targets, ready, look)
+
+    def _ready(self, reference: Reference, targets: list[Queue], look: Look) -> list[Queue]:
+        """Those where its place is in memory."""
+        message = reference.message
+        link = int(message.arrival_link)
+        ready: list[Queue] = []
         for queue in targets:
             waits = self.waits.get((queue.id, link))
             if waits is not None and message.arrival > waits:
-                if len(targets) > 1:
-                    self._split(reference, targets, look)
-                return
-        waiting = back.waits_for()
-        if back.unsettled:
-            look.unsettled = look.stopped = True
-        elif waiting is not None and self.leaving:
-            self._to_the_end(now, reference, targets, gone, look)
-        elif waiting is not None and len(targets) > 1:
+                continue
+            back = Return(self.broker, reference, [queue], look.looked, True)
+            waiting = back.waits_for()
+            if back.unsettled:
+                look.unsettled = look.stopped = True
+                return []
+            if waiting is None:
+                ready.append(queue)
+            elif not self.leaving:
+                # What came to this node later does not go before it either: else it would wait as long as more comes.
+                self.waits[(queue.id, link)] = int(message.arrival)
+                message_id = int(message.id)
+                first = self.first_waiting.get(queue.id, message_id)
+                self.first_waiting[queue.id] = min(first, message_id)
+                self.outside[queue.id] = outside_of(queue)
+                look.waits = True
+        return ready
+
+    def _place(
+        self, reference: Reference, targets: list[Queue], ready: list[Queue], look: Look
+    ) -> None:
+        """Who reads one queue does not wait for who reads another: it stays for those that are not `ready`."""
+        others = [each for each in targets if each not in ready]
+        if others and not may_stay(reference, ready):
             self._split(reference, targets, look)
-        elif waiting is not None:
-            # What came to this node later does not go before it either: else it would wait as long as more comes.
-            self.waits[(waiting.id, link)] = int(message.arrival)
-            message_id = int(message.id)
-            first = self.first_waiting.get(waiting.id, message_id)
-            self.first_waiting[waiting.id] = min(first, message_id)
-            self.outside[waiting.id] = outside_of(waiting)
-            look.waits = True
-        elif not back.makes_room(int(reference.queue.message_count), self.room):
+            return
+        back = Return(self.broker, reference, ready, look.looked, True)
+        back.stays_for = encode_ids(others)
+        back.waits_for()
+        if not back.makes_room(int(reference.queue.message_count), self.room):
             look.stopped = True
-        else:
-            for here in back.go():
-                name = here.queue.name
-                look.first[name] = min(look.first.get(name, LATEST), int(here.message.id))
-            self._went(message, targets, look)
+            return
+        for here in back.go():
+            name = here.queue.name
+            look.first[name] = min(look.first.get(name, LATEST), int(here.message.id))
+        self._went(reference.message, ready, look)
 
     def _split(self, reference: Reference, targets: list[Queue], look: Look) -> None:
-        """A copy for each queue, with the same arrival: who reads one does not wait for who reads another.
-
-        They and the end of the original are in one record.
-        """
+        """A copy for each queue, with the same arrival; they and the end of the original are in one record."""
         broker = self.broker
         message = reference.message
         batch = records.Batch()
@@ -397,6 +416,13 @@ class LateArrivals(Part):
 
 def outside_of(queue: Queue) -> int:
     return 0 if queue.paged is None else queue.paged.count
+
+
+def may_stay(reference: Reference, ready: list[Queue]) -> bool:
+    """Whether its record can say that it is in those queues now, and still here for others."""
+    if isinstance(reference, PagedReference):
+        return False
+    return not reference.durable or all(queue.durable for queue in ready)
 
 
 def encode_ids(queues: list[Queue]) -> bytes:

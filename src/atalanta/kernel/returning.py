@@ -85,6 +85,7 @@ class Return:
         self.spots: list[int] = []
         self.placed: list[bool] = []  # for each target: in front of what came to this node before it
         self.unsettled: bool = False
+        self.stays_for: bytes = b""  # ids of other queues: for those it stays where it is, under the same id
         self.moves: list[tuple[int, int]] = []  # for each target: the first that moves, and to where
         message = reference.message
         known = broker.messages.get(message.id) if reference.durable else None
@@ -177,12 +178,16 @@ class Return:
                 now_here.append(reference)
         if message.large is not None:
             broker.large.hold(message.large, len(self.targets))
-        if old.durable:
+        if self.stays_for:
+            old.route_to = self.stays_for
+        elif old.durable:
             batch.add(records.ACKS, records.encode_acks(old.queue.id, [message.id]))
         stored = self._store([*now_here, *later], batch)
-        drop_from_queue(broker, old)
+        if not self.stays_for:
+            drop_from_queue(broker, old)
         if broker.trace.on:
-            tell(broker.trace, "story_moved_away", message, old.queue.name)
+            if not self.stays_for:
+                tell(broker.trace, "story_moved_away", message, old.queue.name)
             tell(broker.trace, "story_routed", message, places([*now_here, *later]))
         lsn = broker.append_batch(batch, [], later, None, 0)
         if stored:
@@ -203,7 +208,9 @@ class Return:
             return False
         broker = self.broker
         message = self.message
-        kept = [each for each in message.references if each is not self.reference]
+        kept = message.references
+        if not self.stays_for:
+            kept = [each for each in kept if each is not self.reference]
         record = encode_message_record(message, [*kept, *durable], [], broker.arrivals)
         batch.add(records.MESSAGE, record)
         if message.plain:
