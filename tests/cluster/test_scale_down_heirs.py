@@ -10,6 +10,7 @@ from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import Answer, TargetLink
 from atalanta.cluster.scale_down_phase import DONE, FAILED
+from atalanta.kernel.duplicates import TOKENS
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets_connection import DisconnectV3
@@ -269,6 +270,16 @@ def test_a_target_found_at_another_address_is_told_to_clients_by_that() -> None:
     assert isinstance(goodbye, DisconnectV3)
     assert goodbye.target is not None and goodbye.target.host == "n1"
     assert held(middle, "orders") == MESSAGES
+
+
+def test_no_client_can_push_out_what_leaving_nodes_have_told() -> None:
+    rig, _, middle, first = filled()
+    leave(rig, first)
+    tokens = list(node_of(middle).broker.caches.by_name[TOKENS].ids)
+    client = rig.client(middle)
+    client.publish(TOKENS, b"", ANYCAST, _AMQ_DUPL_ID="one more")
+    rig.run(1)
+    assert list(node_of(middle).broker.caches.by_name[TOKENS].ids) == tokens
 
 
 @pytest.mark.parametrize("discovery", [False, True])
