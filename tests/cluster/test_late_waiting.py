@@ -16,8 +16,11 @@ from tests.kernel.test_returning import held
 class Waiting:
     """Queue `here` pages from `limit` bytes of its address; `there` does not."""
 
-    def __init__(self, limit: int = 6_000) -> None:
+    def __init__(self, limit: int = 6_000, late_limit: int = 0) -> None:
         settings = AddressSettingsRepository()
+        if late_limit:
+            few = {"max_size_bytes": late_limit, "page_size_bytes": late_limit // 2}
+            settings.add("$.artemis.internal.late", {**few, "max_read_page_bytes": late_limit})
         settings.add("here", {"max_size_bytes": limit, "page_size_bytes": limit // 2})
         self.bench = Bench(BrokerConfig(), settings, paging=True)
         self.bench.trace.on = False
@@ -113,6 +116,31 @@ def test_it_stays_in_front_of_what_came_late_after_it() -> None:
     play.settle()
     assert play.waiting() == 0
     assert [number for number in held(bench) if 250 <= number <= 251] == [250, 251]
+
+
+def test_those_that_fill_the_memory_do_not_hold_up_another_queue_for_ever() -> None:
+    """Nobody reads `here`; what is for `there` lies in page files of the internal queue, behind what waits for it."""
+    play = Waiting(6_000, 8_000)
+    bench = play.bench
+    play.pages(range(100, 200, 2))
+    for number in range(200):
+        arrive(bench, 1_000 + number, place=201 + number, size=300)
+        play.settle()
+    arrive(bench, 5_000, "there")
+    arrive(bench, 5_001, "there", place=4_000)
+    play.settle()
+    session = bench.session()
+    consume(session, bench, "there")
+    for _ in range(2_000):
+        bench.now += late.ROOM_NS
+        play.settle()
+        if len(endpoint(session).bodies()) == 2:
+            break
+    assert [int.from_bytes(body[:4], "big") for body in endpoint(session).bodies()] == [4_000, 5_000]
+    assert bench.broker.queues["there"].held is None
+    assert sorted(held(bench) + held(bench, play.part.name)) == sorted(
+        [*range(100, 200, 2), *range(201, 401)]
+    )
 
 
 @pytest.fixture

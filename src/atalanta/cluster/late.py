@@ -45,6 +45,7 @@ MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
 LOOKS_MAX: Final = 5_000
 COUNTS_MAX: Final = 1_000  # messages that are counted again in WATCH_NS, on average
 ROOM_NS: Final = 50_000_000
+ROOM_LOOKS: Final = 40  # so often, every ROOM_NS, room is waited for
 WATCH_NS: Final = 200_000_000
 WHY: Final = "its place here is gone"
 
@@ -111,6 +112,8 @@ class LateArrivals(Part):
         self.again: bool = False  # a queue has asked while a look was under way: for what that has passed, maybe
         self.unsettled_lsn: int = 0  # it goes on when the journal is durable up to here
         self.moves_max: int = MOVES_MAX
+        self.crowded: int = 0  # looks in a row without room for the next page, while it may hold what need not wait
+        self.gives_way: bool = False  # those at the front do in this look: to the end of their queues
         self.moved_lsn: int = 0
         self.leaving: bool = False
         broker.arrivals.placer = Detour(self)
@@ -211,12 +214,14 @@ class LateArrivals(Part):
             return
         self.unsettled_lsn = 0
         if self.position == 0:
-            if key == WAKE or self.again or self.leaving or self._less_outside():
+            self.gives_way = self.crowded > ROOM_LOOKS
+            if key == WAKE or self.again or self.leaving or self.gives_way or self._less_outside():
                 self._forget_waits()
             self.again = False
         look = Look()
         self.room.left = SLICE_MAX
         self._look(now, queue, look)
+        self._note_room(look)
         for name, message_id in look.first.items():
             hold_until_durable(self.broker, self.broker.queues[name], message_id)
         if look.moves:
@@ -233,6 +238,16 @@ class LateArrivals(Part):
             self.broker.timers.set(LOOK, now + pause)
         elif self.first_waiting:
             self.broker.timers.set(LOOK, now + WATCH_NS)
+
+    def _note_room(self, look: Look) -> None:
+        """Messages for a queue wait in page files of this one, behind those in memory that wait for another queue."""
+        if look.moves:
+            self.crowded = 0
+            if self.gives_way:
+                self.gives_way = False
+                self.again = True
+        elif look.without_room and len(self.first_waiting) < len(self.awaited.queues()):
+            self.crowded += 1
 
     def _less_outside(self) -> bool:
         """Of a queue that something waits for: who has no consumer does not ask, and may lose what it has elsewhere."""
@@ -320,7 +335,7 @@ class LateArrivals(Part):
         ready = self._ready(reference, targets, look)
         if look.stopped:
             return
-        if len(ready) < len(targets) and self.leaving:
+        if len(ready) < len(targets) and (self.leaving or self.gives_way):
             self._to_the_end(now, reference, targets, gone, look)
         elif ready:
             self._place(reference, targets, ready, look)
@@ -341,7 +356,7 @@ class LateArrivals(Part):
                 return []
             if waiting is None:
                 ready.append(queue)
-            elif not self.leaving:
+            elif not self.leaving and not self.gives_way:
                 # What came to this node later does not go before it either: else it would wait as long as more comes.
                 self.waits[(queue.id, link)] = int(message.arrival)
                 message_id = int(message.id)
