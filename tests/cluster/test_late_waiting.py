@@ -143,6 +143,19 @@ def test_those_that_fill_the_memory_do_not_hold_up_another_queue_for_ever() -> N
     )
 
 
+def test_what_somebody_sends_to_the_internal_queue_itself_does_not_keep_a_node_from_leaving() -> None:
+    play = Waiting()
+    arrive(play.bench, 1)
+    arrive(play.bench, 2, place=1)
+    play.settle()
+    play.bench.broker.publish(play.bench.now, play.bench.message(play.part.name), None, 0)
+    play.bench.settle()
+    assert play.waiting() == 1
+    play.part.leave(play.bench.now)
+    play.settle()
+    assert play.part.leave(play.bench.now)
+
+
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What the part looked at."""

@@ -329,7 +329,7 @@ class LateArrivals(Part):
                 targets.append(queue)
         back = Return(self.broker, reference, targets, look.looked, True)
         places = not gone and all(has_places(each) for each in targets) and back.keeps_its_place()
-        if not places:
+        if not places or not targets:  # who sends to this queue itself says no target: that goes nowhere
             self._to_the_end(now, reference, targets, gone, look)
             return
         ready = self._ready(reference, targets, look)
