@@ -93,9 +93,8 @@ def test_what_has_ended_at_the_target_is_not_in_doubt_there_again(
     assert held(target, "orders") == expected
 
 
-@pytest.mark.parametrize("takes", [False, True])
-def test_what_went_on_from_the_target_is_not_in_doubt_there_again(takes: bool) -> None:
-    """The target has left as well, and is back."""
+def target_left(takes: bool) -> tuple[Rig, list[Host]]:
+    """A leaving node crashed with a branch on its way; then its target left to the last one. Last, target, leaving."""
     rig = Rig()
     last, target, leaving = nodes = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
     for host in nodes:
@@ -105,6 +104,13 @@ def test_what_went_on_from_the_target_is_not_in_doubt_there_again(takes: bool) -
     crashes_unanswered(rig, leaving, target)
     departure(target).choice.config = ScaleDownConfig(connectors=[last.name])
     leave(rig, target)
+    return rig, nodes
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_what_went_on_from_the_target_is_not_in_doubt_there_again(takes: bool) -> None:
+    """The target has left as well, and is back."""
+    rig, (last, target, leaving) = target_left(takes)
     assert in_doubt_at(last) == 1
     end_branch(rig, last, XaCommit(XID, False))
     target.start()
@@ -144,15 +150,7 @@ def test_a_branch_that_comes_round_is_taken_once_more(takes: bool) -> None:
 @pytest.mark.parametrize("takes", [False, True])
 def test_what_went_on_from_a_target_that_stays_down_is_there_once(takes: bool, ended: bool) -> None:
     """The leaving node finds out where, and brings the branch again."""
-    rig = Rig()
-    last, target, leaving = nodes = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
-    for host in nodes:
-        host.start()
-    rig.formed()
-    prepared(rig, leaving, takes)
-    crashes_unanswered(rig, leaving, target)
-    departure(target).choice.config = ScaleDownConfig(connectors=[last.name])
-    leave(rig, target)
+    rig, (last, target, leaving) = target_left(takes)
     if ended:
         end_branch(rig, last, XaCommit(XID, False))
     goes_on(rig, leaving)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.awaited import Awaited
-from atalanta.cluster.meanings import ids_of
+from atalanta.cluster.meanings import encode_ids, ids_of
 from atalanta.cluster.part import Part
 from atalanta.kernel import catalogue, records
 from atalanta.kernel.arrival import LATE, Placer
@@ -375,7 +375,7 @@ class LateArrivals(Part):
             self._split(reference, targets, look)
             return
         back = Return(self.broker, reference, ready, look.looked, True)
-        back.stays_for = encode_ids(others)
+        back.stays_for = encode_ids(queue.id for queue in others)
         back.waits_for()
         if not back.makes_room(int(reference.queue.message_count), self.room):
             look.stopped = True
@@ -396,7 +396,7 @@ class LateArrivals(Part):
             plan = Plan(message.copy(0))
             plan.message.arrival_link = message.arrival_link
             plan.message.arrival = message.arrival
-            plan.routes = [Route(reference.queue, encode_ids([queue]))]
+            plan.routes = [Route(reference.queue, encode_ids([queue.id]))]
             references += add_to_batch(broker, plan, batch)
             plans.append(plan)
         if reference.durable:
@@ -440,10 +440,6 @@ def may_stay(reference: Reference, ready: list[Queue]) -> bool:
     return not reference.durable or all(queue.durable for queue in ready)
 
 
-def encode_ids(queues: list[Queue]) -> bytes:
-    return b"".join(queue.id.to_bytes(8, "big", signed=True) for queue in queues)
-
-
 class Detour(Placer):
     """What is for queues that have places comes to the part's queue first."""
 
@@ -456,6 +452,6 @@ class Detour(Placer):
         queues = [each.queue for each in routes if not each.route_to and has_places(each.queue)]
         if not queues:
             return routes
-        ids = encode_ids(queues)
+        ids = encode_ids(queue.id for queue in queues)
         others = [each for each in routes if each.queue not in queues]
         return [*others, Route(self.part.coming(now, message, queues), ids)]

@@ -7,6 +7,7 @@ messages in its queue carry is written down, and forgotten when it is back.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
@@ -26,6 +27,11 @@ def ids_of(route_to: bytes) -> list[int]:
         int.from_bytes(route_to[start : start + 8], "big", signed=True)
         for start in range(0, len(route_to) - 7, 8)
     ]
+
+
+def encode_ids(ids: Iterable[int]) -> bytes:
+    """What `ids_of` takes apart."""
+    return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
 
 
 def remember(broker: Broker, queue: Queue, meant: Meanings) -> None:

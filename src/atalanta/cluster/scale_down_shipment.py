@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from atalanta.cluster.forwarding import forward_id, place_there
+from atalanta.cluster.meanings import encode_ids
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
     ACK_ROUTE_TO,
@@ -34,10 +35,6 @@ class Shipment:
         self.unanswered: int = len(copies)
         self.refused: str = ""
         self.full: bool = False  # the address is: it may have room later
-
-
-def encode_ids(ids: list[int]) -> bytes:
-    return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
