@@ -47,6 +47,7 @@ KINDS: Final = {
     records.PAGE: "page",
     records.PAGE_DONE: "page done",
     records.PLAIN_MESSAGE: "message of one queue",
+    records.DUPLICATES_DROPPED: "duplicate ids dropped",
 }
 ROUTING: Final = ("MULTICAST", "ANYCAST")
 QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "scheduled", "in pages")

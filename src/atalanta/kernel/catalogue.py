@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import counting, paging_ending, records
+from atalanta.kernel import counting, gone_caches, paging_ending, records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
@@ -77,6 +77,7 @@ def leave(broker: Broker, address: Address) -> None:
     """The opposite of `enter`."""
     del broker.addresses[address.name]
     broker.wildcards.leave(address, broker.addresses)
+    gone_caches.address_left(broker)
 
 
 def apply_settings(broker: Broker, address: Address) -> None:

@@ -1,7 +1,7 @@
 """Duplicate detection: a circular memory of ids per cache, durable with the messages that carry them.
 
 A cache is named by its address (`_AMQ_DUPL_ID`) or `BRIDGE.` + address (`_AMQ_BRIDGE_DUP`), as in Artemis'
-PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
+PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000); of addresses that are gone: gone_caches.py.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ BROUGHT_BYTES: Final = 32
 TOKENS: Final = "$.atalanta::departures"
 # Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
 OLDEST_MAX: Final = 256
+# Of addresses that are gone (gone_caches.py): ids, some 20 MB; ids that would take the room of a cache; caches that
+# came and went since the last look.
+WEIGHT_MAX: Final = 100_000
+CACHE_WEIGHT: Final = 4
+LOOK_AFTER: Final = 1_000
 
 
 class DuplicateCache:
@@ -28,6 +33,7 @@ class DuplicateCache:
         self.size = size
         self.ids: dict[bytes, int] = {}
         self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
+        self.gone_since: int = 0  # when its address was first missed; 0: it is there
 
     def lsn_of(self, duplicate_id: bytes) -> int:
         """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""
@@ -57,6 +63,9 @@ class DuplicateCaches:
 
     def __init__(self) -> None:
         self.by_name: dict[str, DuplicateCache] = {}
+        # Of addresses that are gone (gone_caches.py): how much is kept, and from how many caches on they are looked at.
+        self.weight_max: int = WEIGHT_MAX
+        self.look_above: int = LOOK_AFTER
 
     def cache(self, name: str, size: int) -> DuplicateCache:
         found = self.by_name.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue, diverts, scheduled, slow_consumers, xa
+from atalanta.kernel import catalogue, diverts, gone_caches, scheduled, slow_consumers, xa
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
@@ -130,6 +130,7 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
         catalogue.sweep(broker, now)
+        gone_caches.sweep(broker, now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
         broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)

@@ -22,7 +22,6 @@ from atalanta.kernel.message_record import (
     write_plain_message,
 )
 from atalanta.kernel.reference import SCHEDULED
-from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.story import places, tell
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ class Keeper:
         alive = message is not None and message.lsn == lsn
         duplicates: list[tuple[str, bytes]] = []
         for cache_name, duplicate_id in stored.duplicates:
-            cache = duplicate_cache(broker, cache_name)
-            if cache.lsn_of(duplicate_id) == lsn:
+            cache = broker.caches.by_name.get(cache_name)
+            if cache is not None and cache.lsn_of(duplicate_id) == lsn:
                 if alive:
                     duplicates.append((cache_name, duplicate_id))
                 else:
@@ -136,14 +135,14 @@ class Keeper:
             if reference.state == SCHEDULED and reference.sequence != 0:
                 store_delivery_count(broker, reference, broker.scheduled.times[reference])
         for cache_name, duplicate_id in duplicates:
-            duplicate_cache(broker, cache_name).ids[duplicate_id] = message.lsn
+            broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:
             tell(broker.trace, "story_relocated", message, places(references))
 
     def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
         broker = self.broker
-        cache = duplicate_cache(broker, cache_name)
-        if cache.lsn_of(duplicate_id) == lsn:
+        cache = broker.caches.by_name.get(cache_name)
+        if cache is not None and cache.lsn_of(duplicate_id) == lsn:
             record = records.encode_duplicates(cache_name, age, [duplicate_id])
             cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, gone_caches
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import (
     Call,
@@ -187,6 +187,8 @@ class Destroy(Remove):
         address = broker.addresses.get(name)
         if self.with_address and address is not None and not address.queues():
             catalogue.delete_address(broker, name)
+        if self.with_address:
+            gone_caches.forget_sent(broker, name)
         return None
 
 
@@ -263,6 +265,7 @@ def delete_address(call: Call, given: Parameters) -> object:
         catalogue.delete_queue(call.broker, call.now, queue.name, "deleted by an operator")
     if address.name in call.broker.addresses:
         catalogue.delete_address(call.broker, address.name)
+    gone_caches.forget_sent(call.broker, address.name)
     return None
 
 

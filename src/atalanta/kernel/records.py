@@ -35,10 +35,23 @@ PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): s
 PAGE: Final = 19  # a page file and the state of its entries, see kernel/paging_page.py: encode_page
 PAGE_DONE: Final = 20  # i64 queue id, i64 page number: nothing in it is alive
 PLAIN_MESSAGE: Final = 21  # a message in one queue, without duplicate ids: see write_plain_message
+DUPLICATES_DROPPED: Final = 22  # ss cache: its ids up to here are forgotten
 
 # Kinds that compaction never has to move: what they say is in the newest record of what they change.
 PASSING: Final = bytes(
-    [COUNTERS, ADDRESS_DELETED, QUEUE_DELETED, ACKS, ACK_THROUGH, DELIVERY, LEASE, LOST, PLACED, PAGE_DONE]
+    [
+        COUNTERS,
+        ADDRESS_DELETED,
+        QUEUE_DELETED,
+        ACKS,
+        ACK_THROUGH,
+        DELIVERY,
+        LEASE,
+        LOST,
+        PLACED,
+        PAGE_DONE,
+        DUPLICATES_DROPPED,
+    ]
 )
 
 BATCH_RECORDS_MAX: Final = 1_000_000

@@ -87,6 +87,8 @@ class Recovery:
             self._placed(Reader(payload))
         elif kind == records.DUPLICATES:
             self._duplicates(lsn, Reader(payload))
+        elif kind == records.DUPLICATES_DROPPED:
+            self.duplicates.pop(Reader(payload).simple_string("duplicates.cache"), None)
         elif kind == records.QUEUE:
             self._queue(lsn, payload)
         elif kind == records.QUEUE_DELETED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import catalogue, diverts, housekeeping
+from atalanta.kernel import catalogue, diverts, gone_caches, housekeeping
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.stamping import stamping_wanted
 
@@ -87,6 +87,7 @@ def _delete_address(broker: Broker, now: int, address: Address) -> None:
         except BrokerError as error:
             broker.trace.event("undeploy_refused", {"address": address.name, "why": error.text})
             return
+    gone_caches.forget_sent(broker, address.name)
     broker.trace.event("address_undeployed", {"address": address.name})
 
 

@@ -1,0 +1,189 @@
+"""Duplicate ids of addresses that are deleted: known as long as somebody may send again, then gone for good."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel import catalogue, housekeeping
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, TOKENS
+from atalanta.kernel.housekeeping import SWEEP_TIMER
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.kernel.repeats import duplicate_cache
+from tests.kernel.bench import SECOND, Bench, consume
+from tests.kernel.management_bench import Desk
+
+HOUR = 3_600 * SECOND
+
+
+def sent(bench: Bench, address: str, *names: str) -> None:
+    """Each with its id, to an address that comes with the first."""
+    bench.settings.add("#", {"default_address_routing_type": ANYCAST})
+    session = bench.session()
+    for token, name in enumerate(names):
+        session.send(bench.now, bench.message(address, name.encode(), _AMQ_DUPL_ID=name), token)
+    bench.settle()
+
+
+def bridged(bench: Bench, address: str, *ids: bytes) -> None:
+    bench.settings.add("#", {"default_address_routing_type": ANYCAST})
+    session = bench.session()
+    for token, bridge_id in enumerate(ids):
+        message = bench.message(address, b"")
+        message.put_property(BRIDGE_DUPLICATE, bridge_id)
+        session.send(bench.now, message, token)
+    bench.settle()
+
+
+def taken(bench: Bench, address: str) -> None:
+    """The last consumer takes all there is and leaves; the address goes by itself."""
+    session = bench.session()
+    consume(session, bench, address)
+    bench.settle()
+    for reference in list(bench.broker.queues[address].live()):
+        session.acknowledge(bench.now, 0, reference.message.id, True, 0)
+    bench.settle()
+    session.close_consumer(bench.now, 0)
+    for _ in range(2):
+        sweep(bench)
+    assert address not in bench.broker.addresses
+
+
+def sweep(bench: Bench) -> None:
+    housekeeping.on_timer(bench.broker, bench.now, SWEEP_TIMER)
+    bench.settle()
+
+
+def count(bench: Bench, address: str) -> int:
+    queue = bench.broker.queues.get(address)
+    return 0 if queue is None else queue.message_count
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_who_sends_again_after_the_address_went_by_itself_is_known_for_an_hour(crashed: bool) -> None:
+    bench = Bench()
+    sent(bench, "orders", "a")
+    taken(bench, "orders")
+    if crashed:
+        bench.restart()
+    bench.now += HOUR - 60 * SECOND
+    sweep(bench)
+    sent(bench, "orders", "a", "b")
+    assert count(bench, "orders") == 1
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_after_the_hour_the_ids_are_gone_from_memory_and_journal(crashed: bool) -> None:
+    bench = Bench()
+    sent(bench, "orders", "a", "b")
+    bridged(bench, "orders", b"i" * 24)
+    taken(bench, "orders")
+    bench.now += HOUR
+    sweep(bench)
+    assert list(bench.broker.caches.by_name) == ["BRIDGE.orders"]
+    if crashed:
+        bench.restart()
+        assert list(bench.broker.caches.by_name) == ["BRIDGE.orders"]
+    sent(bench, "orders", "b")
+    assert count(bench, "orders") == 1
+    bench.restart()
+    sent(bench, "orders", "a", "b")
+    assert count(bench, "orders") == 2
+
+
+def test_what_a_bridge_brings_again_is_known_for_a_week() -> None:
+    bench = Bench()
+    bridged(bench, "orders", b"i" * 24)
+    taken(bench, "orders")
+    bench.now += 7 * 24 * HOUR - 60 * SECOND
+    sweep(bench)
+    bridged(bench, "orders", b"i" * 24, b"k" * 24)
+    assert count(bench, "orders") == 1
+    taken(bench, "orders")
+    bench.now += 7 * 24 * HOUR
+    sweep(bench)
+    assert not bench.broker.caches.by_name
+
+
+def test_the_time_begins_anew_when_the_address_was_there_again() -> None:
+    bench = Bench()
+    sent(bench, "orders", "a")
+    taken(bench, "orders")
+    bench.now += HOUR // 2
+    sent(bench, "orders", "b")
+    sweep(bench)
+    taken(bench, "orders")
+    bench.now += HOUR // 2
+    sweep(bench)
+    sent(bench, "orders", "a")
+    assert count(bench, "orders") == 0
+
+
+def test_compaction_does_not_bring_dropped_ids_back() -> None:
+    bench = Bench()
+    bench.queue("copy")
+    sent(bench, "orders", "a", "b")
+    taken(bench, "orders")
+    sent(bench, "copy", "kept")
+    bench.now += HOUR
+    sweep(bench)
+    bench.compact(bench.journal.last - 1)
+    assert list(bench.broker.caches.by_name) == ["copy"]
+    bench.restart()
+    assert list(bench.broker.caches.by_name) == ["copy"]
+    sent(bench, "copy", "kept")
+    assert count(bench, "copy") == 1
+
+
+def test_ids_of_an_address_that_an_operator_deletes_go_with_it() -> None:
+    """Also where its last queue takes the address with it."""
+    desk = Desk()
+    for address in ("one", "two"):
+        sent(desk, address, "a")
+        bridged(desk, address, b"i" * 24)
+    desk.ask("broker", "deleteAddress", "one", True)
+    desk.ask("broker", "destroyQueue", "two", True, True)
+    assert list(desk.broker.caches.by_name) == ["BRIDGE.one", "BRIDGE.two"]
+    desk.settle()
+    desk.restart()
+    desk.open_desk()
+    for address in ("one", "two"):
+        sent(desk, address, "a")
+        bridged(desk, address, b"i" * 24)
+        assert count(desk, address) == 1
+
+
+def test_caches_of_addresses_that_come_and_go_have_a_limit() -> None:
+    """The oldest go first; without the sweep too, which may be switched off."""
+    bench = Bench()
+    bench.broker.caches.weight_max = 500
+    for number in range(2_400):
+        name = f"reply.{number}"
+        bench.queue(name, durable=False, temporary=True, auto_created=True)
+        sent(bench, name, "a")
+        catalogue.delete_queue(bench.broker, bench.now, name, "its client left")
+        bench.now += SECOND
+        assert len(bench.broker.caches.by_name) <= 1_201
+    sweep(bench)
+    kept = list(bench.broker.caches.by_name)
+    assert kept == [f"reply.{number}" for number in range(2_300, 2_400)]
+    bench.restart()
+    assert list(bench.broker.caches.by_name) == kept
+
+
+def test_ids_that_belong_to_no_address_stay() -> None:
+    """Those of addresses that are here, sent to by queue, and what leaving nodes have told."""
+    bench = Bench()
+    bench.queue("orders")
+    bench.queue("BRIDGE.named.so")
+    for name in ("orders", "BRIDGE.orders::orders", "BRIDGE.named.so", TOKENS):
+        duplicate_cache(bench.broker, name).add(b"x", 0)
+    duplicate_cache(bench.broker, "asked.for.only")
+    sweep(bench)
+    bench.now += 30 * 24 * HOUR
+    sweep(bench)
+    assert list(bench.broker.caches.by_name) == [
+        "orders",
+        "BRIDGE.orders::orders",
+        "BRIDGE.named.so",
+        TOKENS,
+    ]
