@@ -38,6 +38,7 @@ from atalanta.store.pages import PageFiles
 from atalanta.wire.base import Connection, ProtocolError
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.connection import CoreConnection
+from atalanta.wire.core.domains import change_domains
 from atalanta.wire.core.host import CoreHost
 
 MEETING_PART: Final = "discovery"
@@ -312,6 +313,7 @@ class Node:
         if self.failed is not None or self.stopped:
             return
         reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         if self.scale_down is None or not self.scale_down.frozen:
             # Who leaves starts no bridge: what it has may be at its target already.
             self.bridges.reload(now, config.bridges)

@@ -10,6 +10,8 @@ from atalanta.wire.core.config import TLS_FIELDS
 
 # Parts of BrokerConfig that a reload takes over (kernel/reload.py).
 RELOADED: Final = {"addresses", "address_settings", "security_rules", "diverts"}
+# Parameters of acceptors: keys and certificates (app.py: read_again), wire/core/domains.py.
+DOOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
 
 
 def needs_restart(before: Configuration, after: Configuration) -> list[str]:
@@ -42,14 +44,14 @@ def _differing(before: object, after: object) -> list[str]:
 
 
 def _doors(configuration: Configuration) -> list[tuple[object, ...]]:
-    """Acceptors without their key and trust stores, which are read anew."""
+    """Acceptors without their key and trust stores, which are read anew, and without whose users come in there."""
     return [
         (
             acceptor.name,
             acceptor.host,
             acceptor.port,
             acceptor.tls is None,
-            {key: value for key, value in acceptor.params.items() if key not in TLS_FIELDS},
+            {key: value for key, value in acceptor.params.items() if key not in DOOR_RELOADED},
         )
         for acceptor in configuration.acceptors
     ]
