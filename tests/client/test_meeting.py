@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -53,6 +54,8 @@ def test_nodes_and_clients_meet_with_an_unchanged_artemis_configuration(tmp_path
         name: stack.format(port=free_port(), folder=tmp_path / "shared")
         for name, stack in STACKS.items()
     }
+    (tmp_path / "shared" / "c1").mkdir(parents=True)
+    os.mkfifo(tmp_path / "shared" / "c1" / "a-pipe.atalanta")  # nobody is to wait for it
     ports = [free_port(), free_port()]
     files = [write_node(tmp_path / f"n{i}", port, stacks) for i, port in enumerate(ports)]
     servers = [Server("127.0.0.1", port) for port in ports]

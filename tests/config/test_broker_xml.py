@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
+from atalanta.config.convert import convert_file
 from atalanta.config.problems import ConfigError, grouped
 from atalanta.config.users import read_security
+from atalanta.config.users_file import UserFiles, UsersError
 
 DATA = Path(__file__).parent / "data"
 
@@ -391,6 +394,34 @@ def test_links_that_lead_nowhere(tmp_path: Path) -> None:
         read(tmp_path, include)
     with pytest.raises(ConfigError, match="here.xml:.* cannot be read"):
         read_broker_xml(tmp_path / "here.xml")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    """As a file that is included, the line is told; and as the first file, of either kind."""
+    os.mkfifo(tmp_path / "pipe.xml")
+    include = '\n<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="pipe.xml"/>'
+    [(line, text, _)] = problems(tmp_path, include)
+    assert line == 2
+    assert text == (
+        f"the included {tmp_path / 'pipe.xml'}: cannot be read: is a named pipe, not a regular file"
+    )
+    with pytest.raises(ConfigError, match=r"pipe\.xml: cannot be read: is a named pipe"):
+        read_broker_xml(tmp_path / "pipe.xml")
+    with pytest.raises(ConfigError, match=r"pipe\.xml: cannot be read: is a named pipe"):
+        convert_file(tmp_path / "pipe.xml", {})
+
+
+@pytest.mark.parametrize("name", ["artemis-users.properties", "artemis-roles.properties", "login.config"])
+def test_pipes_beside_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    configuration = read(tmp_path, "<security-enabled>true</security-enabled>")
+    with pytest.raises(ConfigError, match=rf"{name}: cannot be read: is a named pipe"):
+        read_security(configuration)
+    if name != "login.config":
+        with pytest.raises(UsersError, match="is a named pipe"):
+            UserFiles(tmp_path)
 
 
 def test_a_file_may_be_included_in_two_places(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -279,6 +280,7 @@ def with_stack(folder: Path, file: str = "stack.xml", channel: str = CHANNEL) ->
         '<config xmlns="urn:org:jgroups"><TCP/>\n<TCPPING initial_hosts="${hosts:x[1]}"/></config>'
     )
     (folder / "bad.xml").write_text("<config><TCP/>\n\n<JDBC_PING/></config>")
+    os.mkfifo(folder / "pipe.xml")
     path = folder / "broker.xml"
     path.write_text(STACK_GROUPS % (file, channel))
     return read_broker_xml(path, {"hosts": "a[7800]"})
@@ -299,6 +301,7 @@ def test_a_jgroups_stack_beside_the_broker_xml_says_where_groups_meet(tmp_path: 
     [
         ("bad.xml", CHANNEL, "bad.xml:3", "<JDBC_PING> is no place to meet at here"),
         ("none.xml", CHANNEL, "none.xml", "cannot be read"),
+        ("pipe.xml", CHANNEL, "pipe.xml", "is a named pipe, not a regular file"),
         ("stack.xml", "", "broker.xml:3", "needs both jgroups-file and jgroups-channel"),
     ],
 )

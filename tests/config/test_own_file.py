@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,12 @@ def test_mistakes_name_their_line(tmp_path: Path, own: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(folder_with(tmp_path, own))
     assert says in str(caught.value)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "atalanta.toml")
+    with pytest.raises(ConfigError, match=r"atalanta\.toml: cannot be read: is a named pipe"):
+        read_broker_xml(folder_with(tmp_path, None))
 
 
 def test_dns_names_by_cluster_connection(tmp_path: Path) -> None:

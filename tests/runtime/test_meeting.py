@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from pathlib import Path
 
@@ -93,6 +94,7 @@ def test_what_cannot_be_written_or_is_too_large(tmp_path: Path) -> None:
     assert posted(blocked / "x", "a.atalanta", b"A")[1].startswith(str(blocked / "x"))
     assert "no name of a file" in posted(tmp_path, "../a.atalanta", b"A")[1]
     (tmp_path / "large.atalanta").write_bytes(bytes(FILE_BYTES_MAX + 1))
+    os.mkfifo(tmp_path / "pipe.atalanta")
     (tmp_path / "other.txt").write_bytes(b"x")
     assert posted(tmp_path, "a.atalanta", b"A") == ({"a.atalanta": b"A"}, "")
     assert posted(tmp_path / "missing", "a.atalanta", b"") == ({}, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from pathlib import Path
 
@@ -209,6 +210,11 @@ def test_files_that_are_no_stores(stores: Stores, tmp_path: Path) -> None:
             server_context(config(keyStorePath=tmp_path / name), ())
         with pytest.raises(TlsError, match="trustStorePath"):
             client_tls(config(trustStorePath=tmp_path / name), ())
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TlsError, match="keyStorePath: .* is a named pipe"):
+        server_context(config(keyStorePath=tmp_path / "pipe"), ())
+    with pytest.raises(TlsError, match="trustStorePath: .* is a named pipe"):
+        client_tls(config(trustStorePath=tmp_path / "pipe"), ())
     stranger = stores.client.key_pem(tmp_path).read_bytes()
     own = stores.authority.trust_pem(tmp_path).read_bytes()
     mixed = tmp_path / "mixed.pem"

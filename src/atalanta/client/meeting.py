@@ -18,6 +18,7 @@ import dns.resolver
 from dns.rdtypes.IN.SRV import SRV
 
 from atalanta.client.finding import Finder, MakeServer, UdpFinder, UdpGroup
+from atalanta.files import NotRegular, read_regular
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.datagram import Announcement, decode_announcement
 from atalanta.wire.meeting import (
@@ -85,8 +86,9 @@ class FolderMeeting(PolledMeeting):
         if not folder.is_dir():
             return
         for path in sorted(folder.glob(f"*{FILE_SUFFIX}"))[:FILES_MAX]:
-            with contextlib.suppress(ProtocolError, FileNotFoundError), path.open("rb") as file:
-                posted = decode_posted(self.meeting.channel, file.read(FILE_BYTES_MAX))
+            with contextlib.suppress(ProtocolError, FileNotFoundError, NotRegular):
+                data = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX]
+                posted = decode_posted(self.meeting.channel, data)
                 if posted is not None and abs(time.time() - posted[0] / 1000) <= FRESH_S:
                     self.said(decode_announcement(posted[1]))
 

@@ -6,13 +6,13 @@ another one (LDAP, Kerberos) must hear of it: users would be refused, or others 
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report, nearest
+from atalanta.files import read_regular
 from atalanta.kernel.login_chain import CERTIFICATE, FLAGS, GUEST, PASSWORD, Guest
 
 LOGIN_FILE: Final = "login.config"
@@ -71,9 +71,7 @@ def read_login_config(
     path = folder / LOGIN_FILE
     found = UserFileNames()
     try:
-        with path.open("rb") as file:
-            data = file.read(min(os.fstat(file.fileno()).st_size, FILE_BYTES_MAX))
-            text = data.decode("utf-8", "replace")
+        text = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX].decode("utf-8", "replace")
     except FileNotFoundError:
         if domain:
             report.problem(str(path), 0, f"is missing: securityDomain '{domain}' is an entry of it")

@@ -13,6 +13,7 @@ from atalanta.cluster.own import OwnSettings
 from atalanta.config.own_bridges import read_own_bridges
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import BadValue, convert
+from atalanta.files import read_regular
 from atalanta.wire.uri import UriError
 
 NAME: Final = "atalanta.toml"
@@ -37,14 +38,14 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
     """The settings in `path`, the defaults if there is no such file. What is wrong goes into `report`."""
     own = OwnSettings()
     try:
-        data = path.read_bytes()
+        data = read_regular(path, SIZE_MAX_BYTES)
     except FileNotFoundError:
         return own
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror or error}")
         return own
     if len(data) > SIZE_MAX_BYTES:
-        report.problem(str(path), 0, f"has {len(data)} bytes, more than {SIZE_MAX_BYTES}")
+        report.problem(str(path), 0, f"has more than {SIZE_MAX_BYTES} bytes")
         return own
     try:
         text = data.decode("utf-8")

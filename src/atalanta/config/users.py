@@ -13,6 +13,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
 from atalanta.config.problems import Report, nearest
 from atalanta.config.properties import Entry, PropertiesError, parse_properties
+from atalanta.files import read_regular
 from atalanta.kernel.login_chain import CertificateUsers, LoginChain
 from atalanta.kernel.security import Security
 
@@ -127,15 +128,15 @@ def read_certificate_users(
 
 def read_entries(path: Path, configuration: Configuration, report: Report) -> list[Entry]:
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
-            report.problem(str(path), 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
-            return []
-        data = path.read_bytes()
+        data = read_regular(path, FILE_BYTES_MAX)
     except FileNotFoundError:
         configuration.warnings.append(f"{path} is missing: nobody but the cluster can log in")
         return []
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")
+        return []
+    if len(data) > FILE_BYTES_MAX:
+        report.problem(str(path), 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
         return []
     try:
         text = data.decode("utf-8-sig")

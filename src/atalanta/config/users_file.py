@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atalanta.config.properties import Entry, PropertiesError, parse_properties, property_line
-from atalanta.config.users import ROLES_FILE, USERS_FILE
+from atalanta.config.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
+from atalanta.files import read_regular
 
 
 class UsersError(Exception):
@@ -30,7 +31,10 @@ class PropertiesText:
         self.path = path
         self.lines: list[str] = []
         try:
-            text = path.read_bytes().decode("utf-8-sig")
+            data = read_regular(path, FILE_BYTES_MAX)
+            if len(data) > FILE_BYTES_MAX:
+                raise UsersError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
+            text = data.decode("utf-8-sig")
         except FileNotFoundError:
             text = ""
         except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ from lxml import etree
 from atalanta.config.problems import Report
 from atalanta.config.properties import substitute
 from atalanta.config.wildfly.values import ExpressionValues
+from atalanta.files import read_regular
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 INCLUDE_DEPTH_MAX: Final = 10
@@ -72,21 +73,30 @@ class TreeReader:
             self.values = ExpressionValues(self.values, system_properties(root))
         return self._node(root, path, 0)
 
-    def _parse(self, path: Path) -> Any:
-        shown = str(path)
+    def _data(self, path: Path) -> bytes | str:
+        """What the file holds, or why it is not taken."""
         self.files.append(path)
         try:
-            size = path.stat().st_size
-            if size > FILE_BYTES_MAX:
-                self.report.problem(shown, 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
-                return None
-            self.bytes += size
-            if self.bytes > ALL_BYTES_MAX:
-                self.report.problem(shown, 0, f"all files together are larger than {ALL_BYTES_MAX} bytes")
-                return None
-            data = path.read_bytes()
+            data = read_regular(path, min(FILE_BYTES_MAX, ALL_BYTES_MAX - self.bytes))
         except OSError as error:
-            self.report.problem(shown, 0, f"cannot be read: {error.strerror}")
+            return f"cannot be read: {error.strerror}"
+        if len(data) > FILE_BYTES_MAX:
+            return f"the file is larger than {FILE_BYTES_MAX} bytes"
+        self.bytes += len(data)
+        if self.bytes > ALL_BYTES_MAX:
+            self.bytes = ALL_BYTES_MAX
+            return f"all files together are larger than {ALL_BYTES_MAX} bytes"
+        return data
+
+    def _parse(self, path: Path, place: tuple[str, int] | None = None) -> Any:
+        """The root element; `place` is where the file is included."""
+        shown = str(path)
+        data = self._data(path)
+        if isinstance(data, str):
+            if place is None:
+                self.report.problem(shown, 0, data)
+            else:
+                self.report.problem(*place, f"the included {path}: {data}")
             return None
         parser = etree.XMLParser(
             resolve_entities=False,
@@ -167,7 +177,7 @@ class TreeReader:
         if target in self.within:
             self.report.problem(str(path), line, f"{target.name} includes itself")
             return []
-        root = self._parse(target)
+        root = self._parse(target, (str(path), line))
         if root is None:
             return []
         self.within.append(target)

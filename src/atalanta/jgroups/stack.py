@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from lxml import etree
 
+from atalanta.files import read_regular
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST, Meeting
 
 FILE_BYTES_MAX: Final = 1 << 20
@@ -69,8 +70,7 @@ class Element:
 def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
     """Where members of `channel` meet. `values` are what `${name:default}` stands for. StackError."""
     try:
-        with path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+        data = read_regular(path, FILE_BYTES_MAX)
     except OSError as error:
         raise StackError(0, f"cannot be read: {error.strerror or error}") from error
     if len(data) > FILE_BYTES_MAX:

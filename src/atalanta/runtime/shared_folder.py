@@ -9,6 +9,7 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from atalanta.files import NotRegular, read_regular
 from atalanta.runtime.driver import Driver
 
 FILE_BYTES_MAX = 1 << 17
@@ -83,15 +84,15 @@ def write(folder: Path, name: str, data: bytes) -> None:
 
 
 def read(folder: Path, suffix: str) -> Files:
-    """By name, sorted; larger ones, and those that vanish meanwhile, are left out."""
+    """By name, sorted; larger ones, what is no regular file, and those that vanish meanwhile, are left out."""
     if not folder.is_dir():
         return {}
     found: Files = {}
     for path in sorted(folder.iterdir())[:FILES_MAX]:
         if path.suffix != suffix:
             continue
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            data = file.read(FILE_BYTES_MAX + 1)
+        with contextlib.suppress(FileNotFoundError, NotRegular):
+            data = read_regular(path, FILE_BYTES_MAX)
             if len(data) <= FILE_BYTES_MAX:
                 found[path.name] = data
     return found

@@ -5,7 +5,6 @@ JKS is Java's own format and deprecated there; the error says how to convert it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
+from atalanta.files import read_regular
 from atalanta.tls.errors import TlsError
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -152,9 +152,7 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
 
 def _bytes(parameter: str, path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            # What is asked for is taken at once, whatever the file holds.
-            data = file.read(min(os.fstat(file.fileno()).st_size, FILE_BYTES_MAX) + 1)
+        data = read_regular(path, FILE_BYTES_MAX)
     except OSError as error:
         raise TlsError(f"{parameter}: {path} cannot be read: {error.strerror}") from error
     if len(data) > FILE_BYTES_MAX:

@@ -1,0 +1,50 @@
+"""Reading files that people name in configurations: regular files only, and never more than a limit.
+
+A named pipe would be waited for until somebody writes into it, a device may give for ever.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+PIECE_BYTES: Final = 1 << 16
+KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class NotRegular(OSError):
+    """`strerror` says what it is instead."""
+
+
+def read_regular(path: Path, bytes_max: int) -> bytes:
+    """What is in the file; of a longer one `bytes_max` + 1 bytes. OSError, NotRegular among them.
+
+    Looked at before it is opened (to open a device may do something already), and again when it is open.
+    """
+    _check(path, os.stat(path))
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        _check(path, found)
+        # What is asked for is taken at once, whatever the file holds.
+        pieces = [file.read(min(found.st_size, bytes_max) + 1)]
+        size = len(pieces[0])
+        while pieces[-1] and size <= bytes_max:  # it grows, or does not tell its size
+            pieces.append(file.read(min(PIECE_BYTES, bytes_max + 1 - size)))
+            size += len(pieces[-1])
+    return pieces[0] if size == len(pieces[0]) else b"".join(pieces)
+
+
+def _check(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(found.st_mode):
+        kind = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        raise NotRegular(errno.EINVAL, f"is {kind}, not a regular file", str(path))
