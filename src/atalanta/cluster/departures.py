@@ -269,7 +269,7 @@ class Departures:
         spec.filter_text = remote.filter_text
         try:
             catalogue.ensure_address(broker, remote.address, spec.routing_type, True, True)
-            return catalogue.create_queue(broker, now, spec)
+            return catalogue.create_queue(broker, now, spec, False)
         except BrokerError as error:
             self.cluster.told("departure_without_queue", departed.node_id, error.text)
             return None

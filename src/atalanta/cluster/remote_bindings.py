@@ -12,6 +12,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.message import Message
 from atalanta.kernel.notifications import VIA
 from atalanta.kernel.queue import Queue
+from atalanta.kernel.retained import is_resource
 from atalanta.kernel.stray import remember_lost_way
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class RemoteBindings:
         self.said[cluster_name] = True
         if cluster_name.endswith(self.cluster.node_id):
             return
+        if is_resource(self.cluster.broker.config, address_name):
+            return  # a real Artemis tells of them; by STRICT balancing neither node would keep everything
         path = self._path(properties.get(VIA), distance)
         if self.cluster.node_id in path.split(","):
             self.spares.pop(cluster_name, None)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.address_rules import AddressRules
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.retained import Retained
 
 
 class Address:
@@ -40,6 +41,7 @@ class Address:
         self.unrouted: int = 0
         self.swept: bool = False
         self.rules: AddressRules | None = None  # nothing special: kernel/address_rules.py
+        self.retained: Retained | None = None  # what it keeps for later queues: kernel/retroactive.py
         # Wildcard addresses that match this one: their queues receive its messages, too.
         self.wildcards: list[Address] | None = None
 

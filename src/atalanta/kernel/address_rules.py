@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.expiry import ExpiryRule, rule_of
+from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -52,8 +53,11 @@ def refresh(broker: Broker, address: Address) -> None:
     expiry = rule_of(broker.settings_of(address.name))
     exclusive: list[Divert] = []
     copying: dict[str, DivertGroup] = {}
-    for divert in broker.diverts.values():
-        if divert.address != address.name and not divert.covers(address.name):
+    # What a retroactive address keeps was diverted once, where it was sent.
+    outside = not is_resource(broker.config, address.name)
+    hidden = broker.wildcards.hides(address.name)
+    for divert in broker.divert_index.of(address.name, outside):
+        if hidden and divert.automatic:
             continue
         if divert.exclusive:
             exclusive.append(divert)

@@ -328,10 +328,9 @@ class AddressSettings:
     retroactive_message_count: int = option(
         0,
         "retroactive-message-count",
-        "messages kept for later queues",
+        "messages kept for queues that come later",
         unit="count",
         minimum=0,
-        supported=False,
     )
     management_browse_page_size: int = option(
         200,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import catalogue
+from atalanta.kernel import catalogue, retroactive
 from atalanta.kernel.bindings import ON_DEMAND, STRICT
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -40,6 +40,9 @@ def prepare_address(session: Session, now: int, message: Message) -> None:
         if len(session.may_send) > 1_000:
             session.may_send.clear()
         session.may_send[message.address] = True
+        there = session.broker.addresses.get(name)
+        if there is not None and there.lsn == 0 and not session.identity.cluster:
+            retroactive.adopt(session.broker, now, there)
     if session.identity.cluster and message.has_property(ROUTE_TO):
         return  # goes to the queues it names, if they are still there
     routing_type = message.routing_type

@@ -17,6 +17,7 @@ from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.bridge_origin import Origins
 from atalanta.kernel.clients import Clients
 from atalanta.kernel.displacing import cut_rings, enter
+from atalanta.kernel.divert import DivertIndex
 from atalanta.kernel.duplicates import (
     DuplicateCaches,
 )
@@ -39,6 +40,7 @@ from atalanta.kernel.preparing import prepare
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.retroactive import Retroactive
 from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
@@ -93,6 +95,7 @@ class Broker:
             config.internal_naming_prefix,
         )
         self.diverts: dict[str, Divert] = {}
+        self.divert_index = DivertIndex()
         self.queues: dict[str, Queue] = {}
         self.queues_by_id: dict[int, Queue] = {}
         self.remotes_by_id: dict[int, RemoteBinding] = {}
@@ -110,7 +113,7 @@ class Broker:
         self.spent = Spent(timers)
         self.paging = Paging(self, pages)
         self.memory.paging = pages is not None
-        self.observers: list[Observer] = []
+        self.observers: list[Observer] = [Retroactive(self)]
         self.grouping: GroupingHandler | None = None  # groups are kept together across the cluster
         self.clients = Clients()
         self.slow_consumers = SlowConsumers()

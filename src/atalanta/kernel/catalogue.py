@@ -25,11 +25,13 @@ from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_changes import QueueChanges
 from atalanta.kernel.queue_consumers import configure, remove_consumer
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.retained import copy_retained, kept_messages
 from atalanta.kernel.special import special_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.consumer import Consumer
+    from atalanta.kernel.retained import Retained
 
 
 def parse_filter(text: str | None) -> Filter | None:
@@ -131,8 +133,13 @@ def delete_address(broker: Broker, name: str) -> None:
 
 
 # -- queues ---------------------------------------------------------------------------------------
-def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
-    """A new queue below its address (which is created with it if need be). BrokerError QUEUE_EXISTS and others."""
+def create_queue(
+    broker: Broker, now: int, spec: QueueSpec, with_retained: bool = True
+) -> Queue:
+    """A new queue below its address (which is created with it if need be). BrokerError QUEUE_EXISTS and others.
+
+    It begins with what a retroactive address has kept, unless it goes on for a queue of another node.
+    """
     if spec.name in broker.queues:
         raise BrokerError(QUEUE_EXISTS, f"queue {spec.name} already exists")
     if not spec.name or "::" in spec.name:
@@ -144,7 +151,7 @@ def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
         spec.address,
         spec.routing_type,
         not spec.internal and not spec.configuration_managed,
-        spec.durable and not spec.temporary,
+        _outlives(broker, spec),
     )
     queue = Queue(broker.take_binding_id(), spec, selector, broker.ids.uuid().hex())
     queue.created_at = now
@@ -156,11 +163,31 @@ def create_queue(broker: Broker, now: int, spec: QueueSpec) -> Queue:
         address.internal = True
         apply_settings(broker, address)
     address.swept = False
-    if queue.durable:
+    if address.retained is not None and with_retained:
+        _store_with_copies(broker, now, queue, address.retained)
+    elif queue.durable:
         store_queue(broker, queue)
     for observer in broker.observers:
         observer.on_queue_added(now, queue)
     return queue
+
+
+def _outlives(broker: Broker, spec: QueueSpec) -> bool:
+    """Whether the address that comes with a queue is in the journal: one that keeps messages for later queues is, but
+    for a temporary queue's own."""
+    if spec.durable and not spec.temporary:
+        return True
+    return spec.name != spec.address and kept_messages(broker, spec.address) > 0
+
+
+def _store_with_copies(broker: Broker, now: int, queue: Queue, retained: Retained) -> None:
+    """The queue's record comes last: after a crash it is there with all its copies, or none of them is."""
+    copies = copy_retained(broker, now, queue, retained)
+    if queue.durable:
+        copies.batch.add(records.QUEUE, encode_queue(queue))
+    lsn = broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+    if queue.durable:
+        queue.lsn = lsn
 
 
 def store_queue(broker: Broker, queue: Queue) -> None:
@@ -333,12 +360,7 @@ def check_routing_type(address: Address, routing_type: int) -> None:
 
 def is_bound(broker: Broker, address: Address) -> bool:
     """Whether a queue, here or elsewhere, or a divert of exactly this address needs it."""
-    if address.groups:
-        return True
-    for divert in broker.diverts.values():
-        if divert.address == address.name:
-            return True
-    return False
+    return bool(address.groups) or broker.divert_index.has(address.name)
 
 
 def sweep_at_start(broker: Broker, now: int) -> None:

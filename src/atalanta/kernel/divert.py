@@ -30,6 +30,7 @@ class Divert:
         self.filter = selector
         self.pattern = pattern
         self.stored: bool = False  # created by management: in the journal
+        self.automatic: bool = False  # of a retroactive address: retroactive.py
         self.targets: list[str] = []
         for part in config.forwarding_address.split(","):
             if part.strip():
@@ -40,3 +41,38 @@ class Divert:
 
     def takes(self, message: Message) -> bool:
         return self.filter is None or self.filter.matches(message)
+
+
+class DivertIndex:
+    """The diverts of a broker by their addresses: there may be one for every address."""
+
+    def __init__(self) -> None:
+        self.exact: dict[str, list[Divert]] = {}
+        self.wild: list[Divert] = []
+
+    def add(self, divert: Divert) -> None:
+        if divert.pattern is not None:
+            self.wild.append(divert)
+        self.exact.setdefault(divert.address, []).append(divert)
+
+    def remove(self, divert: Divert) -> None:
+        if divert.pattern is not None:
+            self.wild.remove(divert)
+        kept = [other for other in self.exact[divert.address] if other is not divert]
+        if kept:
+            self.exact[divert.address] = kept
+        else:
+            del self.exact[divert.address]
+
+    def has(self, address: str) -> bool:
+        """Whether there is one of exactly this address."""
+        return address in self.exact
+
+    def of(self, address: str, with_wild: bool) -> list[Divert]:
+        """Those whose messages are the address'; with those of wildcard addresses, if wanted."""
+        found = list(self.exact.get(address, ()))
+        if with_wild:
+            for divert in self.wild:
+                if divert.address != address and divert.covers(address):
+                    found.append(divert)
+        return found

@@ -39,7 +39,7 @@ def create_divert(broker: Broker, config: DivertConfig, stored: bool) -> Divert:
     for target in divert.targets:
         if split_fqqn(target)[0] == config.address:
             raise BrokerError(ILLEGAL_STATE, f"divert {config.name} leads to its own address")
-    broker.diverts[divert.name] = divert
+    _enter(broker, divert)
     if stored:
         divert.stored = True
         _write(broker, KEY_PREFIX + divert.name, encode(config))
@@ -56,19 +56,22 @@ def update_divert(broker: Broker, config: DivertConfig) -> Divert:
     if known is None:
         raise BrokerError(ILLEGAL_STATE, f"divert {config.name} does not exist")
     changed = replace(config, address=known.address, exclusive=known.exclusive)
-    del broker.diverts[config.name]
+    _leave(broker, known)
     try:
-        return create_divert(broker, changed, known.stored)
+        divert = create_divert(broker, changed, known.stored)
     except BrokerError:
-        broker.diverts[config.name] = known
+        _enter(broker, known)
         raise
+    divert.automatic = known.automatic
+    return divert
 
 
 def destroy_divert(broker: Broker, now: int, name: str) -> None:
     """It has no effect any more. One of the configuration is there again at the next start, as in Artemis."""
-    divert = broker.diverts.pop(name, None)
+    divert = broker.diverts.get(name)
     if divert is None:
         raise BrokerError(ILLEGAL_STATE, f"divert {name} does not exist")
+    _leave(broker, divert)
     if divert.stored:
         _write(broker, KEY_PREFIX + name, None)
     _refresh(broker, divert)
@@ -98,10 +101,24 @@ def _deploy(broker: Broker, config: DivertConfig) -> Divert | None:
         return None
 
 
+def _enter(broker: Broker, divert: Divert) -> None:
+    broker.diverts[divert.name] = divert
+    broker.divert_index.add(divert)
+
+
+def _leave(broker: Broker, divert: Divert) -> None:
+    del broker.diverts[divert.name]
+    broker.divert_index.remove(divert)
+
+
 def _refresh(broker: Broker, divert: Divert) -> None:
-    for address in broker.addresses.values():
-        if address.name == divert.address or divert.covers(address.name):
-            refresh(broker, address)
+    exact = broker.addresses.get(divert.address)
+    if exact is not None:
+        refresh(broker, exact)
+    if divert.pattern is not None:
+        for address in broker.addresses.values():
+            if address is not exact and divert.covers(address.name):
+                refresh(broker, address)
 
 
 def _write(broker: Broker, key: str, value: bytes | None) -> None:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel import catalogue, diverts, gone_caches, scheduled, slow_consumers, xa
+from atalanta.kernel import (
+    catalogue,
+    diverts,
+    gone_caches,
+    retroactive,
+    scheduled,
+    slow_consumers,
+    xa,
+)
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
@@ -63,6 +71,7 @@ def create_configured(broker: Broker, now: int) -> None:
                 broker.trace.event(
                     "configured_queue_refused", {"queue": spec.name, "why": error.text}
                 )
+    retroactive.deploy(broker, now)
 
 
 def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:

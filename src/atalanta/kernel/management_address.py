@@ -18,6 +18,7 @@ from atalanta.kernel.management_moving import Remove
 from atalanta.kernel.management_roles import roles_as_json, roles_of
 from atalanta.kernel.management_sending import send
 from atalanta.kernel.reference import BELOW
+from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -108,7 +109,7 @@ ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "AutoCreated": lambda call: call.address.auto_created,
     "Internal": lambda call: call.address.internal,
     "Temporary": lambda call: call.address.lsn == 0,
-    "RetroactiveResource": lambda call: False,
+    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.address.name),
     "CurrentDuplicateIdCacheSize": duplicate_ids,
     "Roles": lambda call: roles_of(call, call.address.name),
     "RolesAsJSON": lambda call: roles_as_json(call, call.address.name),

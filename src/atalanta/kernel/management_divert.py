@@ -19,6 +19,7 @@ from atalanta.kernel.management_call import (
     text_of,
 )
 from atalanta.kernel.management_json import encode_json
+from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.divert import Divert
@@ -46,7 +47,7 @@ DIVERT_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "TransformerClassName": transformer,
     "TransformerProperties": lambda call: dict(call.divert.config.headers),
     "TransformerPropertiesAsJSON": lambda call: encode_json(call.divert.config.headers),
-    "RetroactiveResource": lambda call: False,
+    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.divert.name),
 }
 DIVERT_OPERATIONS: Final[Operations] = {}
 

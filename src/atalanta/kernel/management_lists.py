@@ -37,6 +37,7 @@ from atalanta.kernel.management_definition import routing_name
 from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_times import date_text
 from atalanta.kernel.management_views import View
+from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -60,6 +61,7 @@ class ListedAddress:
         self.paused: bool = address.name in call.management.pauses.addresses
         cache = call.broker.caches.by_name.get(address.name)
         self.duplicate_ids: int = 0 if cache is None else len(cache.ids)
+        self.retroactive: bool = is_resource(call.broker.config, address.name)
 
 
 class ListedConsumer:
@@ -139,7 +141,7 @@ ADDRESSES: Final[View[ListedAddress]] = View(
         "autoCreated": lambda row: row.address.auto_created,
         "paused": lambda row: row.paused,
         "currentDuplicateIdCacheSize": lambda row: row.duplicate_ids,
-        "retroactiveResource": lambda row: False,
+        "retroactiveResource": lambda row: row.retroactive,
         "unroutedMessageCount": lambda row: row.address.unrouted,
         "routedMessageCount": lambda row: row.address.routed,
         "messageCount": lambda row: message_count(row.address),

@@ -35,6 +35,7 @@ from atalanta.kernel.management_reading import (
 from atalanta.kernel.management_scheduled import SCHEDULED_OPERATIONS
 from atalanta.kernel.management_sending import send
 from atalanta.kernel.queue_changes import QueueChanges
+from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
@@ -61,7 +62,7 @@ QUEUE_ATTRIBUTES: Final[dict[str, Attribute]] = {
     "User": lambda call: call.queue.spec.user,
     "RoutingType": lambda call: routing_name(call.queue.spec.routing_type),
     "Temporary": lambda call: call.queue.spec.temporary,
-    "RetroactiveResource": lambda call: False,
+    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.queue.name),
     "InternalQueue": lambda call: call.queue.internal,
     "ConfigurationManaged": lambda call: call.queue.spec.configuration_managed,
     "AutoDelete": lambda call: call.queue.spec.auto_delete,

@@ -15,6 +15,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte, Int, PropertyValue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.retained import is_resource
 from atalanta.kernel.router import Route, route
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Notifications(Observer):
         self.broker = broker
         self.address: str = broker.config.management_notification_address
         self.options = broker.config.notifications
-        self.late: str = broker.config.internal_naming_prefix + LATE  # nobody else's affair
+        self.late: str = broker.config.internal_naming_prefix + LATE
 
     def start(self) -> None:
         """Queues that are there already."""
@@ -59,12 +60,16 @@ class Notifications(Observer):
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
         self._watch(queue)
-        if queue.name != self.late:
+        if not self._unspoken(queue):
             self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        if queue.name != self.late:
+        if not self._unspoken(queue):
             self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
+
+    def _unspoken(self, queue: Queue) -> bool:
+        """Nobody else's affair: also the rings of retroactive addresses, of which each node fills its own."""
+        return queue.name == self.late or is_resource(self.broker.config, queue.name)
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)
@@ -258,7 +263,9 @@ class Notifications(Observer):
         """All bindings and consumers, to one queue, between RESET and RESET_COMPLETE (sendQueueInfoToQueue)."""
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA": True})
         for address in list(self.broker.addresses.values()):
-            if address.internal or not covers(address_prefixes, address.name):
+            if address.internal or is_resource(self.broker.config, address.name):
+                continue
+            if not covers(address_prefixes, address.name):
                 continue
             for group in list(address.groups.values()):
                 for local in group.locals:

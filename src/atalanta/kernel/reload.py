@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel import catalogue, diverts, gone_caches, housekeeping
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.retained import is_resource
 from atalanta.kernel.stamping import stamping_wanted
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _change_diverts(broker: Broker, now: int, fresh: BrokerConfig) -> None:
     wanted = {divert.name: divert for divert in fresh.diverts}
     for divert in list(broker.diverts.values()):
         configured = wanted.get(divert.name)
-        if configured is None and divert.stored:
+        if configured is None and (divert.stored or divert.automatic):
             continue
         if configured is None or configured != divert.config:
             diverts.destroy_divert(broker, now, divert.name)
@@ -64,7 +65,7 @@ def undeploy(broker: Broker, now: int) -> None:
     """
     configured = {address.name: address for address in broker.config.addresses}
     for address in list(broker.addresses.values()):
-        if address.internal:
+        if address.internal or is_resource(broker.config, address.name):
             continue
         settings = broker.settings_of(address.name)
         named = configured.get(address.name)

@@ -20,7 +20,8 @@ def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
     _check_address_of(session, spec)
     check_queues(session.broker, session.identity.user)
     spec.user = session.identity.user
-    queue = catalogue.create_queue(session.broker, now, spec)
+    # A member makes queues that go on for its own, as it leaves.
+    queue = catalogue.create_queue(session.broker, now, spec, not session.identity.cluster)
     if spec.temporary:
         session.client.temporary_queues[queue.name] = queue
     if spec.transient:

@@ -47,7 +47,7 @@ def route_stray(broker: Broker, now: int, message: Message, unknown: list[int]) 
     spec = QueueSpec(made, name, ANYCAST)
     spec.auto_created = True
     spec.take_defaults(settings)
-    catalogue.create_queue(broker, now, spec)
+    catalogue.create_queue(broker, now, spec, False)
     return route(address, message, ANYCAST, queue_name)
 
 

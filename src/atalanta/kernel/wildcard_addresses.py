@@ -73,7 +73,7 @@ class WildcardAddresses:
             return
         self.known[address.name] = (pattern, address)
         for other in others.values():
-            if other.name not in self.known and not self._is_hidden(other.name):
+            if other.name not in self.known and not self.hides(other.name):
                 if pattern.matches(other.name):
                     other.set_wildcards([*(other.wildcards or []), address])
 
@@ -88,11 +88,12 @@ class WildcardAddresses:
 
     def _join(self, address: Address) -> None:
         found: list[Address] = []
-        if not self._is_hidden(address.name):
+        if not self.hides(address.name):
             for pattern, wild in self.known.values():
                 if pattern.matches(address.name):
                     found.append(wild)
         address.set_wildcards(found if found else None)
 
-    def _is_hidden(self, name: str) -> bool:
+    def hides(self, name: str) -> bool:
+        """No wildcard matches that name."""
         return name in self.hidden or name.startswith(self.prefix)

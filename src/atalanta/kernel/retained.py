@@ -1,0 +1,136 @@
+"""What a retroactive address keeps, and the copies of it that a new queue begins with.
+
+Follows ActiveMQServerImpl.copyRetroactiveMessages and QueueImpl.rerouteMessages: a new queue gets, of the ring of its
+routing type, what its filter takes, in order and with the `_AMQ_ORIG_*` headers that the divert gave it. Differences:
+messages on their way into the ring (not durable yet) are among it, as are those for later, which Artemis takes out of
+the ring; what has expired is not. The copies have ids of their own, and the address the message was sent to, also
+where the queue's address is a wildcard.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel import records
+from atalanta.kernel.buffer import Writer
+from atalanta.kernel.paging_view import everything
+from atalanta.kernel.placing import add_to_batch
+from atalanta.kernel.plan import Plan
+from atalanta.kernel.queue_spec import ANYCAST
+from atalanta.kernel.reference import DONE
+from atalanta.kernel.router import Route
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker import Broker
+    from atalanta.kernel.config import BrokerConfig
+    from atalanta.kernel.message import Message
+    from atalanta.kernel.queue import Queue
+    from atalanta.kernel.reference import Reference
+
+SUFFIX: Final = "retro"
+COPIES_A_RECORD: Final = 1_000
+
+
+class Retained:
+    """The rings of one retroactive address."""
+
+    def __init__(self, multicast: Queue, anycast: Queue) -> None:
+        self.multicast = multicast
+        self.anycast = anycast
+
+    def ring(self, routing_type: int) -> Queue:
+        return self.anycast if routing_type == ANYCAST else self.multicast
+
+
+class Copies:
+    """Copies for one queue: their plans, and the batch their records are in."""
+
+    def __init__(self) -> None:
+        self.batch = records.Batch()
+        self.plans: list[Plan] = []
+        self.references: list[Reference] = []
+
+
+def is_resource(config: BrokerConfig, name: str) -> bool:
+    """Whether address, queue or divert of that name is there for a retroactive address (ResourceNames)."""
+    return name.endswith(SUFFIX) and name.startswith(config.internal_naming_prefix)
+
+
+def kept_messages(broker: Broker, name: str) -> int:
+    """How many messages an address of that name is to keep: `retroactive-message-count`, and 0 for the broker's own."""
+    if name.startswith(broker.config.internal_naming_prefix):
+        return 0
+    return broker.settings_of(name).retroactive_message_count
+
+
+def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) -> Copies:
+    """What `queue` begins with. All is appended to the journal but the copies that are returned."""
+    selector = queue.filter
+    copies = Copies()
+    parts = 0
+    for reference in _kept(broker, now, retained.ring(queue.spec.routing_type)):
+        message = _copy(reference.message, queue)
+        if selector is not None and not selector.matches(message):
+            continue
+        if len(copies.batch) >= COPIES_A_RECORD:
+            if parts == 0:
+                _store_counters(broker, copies.batch)
+            parts += 1
+            broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+            copies = Copies()
+        plan = Plan(message)
+        plan.routes = [Route(queue, b"")]
+        copies.plans.append(plan)
+        copies.references.extend(add_to_batch(broker, plan, copies.batch))
+    return copies
+
+
+def _kept(broker: Broker, now: int, ring: Queue) -> list[Reference]:
+    """The newest of a ring, in order, as many as it may have; then those that are for later."""
+    if ring.deleted:
+        return []
+    special = ring.special
+    now_ms = now // 1_000_000
+    found: list[Reference] = []
+    later: list[Reference] = []
+    for reference in everything(ring):
+        if special is None or reference.sequence not in special.leaving:
+            found.append(reference)
+    for parked in broker.parked:
+        for reference in parked.references:
+            if reference.queue is ring and reference.state != DONE:
+                if reference.sequence == 0:
+                    later.append(reference)
+                else:
+                    found.append(reference)
+    for _, reference in broker.scheduled.of_queue(ring):
+        if reference.sequence == 0:
+            later.append(reference)
+    found.sort(key=_by_sequence)
+    size = ring.spec.ring_size
+    if 0 <= size < len(found):
+        found = found[len(found) - size :]
+    return [
+        reference
+        for reference in [*found, *later]
+        if reference.message.expiration == 0 or reference.message.expiration > now_ms
+    ]
+
+
+def _copy(original: Message, queue: Queue) -> Message:
+    copy = original.copy(0)
+    origin = copy.property_value("_AMQ_ORIG_ADDRESS")
+    copy.address = origin if isinstance(origin, str) else queue.spec.address
+    return copy
+
+
+def _store_counters(broker: Broker, batch: records.Batch) -> None:
+    """Should the queue's record get lost, the copies that are stored before it are never another queue's."""
+    writer = Writer()
+    writer.int64(broker.next_message_id)
+    writer.int64(broker.next_binding_id)
+    batch.add(records.COUNTERS, writer.getvalue())
+
+
+def _by_sequence(reference: Reference) -> int:
+    return reference.sequence
