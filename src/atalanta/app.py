@@ -25,6 +25,7 @@ from atalanta.config.restart import needs_restart
 from atalanta.config.router_xml import routers_config
 from atalanta.config.users import read_security
 from atalanta.kernel.buffer import DecodeError
+from atalanta.kernel.digits import all_digits
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security import Security
 from atalanta.node import Node, NodeConfig, Ports
@@ -264,8 +265,7 @@ async def start_web(node: Node, place: str) -> WebServer:
         line = f"--web needs more packages: pip install 'atalanta[web]' ({error})"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line]) from error
     host, separator, port = place.rpartition(":")
-    digits = port.isascii() and port.isdigit() and len(port) <= 5
-    if not separator or not digits or int(port) > 65_535:
+    if not separator or not all_digits(port, 5) or int(port) > 65_535:
         line = f"--web {place}: not host:port, such as 127.0.0.1:8161"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line])
     server = WebServer(node.management, host.strip("[]"), int(port))

@@ -13,6 +13,7 @@ from atalanta.cli.plain import messages
 from atalanta.cli.tables import show_table
 from atalanta.cli.target import Target
 from atalanta.client import Management, ManagementFailed, run
+from atalanta.kernel.digits import all_digits
 
 Result = TypeVar("Result")
 Credentials = tuple[str, str | None, str | None]
@@ -93,8 +94,7 @@ def typed_value(name: str, value: object) -> object:
         return value if value != "" else None
     if value in ("true", "false"):
         return value == "true"
-    digits = value.removeprefix("-")
-    if digits.isascii() and digits.isdecimal() and len(digits) <= DIGITS_MAX:
+    if all_digits(value.removeprefix("-"), DIGITS_MAX):
         return int(value)
     return value or None
 

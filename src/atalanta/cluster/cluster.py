@@ -25,6 +25,7 @@ from atalanta.cluster.subscribers import Subscribers
 from atalanta.cluster.topology import Member, Topology
 from atalanta.kernel import catalogue
 from atalanta.kernel.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT
+from atalanta.kernel.digits import all_digits
 from atalanta.kernel.queue_spec import MULTICAST, QueueSpec
 from atalanta.wire.base import Connection
 from atalanta.wire.core.transport import TransportConfiguration
@@ -308,6 +309,6 @@ def load_balancing(config: ClusterConnectionConfig) -> int:
 def connect_timeout_ms(target: TransportConfiguration) -> int:
     """connect-timeout-millis of the connector that is dialed, within reason; -1 if it says nothing sensible."""
     text = target.parameters.get("connect-timeout-millis", "")
-    if not text.isdecimal() or len(text) > 9:
+    if not all_digits(text, 9):
         return -1
     return min(int(text), CONNECT_TIMEOUT_MAX_MS) or -1

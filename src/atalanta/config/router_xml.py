@@ -16,6 +16,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml_reader import Handler, XmlReader, into
 from atalanta.config.xml_tree import Node
+from atalanta.kernel.digits import all_digits
 
 NUMBER_MAX = 1 << 31
 DIGITS_MAX = 10
@@ -113,7 +114,7 @@ class RouterSection:
         for key, text in given.items():
             if key != known:
                 self._problem(node, f"policy {name} has no property '{key}'", known)
-            elif not _is_number(text):
+            elif not all_digits(text, DIGITS_MAX) or int(text) >= NUMBER_MAX:
                 self._problem(node, f"property {key} of policy {name}: '{text}' is no number")
             else:
                 config.policy_number = int(text)
@@ -166,8 +167,3 @@ def routers_config(configuration: Configuration) -> RoutersConfig | None:
         configuration.broker.internal_naming_prefix,
     )
     return RoutersConfig(configuration.routers, settings)
-
-
-def _is_number(text: str) -> bool:
-    digits = text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
-    return digits and int(text) < NUMBER_MAX

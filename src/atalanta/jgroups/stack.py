@@ -14,6 +14,7 @@ from typing import Any, Final
 from lxml import etree
 
 from atalanta.files import read_regular
+from atalanta.kernel.digits import all_digits
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST, Meeting
 
 FILE_BYTES_MAX: Final = 1 << 20
@@ -54,7 +55,7 @@ class Element:
 
     def number(self, name: str, default: int, maximum: int) -> int:
         text = self.get(name, str(default))
-        if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) > maximum:
+        if not all_digits(text, 9) or int(text) > maximum:
             shown = text if len(text) <= 60 else text[:57] + "..."
             raise StackError(self.line, f"<{self.name}>: {name}='{shown}' is none of 0 to {maximum}")
         return int(text)

@@ -11,6 +11,8 @@ import hashlib
 import hmac
 from typing import Final
 
+from atalanta.kernel.digits import all_digits
+
 ITERATIONS_MAX: Final = 10_000_000
 HASH_BYTES_MAX: Final = 256
 
@@ -32,7 +34,7 @@ class StoredPassword:
         parts = text.split(":")
         if len(parts) != 3:
             raise ValueError("a hashed password has the form ENC(iterations:salt:hash)")
-        if not parts[0].isascii() or not parts[0].isdigit() or len(parts[0]) > 9:
+        if not all_digits(parts[0], 9):
             raise ValueError(f"'{parts[0]}' is no number of iterations")
         self.iterations = int(parts[0])
         if not 1 <= self.iterations <= ITERATIONS_MAX:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from atalanta.kernel.digits import all_digits
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway import Credentials
 
@@ -186,8 +187,7 @@ class Values:
             return None
         digits = text.rstrip("bkmgBKMG ")
         unit = text[len(digits) :].strip().lower()
-        whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
-        if not whole or unit not in _SIZES or int(digits) == 0:
+        if not all_digits(digits, 18) or unit not in _SIZES or int(digits) == 0:
             raise OptionError(f"option {name}: {text!r} is not a size such as 500000, 64k or 10m")
         return int(digits) * _SIZES[unit]
 
@@ -243,8 +243,7 @@ def servers_of(values: Values) -> tuple[str, ...]:
         )
     for server in servers:
         host, _, port = server.split("://")[-1].split("?")[0].rpartition(":")
-        digits = port.isascii() and port.isdigit() and len(port) <= 5
-        if not host or not digits or not 0 < int(port) < 65536:
+        if not host or not all_digits(port, 5) or not 0 < int(port) < 65536:
             raise OptionError(f"option servers: {server!r} is not host:port")
     return servers
 

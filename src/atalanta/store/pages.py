@@ -17,6 +17,7 @@ from typing import Final
 from google_crc32c import value as crc32c
 
 from atalanta.kernel import ports
+from atalanta.kernel.digits import all_digits
 from atalanta.kernel.ports import Disk, PageError
 
 PAGE_MAGIC: Final = b"ATLP"
@@ -38,7 +39,7 @@ def page_name(number: int) -> str:
 def page_number(name: str) -> int:
     """The number in a file name; 0 when it is no name of a page."""
     digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
-    if len(digits) == NAME_DIGITS and digits.isascii() and digits.isdigit():
+    if all_digits(digits, NAME_DIGITS):
         number = int(digits)
         if name == page_name(number):
             return number

@@ -20,6 +20,7 @@ from typing import Final
 
 from google_crc32c import value as crc32c
 
+from atalanta.kernel.digits import all_digits
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"
@@ -73,7 +74,7 @@ def is_spare(name: str) -> bool:
 def segment_number(name: str) -> int:
     """The number in a file name; 0 when it is no name of a segment."""
     digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
-    if len(digits) == NAME_DIGITS and digits.isascii() and digits.isdigit():
+    if all_digits(digits, NAME_DIGITS):
         number = int(digits)
         if name == segment_name(number):
             return number

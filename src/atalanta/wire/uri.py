@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote_plus
 
+from atalanta.kernel.digits import all_digits
+
 LENGTH_MAX: Final = 64 * 1024  # characters of one address text
 MEMBERS_MAX: Final = 1_000  # addresses of one list
 DEFAULT_PORT: Final = 61616
@@ -185,7 +187,7 @@ def _port(text: str, whole: str) -> int | None:
     if not text:
         return None
     digits = text[1:]
-    if text[0] != ":" or not digits.isascii() or not digits.isdigit() or len(digits) > 5:
+    if text[0] != ":" or not all_digits(digits, 5):
         raise UriError(f"'{whole}': '{digits}' is no port")
     port = int(digits)
     if port > 65535:

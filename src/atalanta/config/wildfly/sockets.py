@@ -10,6 +10,7 @@ from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
 from atalanta.config.wildfly.values import in_capitals
 from atalanta.config.xml_tree import Node
+from atalanta.kernel.digits import all_digits
 
 DIGITS_MAX: Final = 5  # of a port
 LISTENERS: Final = ("http-listener", "https-listener")
@@ -104,8 +105,7 @@ class Sockets:
         text = checked(node, self.report).attributes.get(name, "").strip()
         if not text:
             return default
-        digits = text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
-        if not digits or int(text) > 65_535:
+        if not all_digits(text, DIGITS_MAX) or int(text) > 65_535:
             if "${" not in text:
                 self.report.problem(node.file, node.line, f"{name}: '{text}' is no port")
             return default

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
+from atalanta.kernel.digits import all_digits
 
 NETTY_CONNECTOR_FACTORY: Final = (
     "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
@@ -127,7 +128,7 @@ def _is_port(value: ParameterValue) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
-        if not value.isascii() or not value.isdigit() or len(value) > PORT_DIGITS_MAX:
+        if not all_digits(value, PORT_DIGITS_MAX):
             return False
         value = int(value)
     return 0 <= value <= PORT_MAX
