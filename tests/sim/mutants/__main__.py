@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import sys
 from types import ModuleType
 
 import pytest
 
 from atalanta.sim.rehearsal import Failure, rehearse
-from tests.sim.mutants import (
-    branches,
-    core_bridges,
-    departures,
-    diverts,
-    grouping,
-    journal,
-    large,
-    logs,
-    members,
-    pages,
-    parking,
-    reattaching,
-    routers,
-)
+from tests.sim import mutants
 from tests.sim.mutants.patching import Mutant
 
-MODULES = [
-    journal, pages, logs, members, grouping, branches, core_bridges, large, diverts, reattaching, parking,
-    routers, departures,
-]  # fmt: skip
+NO_MUTANTS = ("__main__", "patching")
+
+
+def modules() -> list[ModuleType]:
+    """All of this package with mutants in them."""
+    names = [each.name for each in pkgutil.iter_modules(mutants.__path__)]
+    return [
+        importlib.import_module(f"{mutants.__name__}.{name}")
+        for name in names
+        if name not in NO_MUTANTS
+    ]
 
 
 def mutants_of(module: ModuleType) -> list[Mutant]:
@@ -41,7 +36,7 @@ def mutants_of(module: ModuleType) -> list[Mutant]:
 
 
 def survey(count: int, names: list[str]) -> None:
-    for mutant in [each for module in MODULES for each in mutants_of(module)]:
+    for mutant in [each for module in modules() for each in mutants_of(module)]:
         if names and mutant.__name__ not in names:
             continue
         found = []
