@@ -136,6 +136,12 @@ class Server(Bench):
         )
         return Client(self, self.last_conn)
 
+    def greeted(self) -> Client:
+        """A connection whose handshake has come."""
+        client = self.connect()
+        client.feed(HANDSHAKE)
+        return client
+
     def login(
         self,
         user: str = "admin",
@@ -146,8 +152,7 @@ class Server(Bench):
         start: bool = True,
     ) -> Client:
         """A connection with one session, on channel 10, started."""
-        client = self.connect()
-        client.feed(HANDSHAKE)
+        client = self.greeted()
         answer = client.open_session(
             10, user, password or user, transacted, window, pre_acknowledge, start=start
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from atalanta.kernel.management_metrics import security_figures
-from atalanta.wire.core.types import HANDSHAKE
 from tests.wire.core.server_bench import Server, queue_request
 
 
@@ -11,8 +10,7 @@ def test_logins_and_refusals_are_counted() -> None:
     """As Artemis' meters; permissions that are granted are asked for with every message and not counted."""
     server = Server()
     for password in ("wrong", "admin", "also wrong"):
-        client = server.connect()
-        client.feed(HANDSHAKE)
+        client = server.greeted()
         client.open_session(10, "admin", password)
     server.login("guest", "guest").send(queue_request("forbidden"))
     server.settle()

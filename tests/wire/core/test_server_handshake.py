@@ -9,15 +9,11 @@ import pytest
 
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import (
-    CLUSTER_SECURITY,
-    INCOMPATIBLE,
-    SECURITY,
     SESSION_CREATION_REJECTED,
 )
 from atalanta.wire.core import codec, types
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.connection import UNAUTHENTICATED_FRAME_BYTES_MAX
-from atalanta.wire.core.packets_cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
 from atalanta.wire.core.packets_connection import (
     CheckForFailover,
     CheckForFailoverReply,
@@ -26,15 +22,12 @@ from atalanta.wire.core.packets_connection import (
     PacketsConfirmed,
     Ping,
 )
-from atalanta.wire.core.packets_message import SendMessage
 from atalanta.wire.core.packets_query import QueueQuery
 from atalanta.wire.core.packets_session import (
     CreateSession,
     CreateSessionResponse,
-    CreateSessionV2,
     ReattachSession,
     ReattachSessionResponse,
-    SessionClose,
 )
 from atalanta.wire.core.packets_topology import (
     ClusterTopology,
@@ -44,8 +37,8 @@ from atalanta.wire.core.packets_topology import (
 from atalanta.wire.core.types import HANDSHAKE
 from tests.golden.frames import golden_frames
 from tests.kernel.bench import SECOND
-from tests.wire.core.samples import all_packets, sample_transport
-from tests.wire.core.server_bench import Client, Server, queue_request, text_message
+from tests.wire.core.samples import all_packets
+from tests.wire.core.server_bench import Server
 
 ALLOWED = {
     (types.PING, 0),
@@ -58,12 +51,6 @@ ALLOWED = {
     (types.CLUSTER_CONNECT, 3),
 }
 CHANNELS = (0, 1, 3, 10, -1, 1 << 40)
-
-
-def greeted(server: Server) -> Client:
-    client = server.connect()
-    client.feed(HANDSHAKE)
-    return client
 
 
 def frame(code: int, channel: int, body: bytes) -> bytes:
@@ -85,7 +72,7 @@ def test_every_packet_before_login_is_on_the_list_or_ends_the_connection(channel
     records = list(server.journal.records)
     names = (sorted(server.broker.addresses), sorted(server.broker.queues))
     for code, body in bodies().items():
-        client = greeted(server)
+        client = server.greeted()
         client.feed(frame(code, channel, body))
         if (code, channel) in ALLOWED:
             assert client.closed is None, f"{types.packet_name(code)} on channel {channel}"
@@ -106,7 +93,7 @@ def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
     def round_of_strangers() -> None:
         for code, body in packets:
             for channel in CHANNELS:
-                client = greeted(server)
+                client = server.greeted()
                 client.feed(frame(code, channel, body))
                 server.turn()
                 if client.closed is None:
@@ -128,7 +115,7 @@ def test_strangers_leave_no_memory_behind_whatever_they_send() -> None:
 
 def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.send(SubscribeTopologyV2(False, 136), 0)
     server.connections[client.conn].on_blocked(server.now, True)
     server.turn()
@@ -137,7 +124,7 @@ def test_a_peer_that_does_not_read_its_answers_before_login_is_let_go() -> None:
 
 def test_what_is_refused_before_login_is_not_even_decoded() -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.feed(frame(types.SESS_SEND, 0, b"\xff" * 40))
     assert client.closed is not None and "before login" in client.closed
 
@@ -145,7 +132,7 @@ def test_what_is_refused_before_login_is_not_even_decoded() -> None:
 @pytest.mark.parametrize("length", [UNAUTHENTICATED_FRAME_BYTES_MAX, 1 << 30, (1 << 31) - 1])
 def test_a_huge_frame_before_login_is_refused_by_its_length(length: int) -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.feed(length.to_bytes(4, "big"))
     assert client.closed is not None
     assert str(UNAUTHENTICATED_FRAME_BYTES_MAX) in client.closed
@@ -153,7 +140,7 @@ def test_a_huge_frame_before_login_is_refused_by_its_length(length: int) -> None
 
 def test_a_peer_without_login_costs_little_memory_however_long_it_goes_on() -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     ping = codec.encode(Ping(60_000), 0, 136)
     subscribe = codec.encode(SubscribeTopologyV2(False, 136), 0, 136)
     client.feed(ping + subscribe)
@@ -200,7 +187,7 @@ def test_the_topology_before_login_is_the_nodes_own_entry_alone() -> None:
         SubscribeTopology(True),
     ):
         server = Server()
-        client = greeted(server)
+        client = server.greeted()
         client.send(request, 0)
         members = client.packets(ClusterTopology)
         assert [(member.node_id, member.last) for member in members] == [("node-a", True)]
@@ -208,7 +195,7 @@ def test_the_topology_before_login_is_the_nodes_own_entry_alone() -> None:
 
 def test_failover_and_reattach_are_answered_without_login() -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.send(CheckForFailover("node-a"), 1)
     client.send(ReattachSession("somebody-elses", 3), 1)
     answers = [packet for _, packet in client.receive()]
@@ -219,139 +206,13 @@ def test_failover_and_reattach_are_answered_without_login() -> None:
 def test_who_comes_from_another_node_may_confirm_what_its_session_got_there() -> None:
     """A real client does so with its pings, before it has made that session here; else it hangs for 30 s."""
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.send(CheckForFailover("node-b"), 1)
     client.send(PacketsConfirmed(41), 10)
     client.send(CreateSession("s", 10, 136, "admin", "admin", 102400, False, True), 1)
     server.settle()
     assert client.packets(CreateSessionResponse)
     assert client.closed is None
-
-
-# -- login --------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("user", "password", "code"),
-    [
-        ("admin", "wrong", SECURITY),
-        ("nobody", "admin", SECURITY),
-        (None, None, SECURITY),
-        ("admin", None, SECURITY),
-        ("admin", "\ud800", SECURITY),
-        ("cluster", "wrong", CLUSTER_SECURITY),
-    ],
-)
-def test_wrong_credentials_open_nothing(user: str | None, password: str | None, code: int) -> None:
-    server = Server()
-    client = greeted(server)
-    answer = client.open_session(10, user, password)
-    assert isinstance(answer, ExceptionResponse) and answer.code == code
-    assert client.closed is None
-    client.send(QueueQuery("orders"))
-    assert client.closed is not None
-
-
-def test_passwords_and_endless_names_are_not_repeated() -> None:
-    request = CreateSessionV2("s", 10, 136, "x" * 20_000, "top secret")
-    assert "top secret" not in repr(request)
-    server = Server()
-    client = greeted(server)
-    client.send(request, 1)
-    answer = client.packets(ExceptionResponse)[0]
-    assert len(answer.message or "") < 200
-    assert all(len(str(fields)) < 300 for _, fields in server.trace.events)
-
-
-def test_guessing_passwords_ends_the_connection() -> None:
-    server = Server()
-    client = greeted(server)
-    for _ in range(10):
-        client.open_session(10, "admin", "wrong")
-    assert client.closed is None
-    client.send(CreateSessionV2("s", 10, 136, "admin", "wrong"), 1)
-    assert client.closed is not None
-
-
-@pytest.mark.parametrize("kind", [CreateSession, CreateSessionV2])
-def test_right_credentials_open_a_session(kind: type[CreateSession]) -> None:
-    server = Server()
-    client = greeted(server)
-    client.send(kind("s", 10, 136, "admin", "admin"), 1)
-    answers = client.receive()
-    assert [channel for channel, _ in answers] == [1]
-    assert isinstance(answers[0][1], CreateSessionResponse)
-    assert answers[0][1].server_version == 136
-    client.send(SessionClose())
-    server.settle()
-    assert len(client.receive()) == 1
-
-
-def test_old_clients_are_told_so() -> None:
-    server = Server()
-    answer = greeted(server).open_session(10, "admin", "admin", version=128)
-    assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
-
-
-@pytest.mark.parametrize("channel", [0, 1, 9, -5])
-def test_a_session_needs_a_channel_of_its_own(channel: int) -> None:
-    server = Server()
-    answer = greeted(server).open_session(channel, "admin", "admin")
-    assert isinstance(answer, ExceptionResponse) and answer.code == SESSION_CREATION_REJECTED
-
-
-def test_several_sessions_live_on_one_connection() -> None:
-    server = Server()
-    client = server.login()
-    client.open_session(11, "admin", "admin")
-    again = client.open_session(11, "admin", "admin")
-    assert isinstance(again, ExceptionResponse) and again.code == SESSION_CREATION_REJECTED
-    client.create_queue("orders")
-    client.consume("orders", channel=11)
-    client.publish("orders", "a")
-    server.settle()
-    assert client.bodies(11) == ["a"]
-    client.succeeds(SessionClose(), 11)
-    client.consume("orders")
-    server.settle()
-    assert client.bodies(10) == ["a"]
-
-
-# -- cluster credentials ------------------------------------------------------------------------
-def test_only_a_cluster_member_may_announce_a_node() -> None:
-    announce = NodeAnnounce("node-b", None, False, 1, sample_transport())
-    server = Server()
-    for login in (None, "admin"):
-        client = greeted(server) if login is None else server.login(login)
-        client.send(announce, 3)
-        assert client.closed is not None
-    member = greeted(server)
-    member.send(ClusterConnect("cluster", "secret"), 3)
-    member.send(announce, 3)
-    assert member.closed is None
-    assert [packet.authorized for packet in member.packets(ClusterConnectReply)] == [True]
-
-
-def test_wrong_cluster_credentials_open_nothing() -> None:
-    server = Server()
-    client = greeted(server)
-    client.send(ClusterConnect("cluster", "guess"), 3)
-    assert [packet.authorized for packet in client.packets(ClusterConnectReply)] == [False]
-    client.send(QueueQuery("orders"))
-    assert client.closed is not None
-
-
-def test_a_member_without_a_session_cannot_touch_queues() -> None:
-    server = Server()
-    server.settle()
-    records = len(server.journal.records)
-    client = greeted(server)
-    client.send(ClusterConnect("cluster", "secret"), 3)
-    client.receive()
-    client.send(queue_request("mine"), 10)
-    client.send(SendMessage(text_message("orders", "x"), True, -7, 0), 10)
-    server.settle()
-    assert client.receive() == []
-    assert "mine" not in server.broker.queues
-    assert len(server.journal.records) == records
 
 
 # -- life ---------------------------------------------------------------------------------------
@@ -435,13 +296,13 @@ def test_a_node_that_stops_says_good_bye() -> None:
     assert [(bye.node_id, bye.reason) for bye in byes] == [("node-a", 4)]
     assert client.closed is not None
     server.broker.stopping = True
-    late = greeted(server).open_session(10, "admin", "admin")
+    late = server.greeted().open_session(10, "admin", "admin")
     assert isinstance(late, ExceptionResponse) and late.code == SESSION_CREATION_REJECTED
 
 
 def test_frames_are_confirmed_by_window_and_by_the_clock() -> None:
     server = Server()
-    client = greeted(server)
+    client = server.greeted()
     client.open_session(10, "admin", "admin", window=2_000, start=False)
     client.open_session(11, "admin", "admin", window=-1, start=False)
     for _ in range(3):

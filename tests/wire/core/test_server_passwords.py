@@ -12,7 +12,6 @@ from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import ExceptionResponse, Ping
 from atalanta.wire.core.packets_query import QueueQuery
 from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2
-from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server
 
@@ -28,8 +27,7 @@ def prepared(config: BrokerConfig | None = None) -> Server:
 def asks(
     server: Server, password: str = "secret", user: str = "anna", channel: int = 10
 ) -> Client:
-    client = server.connect()
-    client.feed(HANDSHAKE)
+    client = server.greeted()
     ask(client, password, user, channel)
     return client
 

@@ -57,7 +57,6 @@ from atalanta.wire.core.packets_transaction import (
     XaSuspend,
 )
 from atalanta.wire.core.packets_xid import Xid
-from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server, queue_request, text_message
 
@@ -214,8 +213,7 @@ class Chaos:
             lost = self.client()
             server.lost(lost.conn)
             if self.random.random() < 0.5:
-                again = server.connect()
-                again.feed(HANDSHAKE)
+                again = server.greeted()
                 number = self.random.choice((-1, 0, 5, 20, 100))
                 again.send(ReattachSession(f"session-{lost.conn}-10", number), 1)
                 self.clients.append(again)

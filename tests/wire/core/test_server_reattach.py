@@ -40,8 +40,7 @@ class Patient:
         self.last = -1
         self.first = 0
         self.kept: deque[Packet] = deque()
-        self.client = server.connect()
-        self.client.feed(HANDSHAKE)
+        self.client = server.greeted()
         self.client.send(
             CreateSessionV2(name, 10, 136, user, user, confirmation_window=window), 1
         )
@@ -80,8 +79,7 @@ class Patient:
             self.server.lost(self.client.conn)
 
     def come_back(self) -> bool:
-        self.client = self.server.connect()
-        self.client.feed(HANDSHAKE)
+        self.client = self.server.greeted()
         self.client.send(ReattachSession(self.name, self.last), 1)
         self.server.settle()
         (answer,) = [one for one in self.take() if isinstance(one, ReattachSessionResponse)]
@@ -157,8 +155,7 @@ def test_the_answer_waits_for_what_the_client_will_hold_for_confirmed() -> None:
     server.check_alive()
     assert not any(isinstance(one, PacketsConfirmed) for _, one in patient.client.receive())
     patient.lose()
-    again = server.connect()
-    again.feed(HANDSHAKE)
+    again = server.greeted()
     again.send(ReattachSession("receiver", patient.last), 1)
     assert again.packets(ReattachSessionResponse) == []
     server.settle()
@@ -295,8 +292,7 @@ def test_a_client_that_was_told_to_go_makes_its_sessions_anew() -> None:
 
 def test_names_cannot_be_tried_without_end() -> None:
     server = Server()
-    guesser = server.connect()
-    guesser.feed(HANDSHAKE)
+    guesser = server.greeted()
     for number in range(30):
         guesser.send(ReattachSession(f"guess-{number}", 0), 1)
     assert guesser.closed is not None and "refused logins" in guesser.closed

@@ -36,8 +36,7 @@ def made(client: Client, number: int) -> None:
 
 
 def coming(server: Server, sessions: int) -> Client:
-    client = server.connect()
-    client.feed(HANDSHAKE)
+    client = server.greeted()
     client.send(CheckForFailover("elsewhere"), 1)
     for number in range(sessions):
         made(client, number)

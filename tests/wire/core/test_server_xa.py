@@ -38,7 +38,6 @@ from atalanta.wire.core.packets_transaction import (
     XaSuspend,
 )
 from atalanta.wire.core.packets_xid import Xid
-from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server
 
@@ -48,8 +47,7 @@ TWO = Xid(1, b"branch-2", b"global")
 
 def xa_client(server: Server) -> Client:
     """One XA session on channel 10; the queues `in` and `out` exist."""
-    client = server.connect()
-    client.feed(HANDSHAKE)
+    client = server.greeted()
     client.open_session(10, "admin", "admin", transacted=True, xa=True)
     if "in" not in server.broker.queues:
         client.create_queue("in")

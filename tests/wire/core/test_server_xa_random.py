@@ -21,7 +21,6 @@ from atalanta.wire.core.packets_transaction import (
     XaStart,
 )
 from atalanta.wire.core.packets_xid import Xid
-from atalanta.wire.core.types import HANDSHAKE
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server
 
@@ -46,8 +45,7 @@ class Manager:
         self.client = self.connect()
 
     def connect(self) -> Client:
-        client = self.server.connect()
-        client.feed(HANDSHAKE)
+        client = self.server.greeted()
         client.open_session(10, "admin", "admin", transacted=True, xa=True)
         client.consume("in", credits=100)
         return client
