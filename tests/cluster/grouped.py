@@ -27,15 +27,21 @@ def grouped_cluster(rig: Rig, count: int = 3, local: int = 0, change: Change | N
         rig.node(grouping=handler(LOCAL if index == local else REMOTE, change))
         for index in range(count)
     ]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     return hosts
 
 
 def send_group(client: Client, group: str, *bodies: str, address: str = "orders") -> None:
     for body in bodies:
         client.publish(address, body.encode(), ANYCAST, _AMQ_GROUP_ID=group)
+
+
+def group_stored(rig: Rig, host: Host, group: str, body: str) -> Client:
+    """A client that has sent this, and has its answer."""
+    client = rig.client(host)
+    send_group(client, group, body)
+    rig.until(lambda: client.answers)
+    return client
 
 
 def grouping_of(host: Host) -> ClusterGrouping:

@@ -42,9 +42,7 @@ class Parked:
         self.producer.publish("orders", body, ANYCAST, **properties)
 
     def consumer(self, host: Host, name: str = "orders") -> Client:
-        consumer = self.rig.client(host)
-        consumer.consume(name)
-        return consumer
+        return self.rig.consuming(host, name)
 
     def crash_far(self) -> None:
         self.hosts[1].crash()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from atalanta.cluster.cluster import Cluster
 from atalanta.cluster.config import (
@@ -45,6 +45,8 @@ from atalanta.wire.core.packets_session import SessionStart
 from atalanta.wire.core.types import HANDSHAKE
 
 ROUTED_PORT = 7000
+
+Kind = TypeVar("Kind", bound="Client")
 
 
 class TappedNetwork(Network):
@@ -147,10 +149,14 @@ class Rig:
     def cluster(self, count: int, **options: Any) -> list[Host]:
         """`count` started nodes that know each other."""
         hosts = [self.node(**options) for _ in range(count)]
-        for host in hosts:
+        self.form(*hosts)
+        return hosts
+
+    def form(self, *hosts: Host) -> None:
+        """Start them, all there are unless some are named, and wait until they know each other."""
+        for host in hosts or self.hosts:
             host.start()
         self.formed()
-        return hosts
 
     def formed(self, seconds: float = 20) -> None:
         """Wait until every node that is up has every other as a peer with all its bindings."""
@@ -159,10 +165,53 @@ class Rig:
 
     # -- clients --------------------------------------------------------------------------------
     def client(self, host: Host) -> Client:
-        self.clients += 1
-        client = Client(self.world, self.network, f"client{self.clients}", host.name)
+        return self.connected(host, Client)
+
+    def connected(self, host: Host, kind: type[Kind], name: str = "") -> Kind:
+        """A client of that kind that is ready; without a name it gets one with a number."""
+        if not name:
+            self.clients += 1
+            name = f"client{self.clients}"
+        client = kind(self.world, self.network, name, host.name)
         client.start()
         self.until(lambda: client.ready)
+        return client
+
+    def consuming(
+        self,
+        host: Host,
+        name: str = "orders",
+        selector: str | None = None,
+        known_at: Host | None = None,
+    ) -> Client:
+        """A client that consumes there; the node `known_at` has heard of it."""
+        client = self.client(host)
+        client.consume(name, selector)
+        if known_at is not None:
+            self.until(lambda: remote_consumers(known_at, host, name) == 1)
+        return client
+
+    def sender(
+        self, host: Host, address: str, bodies: Sequence[bytes], kind: int = -1, **properties: Any
+    ) -> Client:
+        """A client that has sent these, and need not have its answers yet."""
+        client = self.client(host)
+        for body in bodies:
+            client.publish(address, body, kind, **properties)
+        return client
+
+    def stored(
+        self, host: Host, address: str, bodies: Sequence[bytes], kind: int = -1, **properties: Any
+    ) -> Client:
+        """A client that has sent these, and has its answers."""
+        client = self.sender(host, address, bodies, kind, **properties)
+        self.until(lambda: len(client.answers) == len(bodies))
+        return client
+
+    def filled(self, host: Host, bodies: Sequence[bytes], name: str = "orders") -> Client:
+        """A client that has sent these to the anycast queue of that name, where nothing else was, and is."""
+        client = self.sender(host, name, bodies, ANYCAST)
+        self.until(lambda: count(host, name) == len(bodies))
         return client
 
     # -- time -----------------------------------------------------------------------------------

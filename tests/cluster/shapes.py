@@ -89,18 +89,13 @@ class Shape(Rig):
         self.run(1)
 
     def consumer(self, at: int, name: str = "orders", selector: str | None = None) -> Client:
-        made = self.client(self.hosts[at])
-        made.consume(name, selector)
+        made = self.consuming(self.hosts[at], name, selector)
         self.run(0.5)
         return made
 
     def send(self, at: int, count: int, address: str = "orders", kind: int = ANYCAST) -> Client:
         """Durable messages 0, 1, 2 … from a new client there; all are answered."""
-        producer = self.client(self.hosts[at])
-        for number in range(count):
-            producer.publish(address, b"%d" % number, kind)
-        self.until(lambda: len(producer.answers) == count)
-        return producer
+        return self.stored(self.hosts[at], address, numbers(range(count)), kind)
 
 
 def numbers(*parts: range) -> list[bytes]:

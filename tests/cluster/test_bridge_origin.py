@@ -42,11 +42,7 @@ class Members:
         rig.until(lambda: connected(self.first) and (not second or connected(self.second)))
 
     def publish(self, host: Host, **properties: object) -> Client:
-        client = self.rig.client(host)
-        for body in BODIES:
-            client.publish("orders", body, ANYCAST, **properties)
-        self.rig.until(lambda: len(client.answers) == len(BODIES))
-        return client
+        return self.rig.stored(host, "orders", BODIES, ANYCAST, **properties)
 
     def sent_without_an_answer(self) -> None:
         """The target has what n0 sent, and n0 does not know."""
@@ -191,8 +187,7 @@ def test_clients_and_readers_are_not_shown_where_a_message_was() -> None:
     assert moved.has_property(ORIGIN)
     assert ORIGIN not in message_map(moved, -1)
     assert not shown(moved).has_property(ORIGIN) and shown(moved).id == moved.id
-    consumer = rig.client(members.second)
-    consumer.consume("orders")
+    consumer = rig.consuming(members.second)
     rig.until(lambda: len(consumer.bodies) == len(BODIES))
     assert consumer.bodies == BODIES
     names = [list(each.message.properties.entries) for each in consumer.messages]

@@ -46,12 +46,9 @@ def test_bindings_are_told_on_and_messages_cross_two_bridges() -> None:
         ["node-1"],
     ]
     assert "ordersnode-2" in known(hosts[0])
-    consumer = rig.client(hosts[2])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[2])
     rig.run(1)
-    producer = rig.client(hosts[0])
-    for number in range(5):
-        producer.publish("orders", bytes([number]), ANYCAST)
+    rig.sender(hosts[0], "orders", [bytes([number]) for number in range(5)], ANYCAST)
     rig.until(lambda: len(consumer.bodies) == 5)
     assert consumer.bodies == [bytes([number]) for number in range(5)]
     assert "orders" not in node_of(hosts[1]).broker.queues
@@ -59,8 +56,7 @@ def test_bindings_are_told_on_and_messages_cross_two_bridges() -> None:
 
 def test_what_the_end_no_longer_has_is_forgotten_along_the_chain() -> None:
     rig, hosts = chain(2)
-    consumer = rig.client(hosts[2])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[2])
     rig.run(1)
     consumer.close()
     rig.run(1)
@@ -76,8 +72,7 @@ def test_what_the_end_no_longer_has_is_forgotten_along_the_chain() -> None:
 def test_the_middle_may_restart_with_messages_on_their_way() -> None:
     """Binding ids that n0 has stored must mean the same, or nothing, to n1 after its restart."""
     rig, hosts = chain(2)
-    consumer = rig.client(hosts[2])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[2])
     rig.run(1)
     producer = rig.client(hosts[0])
     producer.publish("orders", b"first", ANYCAST)
@@ -95,16 +90,12 @@ def test_the_middle_may_restart_with_messages_on_their_way() -> None:
 def test_a_middle_that_has_just_restarted_keeps_what_it_cannot_route_yet() -> None:
     """n0's messages come at once with the link; what lies behind n1 is told to it only later. Artemis drops them."""
     rig, hosts = chain(2)
-    consumer = rig.client(hosts[2])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[2])
     rig.run(1)
     for host in hosts:
         node_of(host).broker.settings.add("#", {"redistribution_delay_ms": 0})
     rig.network.block("n0", "n1")
-    producer = rig.client(hosts[0])
-    for number in range(5):
-        producer.publish("orders", bytes([number]), ANYCAST)
-    rig.until(lambda: len(producer.answers) == 5)
+    rig.stored(hosts[0], "orders", [bytes([number]) for number in range(5)], ANYCAST)
     hosts[1].crash()
     hosts[2].crash()
     consumer.kill()

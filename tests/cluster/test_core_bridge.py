@@ -29,11 +29,8 @@ from tests.cluster.test_large import BODY, client
 def test_messages_cross_in_order_and_once() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge())
-    consumer = rig.client(target)
-    consumer.consume("inbox")
-    producer = rig.client(source)
-    for number in range(100):
-        producer.publish("orders", b"%d" % number, ANYCAST, colour="red")
+    consumer = rig.consuming(target, "inbox")
+    rig.sender(source, "orders", [b"%d" % number for number in range(100)], ANYCAST, colour="red")
     rig.until(lambda: len(consumer.bodies) == 100)
     assert consumer.bodies == [b"%d" % number for number in range(100)]
     first = consumer.messages[0].message
@@ -79,8 +76,7 @@ def test_the_routing_type_is_passed_stripped_or_set(kind: int, forwarded: int) -
 def test_properties_of_the_transformer_are_added() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge(transformer_properties={"via": "n0"}))
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.client(source).publish("orders", b"x", ANYCAST)
     rig.until(lambda: len(consumer.messages) == 1)
     assert consumer.messages[0].message.properties.get("via") == "n0"
@@ -150,9 +146,7 @@ def test_the_confirmation_window_limits_what_is_unanswered() -> None:
     config = bridge(confirmation_window_bytes=10_000, producer_window_bytes=-1)
     source, target = rig.pair(config)
     rig.network.block("n1", "n0")
-    producer = rig.client(source)
-    for _ in range(100):
-        producer.publish("orders", b"x" * 1_000, ANYCAST)
+    rig.sender(source, "orders", [b"x" * 1_000] * 100, ANYCAST)
     rig.run(2)
     assert 9 <= bridge_of(source).sent <= 11
     rig.network.heal()
@@ -163,9 +157,7 @@ def test_without_duplicate_detection_messages_go_one_at_a_time() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge(use_duplicate_detection=False, producer_window_bytes=-1))
     rig.network.block("n1", "n0")
-    producer = rig.client(source)
-    for _ in range(5):
-        producer.publish("orders", b"x", ANYCAST)
+    rig.sender(source, "orders", [b"x"] * 5, ANYCAST)
     rig.run(2)
     assert bridge_of(source).sent == 1
     rig.network.heal()
@@ -180,9 +172,7 @@ def test_concurrency_makes_bridges_with_numbers() -> None:
     target = rig.single()
     names = ["away-0", "away-1", "away-2"]
     rig.until(lambda: all(connected(source, name) for name in names))
-    producer = rig.client(source)
-    for _ in range(30):
-        producer.publish("orders", b"x", ANYCAST)
+    rig.sender(source, "orders", [b"x"] * 30, ANYCAST)
     rig.until(lambda: count(target, "inbox") == 30)
     assert all(bridge_of(source, name).acknowledged > 0 for name in names)
 
@@ -226,14 +216,11 @@ def test_a_full_target_holds_the_bridge_back() -> None:
     source = rig.single(bridge(producer_window_bytes=2_000))
     target = rig.single(memory_bytes=20_000, change=blocking)
     rig.until(lambda: connected(source))
-    producer = rig.client(source)
-    for _ in range(200):
-        producer.publish("orders", b"x" * 1_000, ANYCAST)
+    rig.sender(source, "orders", [b"x" * 1_000] * 200, ANYCAST)
     rig.until(lambda: count(target, "inbox") > 10)
     rig.run(5)
     assert count(target, "inbox") < 60
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.until(lambda: len(consumer.bodies) == 200, 60)
 
 
@@ -243,9 +230,7 @@ def test_without_a_producer_window_a_full_target_takes_what_a_bridge_brings() ->
     source = rig.single(bridge(producer_window_bytes=-1))
     target = rig.single(memory_bytes=20_000, change=blocking)
     rig.until(lambda: connected(source))
-    producer = rig.client(source)
-    for _ in range(200):
-        producer.publish("orders", b"x" * 1_000, ANYCAST)
+    rig.sender(source, "orders", [b"x" * 1_000] * 200, ANYCAST)
     rig.until(lambda: count(target, "inbox") == 200)
     client = rig.client(target)
     client.send(RequestProducerCredits(1_000, "inbox"))
@@ -266,8 +251,7 @@ def test_messages_of_a_bridge_that_cannot_connect_are_not_redelivered_ones() -> 
     rig.until(lambda: bridge_of(source).sent == 1)
     rig.until(lambda: rig.events("core_bridge_lost"), 30)
     bridge_of(source).stop(rig.world.now)
-    consumer = rig.client(source)
-    consumer.consume("orders")
+    consumer = rig.consuming(source)
     rig.until(lambda: len(consumer.messages) == 1)
     assert consumer.messages[0].delivery_count == 1
 
@@ -276,10 +260,7 @@ def test_a_raw_client_may_name_bridge_ids_too() -> None:
     """As BridgeImpl of a real Artemis does: without _AMQ_ROUTE_TO, under any user."""
     rig = BridgeRig()
     host = rig.single()
-    producer = rig.client(host)
-    for _ in range(3):
-        producer.publish("orders", b"x", ANYCAST, _AMQ_BRIDGE_DUP=b"i" * 24)
-    rig.until(lambda: len(producer.answers) == 3)
+    rig.stored(host, "orders", [b"x"] * 3, ANYCAST, _AMQ_BRIDGE_DUP=b"i" * 24)
     assert count(host, "orders") == 1
     stored = queue_of(host, "orders").live()[0].message
     assert isinstance(stored, Message) and not stored.has_property("_AMQ_BRIDGE_DUP")
@@ -306,13 +287,10 @@ def test_what_a_full_target_refuses_is_kept_in_order(policy: str) -> None:
     source = rig.single(bridge(producer_window_bytes=-1), change=full)
     target = rig.single(change=full)
     rig.until(lambda: connected(source))
-    producer = rig.client(source)
-    for number in range(60):
-        producer.publish("orders", b"%03d" % number + b"x" * 500, ANYCAST)
+    rig.sender(source, "orders", [b"%03d" % number + b"x" * 500 for number in range(60)], ANYCAST)
     rig.run(5)
     assert count(source, "orders") > 0 or policy == "BLOCK"
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.until(lambda: len(consumer.bodies) == 60, 120)
     assert [body[:3] for body in consumer.bodies] == [b"%03d" % number for number in range(60)]
     assert count(source, "orders") == 0

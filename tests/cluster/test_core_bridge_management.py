@@ -255,8 +255,7 @@ def shout(message: Message) -> None:
 def test_a_python_function_transforms_messages() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": shout}))
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.client(source).publish("orders", b"quiet", ANYCAST)
     rig.until(lambda: consumer.bodies == [b"QUIET"])
     assert consumer.messages[0].message.properties.get("by") == "shout"
@@ -276,9 +275,7 @@ def test_what_a_function_refuses_goes_to_the_dead_letters() -> None:
     own = BridgeSettings(transforms={"away": choosy})
     queues = [*source_queues(), queue("dead", "dead", ANYCAST)]
     source, target = rig.pair(bridge(), own=own, change=dead_letters, queues=queues)
-    producer = rig.client(source)
-    for body in (b"a", b"bad", b"b"):
-        producer.publish("orders", body, ANYCAST)
+    rig.sender(source, "orders", [b"a", b"bad", b"b"], ANYCAST)
     rig.until(lambda: count(target, "inbox") == 2 and count(source, "dead") == 1)
     assert rig.events("core_bridge_transformer_failed")
 
@@ -286,9 +283,7 @@ def test_what_a_function_refuses_goes_to_the_dead_letters() -> None:
 def test_without_dead_letters_what_a_function_refuses_holds_up_the_bridge() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": choosy}))
-    producer = rig.client(source)
-    for body in (b"a", b"bad", b"b"):
-        producer.publish("orders", body, ANYCAST)
+    rig.sender(source, "orders", [b"a", b"bad", b"b"], ANYCAST)
     rig.run(10)
     assert (count(target, "inbox"), count(source, "orders")) == (1, 2)
 

@@ -45,10 +45,7 @@ class Followed:
         return target.transport.host if target is not None and connected(self.source) else ""
 
     def publish(self, bodies: list[bytes]) -> None:
-        client = self.rig.client(self.source)
-        for body in bodies:
-            client.publish("orders", body, ANYCAST)
-        self.rig.until(lambda: len(client.answers) == len(bodies))
+        self.rig.stored(self.source, "orders", bodies, ANYCAST)
 
     def crash_without_an_answer(self) -> None:
         """n2 has the messages, and n0 crashes before it knows."""

@@ -18,9 +18,7 @@ from tests.cluster.rig import Client, count, linked
 def test_a_target_away_for_hours_costs_nothing_and_keeps_order() -> None:
     rig = BridgeRig()
     source, target = rig.pair(bridge())
-    producer = rig.client(source)
-    for number in range(50):
-        producer.publish("orders", b"%d" % number, ANYCAST)
+    producer = rig.sender(source, "orders", [b"%d" % number for number in range(50)], ANYCAST)
     target.crash()
     for number in range(50, 100):
         producer.publish("orders", b"%d" % number, ANYCAST)
@@ -28,8 +26,7 @@ def test_a_target_away_for_hours_costs_nothing_and_keeps_order() -> None:
     assert len(producer.answers) == 100
     target.start()
     rig.until(lambda: count(source, "orders") == 0, 30)
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.until(lambda: len(consumer.bodies) == 100)
     assert consumer.bodies == [b"%d" % number for number in range(100)]
 
@@ -61,8 +58,7 @@ def test_crashes_at_both_ends_lose_and_double_nothing(seed: int) -> None:
             producer.answers = list(range(sent))
     rig.until(lambda: count(source, "orders") == 0, 60)
     rig.until(lambda: count(target, "inbox") == sent, 60)
-    consumer = rig.client(target)
-    consumer.consume("inbox")
+    consumer = rig.consuming(target, "inbox")
     rig.until(lambda: len(consumer.bodies) == sent)
     assert consumer.bodies == [b"%d" % number for number in range(sent)]
 

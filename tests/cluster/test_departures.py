@@ -5,26 +5,12 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.departures import Departures
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.catalogue import create_queue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.sim.host import Host
 from tests.cluster.rig import Client, Rig, count, node_of, waiting
-from tests.cluster.scale_down_rig import departure, held, leave
+from tests.cluster.scale_down_rig import held, leave, pause, subscribed, to
 from tests.cluster.test_chain import chain
-
-
-def subscribed(rig: Rig, host: Host, name: str) -> None:
-    """A durable subscription of its own, which the others learn of."""
-    spec = QueueSpec(name, "prices", MULTICAST)
-    create_queue(node_of(host).broker, rig.world.now, spec)
-    rig.run(0.5)
-
-
-def pause(sender: Host, leaving: Host) -> None:
-    """The sender's bridge to that node takes nothing up."""
-    name = f"$.artemis.internal.sf.test.{node_of(leaving).broker.node_id}"
-    node_of(sender).broker.queues[name].paused = True
 
 
 def waiting_for(rig: Rig, sender: Host, leaving: Host, count_of: int) -> Client:
@@ -55,8 +41,7 @@ def test_messages_for_a_node_that_leaves_follow_it(third: bool) -> None:
     waiting_for(rig, sender, leaving, 20)
     node = node_of(leaving).broker.node_id
     assert waiting(sender, node) == 19
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     rig.until(lambda: count(target, "mine") == 20, 30)
     assert held(target, "mine") == [b"%d" % number for number in range(20)]
     # Each node's own subscription has each message once, and nothing is left for the one that went.
@@ -80,8 +65,7 @@ def test_what_follows_a_node_slowly_is_followed_as_long_as_anything_moves() -> N
     for name in names:
         client.publish(name, name.encode())
     rig.until(lambda: len(client.answers) == len(names))
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     for name in names:
         rig.run(50)
         assert name not in node_of(target).broker.queues
@@ -117,11 +101,9 @@ def test_what_the_leaving_node_never_got_makes_its_queue_at_the_target() -> None
     target, leaving = rig.cluster(2)
     client = waiting_for(rig, target, leaving, 2)
     node_of(leaving).broker.queues["mine"].spec.configuration_managed = True
-    reader = rig.client(leaving)
-    reader.consume("mine")
+    rig.consuming(leaving, "mine")
     rig.until(lambda: count(leaving, "mine") == 0)
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     rig.until(lambda: "mine" in node_of(target).broker.queues, 40)
     rig.until(lambda: count(target, "mine") == 1)
     assert held(target, "mine") == [b"1"]
@@ -138,8 +120,7 @@ def test_what_was_for_a_node_behind_the_one_that_left_waits_for_a_way_there() ->
     for number in range(5):
         client.publish("prices", b"%d" % number)
     rig.until(lambda: waiting(first, "node-1") == 5)
-    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, middle)
+    leave(rig, to(middle, "n0"))
     rig.run(20)
     # Not in a queue of our own, made for it, where nobody ever looks.
     known = node_of(first).broker.queues
@@ -156,8 +137,7 @@ def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:
         client.publish("orders", b"%d" % number, ANYCAST)
     rig.until(lambda: len(client.answers) == 30)
     assert waiting(sender, "node-2") == 10
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     rig.until(lambda: count(target, "orders") + count(sender, "orders") == 30, 30)
     everything = held(target, "orders") + held(sender, "orders")
     assert sorted(everything, key=int) == [b"%d" % number for number in range(30)]
@@ -171,12 +151,9 @@ def test_what_comes_for_a_node_that_left_long_ago_is_looked_at_once(
     target, gone, late = rig.cluster(3)
     waiting_for(rig, late, gone, 50)
     late.crash()
-    departure(gone).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, gone)
+    leave(rig, to(gone, "n0"))
     target.crash()
-    target.start()
-    late.start()
-    rig.formed()
+    rig.form(target, late)
     looks = 0
     known_as = Departures._known_as
 
@@ -186,8 +163,7 @@ def test_what_comes_for_a_node_that_left_long_ago_is_looked_at_once(
         return known_as(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Departures, "_known_as", counted)
-    departure(late).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, late)
+    leave(rig, to(late, "n0"))
     rig.run(20)
     parked = waiting(target, "node-1")
     assert 0 < parked <= looks <= 100

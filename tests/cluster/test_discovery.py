@@ -93,9 +93,7 @@ def test_a_node_announces_itself_in_several_groups_and_is_found_in_each() -> Non
         rig.node(discovery=True, whole=elsewhere),
         rig.node(discovery=True),
     ]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.run(5)
     assert list(discovery_of(hosts[1]).entries("group")) == ["node-0"]
     assert "node-0" in discovery_of(hosts[2]).entries("group")

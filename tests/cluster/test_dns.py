@@ -47,9 +47,7 @@ def test_nodes_of_a_headless_service_form_a_cluster(names: str) -> None:
         "_core._tcp.headless": [(f"n{i}", port) for i in range(3)],
     }
     hosts = [node(rig, names) for _ in range(3)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     assert [members(host) for host in hosts] == [["node-0", "node-1", "node-2"]] * 3
     assert rig.events(f"places=n0:{PORT} n1:{PORT} n2:{PORT}")
     assert not rig.events("duplicate_node_id"), (
@@ -78,9 +76,7 @@ def test_while_the_dns_is_out_the_last_answer_counts_and_it_is_told_once() -> No
     rig = Rig()
     rig.network.names = {"headless": [("n0", 0), ("n1", 0)]}
     hosts = [node(rig, "tcp://headless:61616") for _ in range(2)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.network.names_fail = "no answer within 5 s"
     hosts[1].crash()
     rig.run(5)

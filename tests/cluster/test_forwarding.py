@@ -36,9 +36,7 @@ def test_anycast_messages_are_shared_among_nodes_with_consumers() -> None:
     for consumer in consumers:
         consumer.consume("orders")
     rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    producer = rig.client(hosts[0])
-    for number in range(10):
-        producer.publish("orders", bytes([number]), ANYCAST)
+    rig.sender(hosts[0], "orders", [bytes([number]) for number in range(10)], ANYCAST)
     rig.until(lambda: sum(len(consumer.bodies) for consumer in consumers) == 10)
     assert [len(consumer.bodies) for consumer in consumers] == [5, 5]
     assert count(hosts[2], "orders") == 0
@@ -47,12 +45,8 @@ def test_anycast_messages_are_shared_among_nodes_with_consumers() -> None:
 def test_a_consumer_elsewhere_gets_what_is_sent_here() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    producer = rig.client(hosts[0])
-    for number in range(5):
-        producer.publish("orders", bytes([number]), ANYCAST)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
+    producer = rig.sender(hosts[0], "orders", [bytes([number]) for number in range(5)], ANYCAST)
     rig.until(lambda: len(consumer.bodies) == 5)
     assert consumer.bodies == [bytes([number]) for number in range(5)]
     assert producer.answers == [1, 2, 3, 4, 5]
@@ -63,9 +57,7 @@ def test_every_subscription_gets_its_copy_whatever_its_node() -> None:
     names = ["first", "second", "third"]
     for name in names:
         rig.node(queues=[queue(name, "prices", MULTICAST)])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     producer = rig.client(rig.hosts[0])
     producer.publish("prices", b"x", MULTICAST)
     rig.until(lambda: [count(h, n) for h, n in zip(rig.hosts, names, strict=True)] == [1, 1, 1])
@@ -75,9 +67,7 @@ def test_a_queue_filter_keeps_messages_from_crossing() -> None:
     rig = Rig()
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("alerts", "prices", MULTICAST, "delay > 60")])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     producer = rig.client(rig.hosts[0])
     for delay in (10, 61, 30, 99):
         producer.publish("prices", str(delay).encode(), MULTICAST, delay=delay)
@@ -89,9 +79,7 @@ def test_a_queue_filter_keeps_messages_from_crossing() -> None:
 def test_a_selector_of_a_remote_consumer_keeps_messages_from_crossing() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    picky = rig.client(hosts[1])
-    picky.consume("orders", "colour = 'red'")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    picky = rig.consuming(hosts[1], "orders", "colour = 'red'", known_at=hosts[0])
     producer = rig.client(hosts[0])
     for colour in ("red", "blue", "red", "blue"):
         producer.publish("orders", colour.encode(), ANYCAST, colour=colour)
@@ -104,9 +92,7 @@ def test_one_copy_crosses_for_several_queues_and_names_them_all() -> None:
     rig = Rig()
     rig.node(queues=[queue("here", "prices", MULTICAST)])
     rig.node(queues=[queue("one", "prices", MULTICAST), queue("two", "prices", MULTICAST)])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     producer = rig.client(rig.hosts[0])
     producer.publish("prices", b"x", MULTICAST)
     rig.until(lambda: count(rig.hosts[1], "one") == count(rig.hosts[1], "two") == 1)
@@ -121,9 +107,7 @@ def test_one_copy_crosses_for_several_queues_and_names_them_all() -> None:
 def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     producer.publish("orders", b"x", ANYCAST, colour="red", _AMQ_DUPL_ID="mine")
     rig.until(lambda: len(consumer.bodies) == 1)
@@ -143,9 +127,7 @@ def test_the_headers_of_the_link_are_on_the_wire_and_gone_behind_it() -> None:
 def test_messages_that_were_answered_by_nobody_are_sent_again_and_the_repeats_dropped() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     producer.publish("orders", b"first", ANYCAST)
     rig.until(lambda: consumer.bodies == [b"first"] and waiting(hosts[0], "node-1") == 0)
@@ -170,9 +152,7 @@ def test_messages_that_were_answered_by_nobody_are_sent_again_and_the_repeats_dr
 def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is_back() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     rig.network.block("n0", "n1")
     for number in range(3):
@@ -191,8 +171,7 @@ def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is
     assert producer.answers == [1, 2, 3, 4, 5, 6]
     hosts[1].start()
     rig.until(lambda: waiting(hosts[0], "node-1") == 0)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[1])
     rig.until(lambda: consumer.bodies == [b"\0", b"\1", b"\2"])
     assert count(hosts[0], "orders") == 3, "redistribution is not configured"
 
@@ -200,9 +179,7 @@ def test_a_crashed_peer_attracts_nothing_and_gets_what_was_on_its_way_when_it_is
 def test_what_waits_for_a_peer_survives_a_crash_of_the_sender() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     rig.network.block("n0", "n1")
     for number in range(4):
@@ -248,9 +225,7 @@ def test_a_message_for_a_queue_that_is_gone_is_no_second_copy_for_the_others() -
     rig = Rig()
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("archive", "prices", MULTICAST), queue("gone", "prices", MULTICAST)])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     producer = rig.client(rig.hosts[0])
     rig.network.block("n0", "n1")
     producer.publish("prices", b"x", MULTICAST)
@@ -281,9 +256,7 @@ def test_the_address_of_a_cluster_connection_says_what_is_shared() -> None:
 def test_without_duplicate_detection_the_link_adds_no_id() -> None:
     rig = Rig()
     hosts = rig.cluster(2, change=lambda config: setattr(config, "use_duplicate_detection", False))
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     rig.client(hosts[0]).publish("orders", b"x", ANYCAST)
     rig.until(lambda: consumer.bodies == [b"x"])
     assert "_AMQ_BRIDGE_DUP" not in forwarded(rig, *hosts)[0].properties
@@ -305,9 +278,7 @@ def test_two_nodes_full_of_messages_for_each_other_do_not_wait_for_ever() -> Non
     rig = Rig()
     for name in ("first", "second"):
         rig.node(queues=[queue(name, "prices", MULTICAST)], memory_bytes=4_000)
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     clients = [rig.client(host) for host in rig.hosts]
     for client, name in zip(clients, ("first", "second"), strict=True):
         client.consume(name)

@@ -6,6 +6,7 @@ from atalanta.kernel.catalogue import delete_queue
 from atalanta.kernel.queue_spec import MULTICAST
 from tests.cluster.grouped import (
     bodies_at,
+    group_stored,
     grouped_cluster,
     grouping_of,
     holders,
@@ -106,9 +107,7 @@ def test_the_local_node_comes_back_in_time() -> None:
 def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "one")
-    rig.until(lambda: sender.answers)
+    sender = group_stored(rig, hosts[1], "red", "one")
     assert holders(hosts) == ["n1"], "its own queue came first"
     hosts[0].crash()
     send_group(sender, "red", "two")
@@ -119,9 +118,7 @@ def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
 def test_decisions_survive_the_local_node() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[2])
-    send_group(sender, "red", "one")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[2], "red", "one")
     assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
     hosts[0].crash()
     hosts[0].start()
@@ -142,8 +139,7 @@ def test_decisions_survive_the_compaction_of_the_journal() -> None:
     before = pins_of(hosts[0])
     journal = node_of(hosts[0]).journal
     oldest = journal.segments[0].number
-    reader = rig.client(hosts[0])
-    reader.consume("orders")
+    rig.consuming(hosts[0])
     while journal.segments[0].number == oldest:
         for _ in range(20):
             sender.publish("orders", b"x" * 50_000)
@@ -157,9 +153,7 @@ def test_decisions_survive_the_compaction_of_the_journal() -> None:
 def test_the_pinned_node_is_down_and_comes_back() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     assert holders(hosts) == ["n1"]
     hosts[1].crash()
     others = [rig.client(hosts[0]), rig.client(hosts[2])]
@@ -177,9 +171,7 @@ def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away() -> N
     """Artemis gives them up: then the backlog there and what comes now are read side by side."""
     rig = Rig()
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     hosts[1].crash()
     hosts[0].crash()
     hosts[0].start()
@@ -196,23 +188,17 @@ def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away() -> N
 def test_a_node_that_leaves_in_good_order_gives_its_groups_up() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     hosts[1].stop()
     rig.until(lambda: not pins_of(hosts[0]))
-    other = rig.client(hosts[2])
-    send_group(other, "red", "2")
-    rig.until(lambda: other.answers)
+    group_stored(rig, hosts[2], "red", "2")
     assert holders([hosts[0], hosts[2]]) == ["n2"]
 
 
 def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    sender = group_stored(rig, hosts[1], "red", "1")
     node = node_of(hosts[1])
     delete_queue(node.broker, rig.world.now, "orders", "test")
     hosts[1].flush_later()
@@ -225,10 +211,7 @@ def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
 def test_each_subscription_of_a_topic_has_its_own_decision() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[2])
-    for body in (b"1", b"2", b"3"):
-        sender.publish("prices", body, MULTICAST, _AMQ_GROUP_ID="red")
-    rig.until(lambda: len(sender.answers) == 3)
+    rig.stored(hosts[2], "prices", [b"1", b"2", b"3"], MULTICAST, _AMQ_GROUP_ID="red")
     assert pins_of(hosts[0]) == {"red.archive": "archivenode-2"}
     assert bodies_at(hosts[2], "archive") == [b"1", b"2", b"3"]
 
@@ -258,9 +241,7 @@ def test_a_group_ends_by_its_timeout() -> None:
     assert pins_of(hosts[0]) == {"red.orders": "ordersnode-1"}, "it is in use all the time"
     rig.run(4)
     assert pins_of(hosts[0]) == {}
-    other = rig.client(hosts[2])
-    send_group(other, "red", "new")
-    rig.until(lambda: other.answers)
+    group_stored(rig, hosts[2], "red", "new")
     assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
     assert count(hosts[2], "orders") == 1
 
@@ -269,14 +250,11 @@ def test_parked_messages_of_a_group_wait_for_their_node() -> None:
     """Others come back to whoever consumes (cluster/parked.py)."""
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     hosts[1].crash()
     other = rig.client(hosts[0])
     send_group(other, "red", "2")
-    reader = rig.client(hosts[0])
-    reader.consume("orders")
+    reader = rig.consuming(hosts[0])
     rig.run(30)
     assert reader.bodies == []
     hosts[1].start()

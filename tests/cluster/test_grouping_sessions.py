@@ -7,12 +7,12 @@ import pytest
 from atalanta.cluster.grouping import UNPROPOSAL
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.sim.host import Host
 from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_session import SessionClose
 from atalanta.wire.core.packets_transaction import Commit, Rollback
 from tests.cluster.grouped import (
     bodies_at,
+    group_stored,
     grouped_cluster,
     grouping_of,
     holders,
@@ -27,18 +27,10 @@ class Transacted(Client):
     transacted = True
 
 
-def client_of(rig: Rig, host: Host, kind: type[Client]) -> Client:
-    rig.clients += 1
-    client = kind(rig.world, rig.network, f"client{rig.clients}", host.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    return client
-
-
 def test_a_transaction_with_many_new_groups_is_one() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = client_of(rig, hosts[1], Transacted)
+    sender = rig.connected(hosts[1], Transacted)
     for number in range(30):
         send_group(sender, f"g{number % 10}", str(number))
     sender.send(Commit(correlation=99))
@@ -64,7 +56,7 @@ def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bo
     """Also of its other messages: they are prepared again with the one that has to wait."""
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = client_of(rig, hosts[1], Transacted)
+    sender = rig.connected(hosts[1], Transacted)
     if later:
         send_group(sender, "red", "grouped")
     sender.publish("orders", b"once", ANYCAST, _AMQ_BRIDGE_DUP=b"1" * 24)
@@ -83,7 +75,7 @@ def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bo
 def test_a_transaction_without_a_decision_is_rolled_back() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
-    sender = client_of(rig, hosts[1], Transacted)
+    sender = rig.connected(hosts[1], Transacted)
     hosts[0].crash()
     send_group(sender, "red", "1")
     sender.publish("orders", b"2")
@@ -101,7 +93,7 @@ def test_a_transaction_without_a_decision_is_rolled_back() -> None:
 def test_a_large_message_waits_as_a_whole() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = client_of(rig, hosts[1], LargeClient)
+    sender = rig.connected(hosts[1], LargeClient)
     assert isinstance(sender, LargeClient)
     hosts[0].crash()
     sender.publish_large("orders", b"y" * 300_000, "red")
@@ -111,7 +103,7 @@ def test_a_large_message_waits_as_a_whole() -> None:
     assert len(hosts[1].large.files()) == 1
     hosts[0].start()
     rig.until(lambda: sender.answers == [1])
-    reader = client_of(rig, hosts[1], LargeClient)
+    reader = rig.connected(hosts[1], LargeClient)
     reader.consume("orders")
     rig.until(lambda: reader.bodies == [b"y" * 300_000])
     rig.until(lambda: not hosts[1].large.files())
@@ -138,7 +130,7 @@ def test_who_leaves_while_it_waits_is_forgotten() -> None:
 def test_a_rollback_after_the_wait_is_taken_up_in_order() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = client_of(rig, hosts[1], Transacted)
+    sender = rig.connected(hosts[1], Transacted)
     send_group(sender, "red", "1")
     sender.send(Commit(correlation=50))
     send_group(sender, "red", "2")
@@ -168,9 +160,7 @@ def test_a_response_to_somebody_else_decides_for_us_too() -> None:
 def test_our_responses_always_name_the_winner_as_real_nodes_want_it() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     heard = [
         packet.message.properties
         for _, packet in rig.packets(hosts[0], hosts[2])
@@ -187,9 +177,7 @@ def test_our_responses_always_name_the_winner_as_real_nodes_want_it() -> None:
 def test_a_node_that_does_not_know_the_queue_yet_cannot_free_its_group() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    sender = rig.client(hosts[1])
-    send_group(sender, "red", "1")
-    rig.until(lambda: sender.answers)
+    group_stored(rig, hosts[1], "red", "1")
     grouping_of(hosts[2]).say(rig.world.now, UNPROPOSAL, "red.orders", "ordersnode-1", None, 0)
     hosts[2].flush_later()
     rig.run(1)

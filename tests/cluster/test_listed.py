@@ -6,7 +6,7 @@ import json
 
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
-from tests.cluster.rig import Rig, node_of, remote_consumers, waiting
+from tests.cluster.rig import Rig, node_of, waiting
 
 
 def get(host: Host, name: str) -> object:
@@ -34,9 +34,7 @@ def test_definition_and_members() -> None:
 def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     producer.publish("orders", b"1", ANYCAST)
     rig.until(lambda: consumer.bodies and waiting(hosts[0], "node-1") == 0)
@@ -71,9 +69,7 @@ def test_counts_of_a_bridge_and_what_waits_for_a_member_that_is_away() -> None:
 def test_a_member_of_which_only_messages_are_left_is_listed() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    rig.consuming(hosts[1], known_at=hosts[0])
     rig.network.block("n0", "n1")
     rig.client(hosts[0]).publish("orders", b"1", ANYCAST)
     rig.until(lambda: waiting(hosts[0], "node-1") == 1)

@@ -19,16 +19,12 @@ def played(mode: str, delay_ms: int, here: bool, there: bool) -> tuple[list[int]
     consumers: list[Client | None] = [None, None]
     for index, wanted in enumerate((here, there)):
         if wanted:
-            consumer = rig.client(hosts[index])
-            consumer.consume("orders")
+            consumer = rig.consuming(hosts[index])
             consumers[index] = consumer
     if there:
         rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
     rig.run(0.5)
-    producer = rig.client(hosts[0])
-    for number in range(10):
-        producer.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: len(producer.answers) == 10)
+    rig.stored(hosts[0], "orders", [b"%d" % number for number in range(10)], ANYCAST)
     rig.run(2)
     got = [0 if each is None else len(each.bodies) for each in consumers]
     left = [count(host, "orders") for host in hosts]
@@ -89,14 +85,9 @@ def test_subscriptions_of_other_names_each_get_a_copy_in_every_mode(mode: str) -
     rig = Rig()
     first = rig.node(queues=[queue("mine", "prices", MULTICAST)], mode=mode)
     second = rig.node(queues=[queue("yours", "prices", MULTICAST)], mode=mode)
-    for host in (first, second):
-        host.start()
-    rig.formed()
-    producer = rig.client(first)
-    for number in range(5):
-        producer.publish("prices", b"%d" % number, MULTICAST)
-    reader = rig.client(second)
-    reader.consume("yours")
+    rig.form(first, second)
+    rig.sender(first, "prices", [b"%d" % number for number in range(5)], MULTICAST)
+    reader = rig.consuming(second, "yours")
     rig.until(lambda: len(reader.bodies) == 5)
     assert reader.bodies == numbers(range(5)) and count(first, "mine") == 5
 
@@ -107,10 +98,6 @@ def test_without_a_queue_here_the_other_node_has_it(mode: str) -> None:
     rig = Rig()
     first = rig.node(queues=[queue("other", "other", ANYCAST)], mode=mode)
     second = rig.node(mode=mode)
-    for host in (first, second):
-        host.start()
-    rig.formed()
-    producer = rig.client(first)
-    for number in range(4):
-        producer.publish("prices", b"%d" % number, MULTICAST)
+    rig.form(first, second)
+    rig.sender(first, "prices", [b"%d" % number for number in range(4)], MULTICAST)
     rig.until(lambda: count(second, "archive") == 4)

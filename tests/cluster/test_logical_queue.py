@@ -12,15 +12,11 @@ from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets_queue import CreateSharedQueueV2, DeleteQueue
-from tests.cluster.rig import Client, Rig, cluster_of, count, node_of, remote_consumers
+from tests.cluster.rig import Client, Rig, cluster_of, count, node_of
 
 
 def sends(rig: Rig, host: Host, number: int, address: str, kind: int = ANYCAST) -> Client:
-    producer = rig.client(host)
-    for each in range(number):
-        producer.publish(address, b"%d" % each, kind)
-    rig.until(lambda: len(producer.answers) == number)
-    return producer
+    return rig.stored(host, address, [b"%d" % each for each in range(number)], kind)
 
 
 def in_all(clients: list[Client]) -> list[bytes]:
@@ -37,12 +33,9 @@ def test_queues_of_one_name_on_three_nodes_are_one_for_producers_and_consumers()
     rig = Rig()
     hosts = rig.cluster(3, delay_ms=0)
     for number, host in enumerate(hosts):
-        producer = rig.client(host)
-        for each in range(10):
-            producer.publish("orders", b"%d" % (10 * number + each), ANYCAST)
+        producer = rig.sender(host, "orders", [b"%d" % (10 * number + each) for each in range(10)], ANYCAST)
         rig.until(lambda producer=producer: len(producer.answers) == 10)  # type: ignore[misc]
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[1])
     rig.until(lambda: len(consumer.bodies) == 30)
     rig.run(1)
     assert in_all([consumer]) == numbers(30)
@@ -164,8 +157,7 @@ def test_a_request_is_answered_by_another_node() -> None:
     """The temporary queue is known there before its name arrives, so nothing is made of it by itself."""
     rig = Rig()
     hosts = rig.cluster(3)
-    server = rig.client(hosts[2])
-    server.consume("orders", number=0)
+    server = rig.consuming(hosts[2])
     client = asks(rig, hosts[0])
     for number in range(4):
         client.publish("orders", b"ask %d" % number, ANYCAST, JMSReplyTo="temp-queue://reply-1")
@@ -217,8 +209,7 @@ def test_an_answer_to_a_client_that_is_gone_is_lost_and_nothing_else() -> None:
     rig.until(lambda: len(server.answers) == 2)
     rig.run(10)
     assert not [name for host in hosts for name in node_of(host).broker.queues if "reply" in name]
-    reader = rig.client(hosts[0])
-    reader.consume("orders")
+    reader = rig.consuming(hosts[0])
     rig.run(1)
     server.publish("orders", b"next", ANYCAST)
     rig.until(lambda: b"next" in reader.bodies)
@@ -239,9 +230,7 @@ def diverting(exclusive: bool, at: tuple[int, ...]) -> tuple[Rig, list[Host]]:
 def test_a_divert_copies_at_the_sender_only(at: tuple[int, ...]) -> None:
     """A message that another node forwards has been through the diverts there (BindingsImpl.route)."""
     rig, hosts = diverting(False, at)
-    reader = rig.client(hosts[1])
-    reader.consume("orders", number=0)
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    reader = rig.consuming(hosts[1], known_at=hosts[0])
     sends(rig, hosts[0], 3, "orders")
     rig.until(lambda: len(reader.bodies) == 3)
     rig.run(1)
@@ -263,8 +252,7 @@ def test_copies_of_a_divert_are_shared_like_any_message() -> None:
 
 def test_an_exclusive_divert_at_the_sender_leads_to_another_nodes_consumer() -> None:
     rig, hosts = diverting(True, (0,))
-    reader = rig.client(hosts[1])
-    reader.consume("copies")
+    reader = rig.consuming(hosts[1], "copies")
     rig.run(1)
     sends(rig, hosts[0], 4, "orders")
     rig.until(lambda: len(reader.bodies) == 4)
@@ -280,9 +268,7 @@ def full_names(kind: int) -> tuple[Rig, list[Host]]:
     there = rig.node(
         queues=[queue("eu", "orders", kind), queue("us", "orders", kind)], node_id="b" * 36
     )
-    for host in (here, there):
-        host.start()
-    rig.formed()
+    rig.form(here, there)
     return rig, [here, there]
 
 
@@ -315,9 +301,7 @@ def test_queues_of_one_full_name_on_two_nodes_share() -> None:
 def test_a_message_keeps_what_it_carries_over_the_cluster() -> None:
     rig = Rig()
     hosts = rig.cluster(2)
-    reader = rig.client(hosts[1])
-    reader.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    reader = rig.consuming(hosts[1], known_at=hosts[0])
     producer = rig.client(hosts[0])
     producer.publish(
         "orders", b"body", ANYCAST, colour="red", number=7, _AMQ_DUPL_ID="once", price=1.5

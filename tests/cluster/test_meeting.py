@@ -131,9 +131,7 @@ def test_a_stale_file_is_not_believed_and_an_unreadable_one_harms_nothing() -> N
         "short.atalanta": encode_said("c", b"123"),
     }
     hosts = [rig.node(discovery=True, whole=at(MEETINGS["FILE_PING"]())) for _ in range(2)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.run(1)
     assert list(discovery_of(hosts[0]).entries("group")) == ["node-1"]
     assert hosts[0].trace.counters["meeting_files_unreadable"] == 2

@@ -24,9 +24,7 @@ def test_three_nodes_form_from_one_seed_node() -> None:
     rig = Rig()
     for _ in range(3):
         rig.node(peers=[0] if rig.hosts else [])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
+    rig.form()
     assert members(rig) == [["node-0", "node-1", "node-2"]] * 3
 
 
@@ -249,9 +247,7 @@ def test_any_one_static_member_that_is_alive_at_start_is_enough(alive: int) -> N
 def test_members_are_learnt_from_the_topology_alone_and_stay_when_the_seed_is_gone() -> None:
     rig = Rig()
     hosts = [rig.node(peers=[0]) for _ in range(3)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     hosts[0].stop()
     rig.run(30)
     assert members(rig) == [["node-1", "node-2"]] * 2

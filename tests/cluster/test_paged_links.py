@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel import housekeeping
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
-from tests.cluster.rig import Rig, node_of, queue_of, remote_consumers, waiting
+from tests.cluster.rig import Rig, node_of, queue_of, waiting
 
 LIMIT = 300_000
 MESSAGES = 400  # more than a link holds in memory (1 MiB) and the node may
@@ -26,12 +26,8 @@ def test_what_waits_for_a_member_pages_and_arrives_once_in_order(crash: bool) ->
     rig = Rig()
     near = rig.node(memory_bytes=LIMIT)
     far = rig.node()
-    near.start()
-    far.start()
-    rig.formed()
-    taker = rig.client(far)
-    taker.consume("orders")
-    rig.until(lambda: remote_consumers(near, far, "orders") == 1)
+    rig.form(near, far)
+    taker = rig.consuming(far, known_at=near)
     sender = rig.client(near)
     rig.network.block("n0", "n1")
     for number in range(MESSAGES):

@@ -67,9 +67,7 @@ def test_address_says_whose_bindings_come_and_go(address: str, known: list[str])
     early = [queue(name, name, ANYCAST) for name in names]
     rig = Rig()
     hosts = [rig.node(queues=early, change=having(address=address)) for _ in range(2)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     client = rig.client(hosts[1])
     for name in names:
         client.create(name + ".later")
@@ -195,12 +193,8 @@ def test_confirmation_window_size_is_told() -> None:
 def test_producer_window_size_is_how_much_the_peer_lets_us_send(window: int) -> None:
     rig = Rig()
     hosts = rig.cluster(2, change=having(producer_window_bytes=window))
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
-    producer = rig.client(hosts[0])
-    for _ in range(20):
-        producer.publish("orders", b"x" * 5_000, ANYCAST)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
+    rig.sender(hosts[0], "orders", [b"x" * 5_000] * 20, ANYCAST)
     rig.until(lambda: len(consumer.bodies) == 20)
     asked = [
         packet.credits

@@ -139,8 +139,7 @@ def test_a_connection_without_connectors_only_accepts() -> None:
     assert cluster_of(accepting).peers == {}
     assert sorted(cluster_of(accepting).topology.members) == ["node-0", "node-1"]
     assert linked(dialling) == 1
-    consumer = rig.client(accepting)
-    consumer.consume("orders")
+    consumer = rig.consuming(accepting)
     rig.run(1)
     producer = rig.client(dialling)
     producer.publish("orders", b"x", ANYCAST)
@@ -152,9 +151,7 @@ def test_queues_are_told_by_their_filters_as_they_change() -> None:
     rig = Rig()
     queues: list[QueueConfig] = [queue("orders", "orders", ANYCAST)]
     hosts = [rig.node(queues=queues) for _ in range(2)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     record = cluster_of(hosts[0]).peers["node-1"]
     notifications = node_of(hosts[1]).notifications
     message = notifications.message(

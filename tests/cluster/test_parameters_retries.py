@@ -16,7 +16,6 @@ from tests.cluster.rig import (
     cluster_of,
     count,
     node_of,
-    remote_consumers,
     waiting,
 )
 
@@ -138,9 +137,7 @@ def test_after_reconnect_attempts_the_node_is_out_and_gets_nothing() -> None:
     """Neither what is sent now nor what is redistributed; what was on its way waits for its return."""
     rig = Rig()
     hosts = rig.cluster(2, change=having(reconnect_attempts=3, retry_interval_ms=100), delay_ms=0)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     found = dials(rig, hosts[0], ".bridge.")
     hosts[1].crash()
     consumer.kill()
@@ -149,10 +146,7 @@ def test_after_reconnect_attempts_the_node_is_out_and_gets_nothing() -> None:
     assert rig.events("n0 cluster_gave_up node=node-1")
     assert cluster_of(hosts[0]).peers == {}
     assert node_of(hosts[0]).broker.addresses["orders"].remotes() == []
-    producer = rig.client(hosts[0])
-    for number in range(4):
-        producer.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: len(producer.answers) == 4)
+    rig.stored(hosts[0], "orders", [b"%d" % number for number in range(4)], ANYCAST)
     assert count(hosts[0], "orders") == 4 and waiting(hosts[0], "node-1") == 0
     hosts[1].start()
     rig.formed()

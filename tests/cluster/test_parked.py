@@ -92,14 +92,10 @@ def test_only_what_a_selector_takes_goes() -> None:
 def test_what_is_sent_while_the_member_is_away_does_not_go_there() -> None:
     rig = Rig()
     hosts = [rig.node(queues=[queue("prices", "prices", MULTICAST)]), rig.node(), rig.node()]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     hosts[1].crash()
     rig.run(1)
-    producer = rig.client(hosts[0])
-    for body in numbers(0, 4):
-        producer.publish("orders", body, ANYCAST)
+    rig.sender(hosts[0], "orders", numbers(0, 4), ANYCAST)
     rig.until(lambda: count(hosts[2], "orders") == 4)  # The other member that has the queue.
     assert waiting(hosts[0], "node-1") == 0
 
@@ -169,16 +165,12 @@ def test_the_timeout_can_be_set_and_switched_off() -> None:
         rig = Rig()
         own = OwnSettings(parked_message_timeout_ms=timeout_ms)
         hosts = rig.cluster(2, own=own)
-        far = rig.client(hosts[1])
-        far.consume("orders")
+        rig.consuming(hosts[1])
         rig.until(partial(lambda found: remote_consumers(found[0], found[1], "orders") == 1, hosts))
         rig.network.block("n0", "n1")
-        producer = rig.client(hosts[0])
-        for body in numbers(0, 3):
-            producer.publish("orders", body, ANYCAST)
+        rig.sender(hosts[0], "orders", numbers(0, 3), ANYCAST)
         rig.until(partial(lambda found: waiting(found[0], "node-1") == 3, hosts))
-        near = rig.client(hosts[0])
-        near.consume("orders")
+        near = rig.consuming(hosts[0])
         hosts[1].crash()
         rig.run(30 if timeout_ms < 0 else 2)
         assert len(near.bodies) == after_two, timeout_ms

@@ -213,11 +213,8 @@ def test_among_newer_ones_in_page_files(restart: bool) -> None:
     rig = Rig()
     rig.node(memory_bytes=60_000)
     rig.node()
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
-    far = rig.client(rig.hosts[1])
-    far.consume("orders")
+    rig.form()
+    rig.consuming(rig.hosts[1])
     slow = rig.client(rig.hosts[0])
     slow.on_packet = lambda packet: None  # type: ignore[method-assign]
     slow.send(CreateConsumer(0, "orders", None, False, True, 0))
@@ -239,8 +236,7 @@ def test_among_newer_ones_in_page_files(restart: bool) -> None:
         rig.hosts[0].crash()
         rig.hosts[0].start()
         rig.run(TIMEOUT + 2)
-    near = rig.client(rig.hosts[0])
-    near.consume("orders")
+    near = rig.consuming(rig.hosts[0])
     rig.until(lambda: len(near.bodies) == 200, TIMEOUT + 20)
     assert [int(body[:3]) for body in near.bodies] == list(range(200))
 
@@ -248,13 +244,9 @@ def test_among_newer_ones_in_page_files(restart: bool) -> None:
 def test_copies_for_a_subscription_come_back_in_front() -> None:
     rig = Rig()
     rig.cluster(2)
-    far = rig.client(rig.hosts[1])
-    far.consume("archive")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "archive") == 1)
+    rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")
-    producer = rig.client(rig.hosts[0])
-    for body in numbers(0, 4):
-        producer.publish("prices", body, MULTICAST)
+    producer = rig.sender(rig.hosts[0], "prices", numbers(0, 4), MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 4)
     rig.hosts[1].crash()
     rig.network.heal()
@@ -263,8 +255,7 @@ def test_copies_for_a_subscription_come_back_in_front() -> None:
         producer.publish("prices", body, MULTICAST)
     rig.until(lambda: count(rig.hosts[0], "archive") == 4)
     rig.run(TIMEOUT + 1)
-    near = rig.client(rig.hosts[0])
-    near.consume("archive")
+    near = rig.consuming(rig.hosts[0], "archive")
     rig.run(1)
     assert near.bodies == numbers(0, 8)
 
@@ -283,9 +274,7 @@ def test_many_older_ones_make_room_by_and_by(crash: bool) -> None:
     for body in older:
         producer.publish("orders", body, ANYCAST)
     rig.until(lambda: count(near_host, "orders") == len(older))
-    far = rig.client(far_host)
-    far.consume("orders")
-    rig.until(lambda: remote_consumers(near_host, far_host, "orders") == 1)
+    rig.consuming(far_host, known_at=near_host)
     rig.network.block("n0", "n1")
     newest = [b"%05d" % number for number in range(2_500, 2_520)]
     for body in newest:
@@ -317,7 +306,6 @@ def test_many_older_ones_make_room_by_and_by(crash: bool) -> None:
     assert len(moved) == (1 if crash else 2) and max(moved) <= SLICE_MAX
     rig.until(lambda: waiting(near_host, "node-1") == 0, TIMEOUT + 10)
     slow.close()
-    last = rig.client(near_host)
-    last.consume("orders")
+    last = rig.consuming(near_host)
     rig.until(lambda: len(last.bodies) == 2_520, TIMEOUT + 20)
     assert last.bodies == older + newest

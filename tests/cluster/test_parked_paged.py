@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.queue_spec import ANYCAST
-from tests.cluster.rig import Client, Rig, count, queue_of, remote_consumers, waiting
+from tests.cluster.rig import Client, Rig, count, queue_of, waiting
 
 COUNT = 400
 TIMEOUT = 10
@@ -23,12 +23,8 @@ def parked(rig: Rig, nodes: int = 2, groups: int = 0) -> Client:
     rig.node(memory_bytes=30_000)
     for _ in range(nodes - 1):
         rig.node()
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
-    far = rig.client(rig.hosts[1])
-    far.consume("orders")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
+    rig.form()
+    rig.consuming(rig.hosts[1], known_at=rig.hosts[0])
     rig.network.block("n0", "n1")
     producer = rig.client(rig.hosts[0])
     for number in range(COUNT):
@@ -62,8 +58,7 @@ def test_a_paged_queue_comes_back_to_a_consumer_here(restart: bool) -> None:
     if restart:
         rig.hosts[0].crash()
         rig.hosts[0].start()
-    near = rig.client(rig.hosts[0])
-    near.consume("orders")
+    near = rig.consuming(rig.hosts[0])
     rig.run(TIMEOUT + 5)
     assert numbers(near) == list(range(COUNT))
     assert waiting(rig.hosts[0], "node-1") == 0 and count(rig.hosts[0], "orders") == 0
@@ -76,8 +71,7 @@ def test_a_paged_queue_comes_back_to_a_consumer_here(restart: bool) -> None:
 def test_a_paged_queue_comes_back_to_a_consumer_at_another_member() -> None:
     rig = Rig()
     parked(rig, 3)
-    other = rig.client(rig.hosts[2])
-    other.consume("orders")
+    other = rig.consuming(rig.hosts[2])
     leave_alone(rig)
     rig.run(TIMEOUT + 10)
     assert numbers(other) == list(range(COUNT))
@@ -96,8 +90,7 @@ def test_a_consumer_that_takes_them_slowly_gets_all_in_order() -> None:
     slow.close()
     rig.run(1)
     assert waiting(rig.hosts[0], "node-1") + count(rig.hosts[0], "orders") == COUNT
-    near = rig.client(rig.hosts[0])
-    near.consume("orders")
+    near = rig.consuming(rig.hosts[0])
     rig.run(TIMEOUT)
     assert numbers(near) == list(range(COUNT))
 
@@ -106,14 +99,12 @@ def test_the_member_that_returns_half_way_gets_the_rest_and_nothing_twice() -> N
     rig = Rig()
     parked(rig)
     leave_alone(rig)
-    near = rig.client(rig.hosts[0])
-    near.consume("orders", "AMQSize > 0")
+    near = rig.consuming(rig.hosts[0], "orders", "AMQSize > 0")
     rig.until(lambda: 0 < len(near.bodies) < COUNT, TIMEOUT + 5)
     near.close()
     rig.hosts[1].start()
     rig.formed()
-    far = rig.client(rig.hosts[1])
-    far.consume("orders")
+    far = rig.consuming(rig.hosts[1])
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 0)
     late = rig.client(rig.hosts[0])  # what came back before stays here
     late.consume("orders")
@@ -129,8 +120,7 @@ def test_what_one_producer_sends_meanwhile_comes_behind_what_comes_back() -> Non
     producer = parked(rig)
     leave_alone(rig)
     rig.run(TIMEOUT + 2)  # due, and nobody takes them
-    near = rig.client(rig.hosts[0])
-    near.consume("orders")
+    near = rig.consuming(rig.hosts[0])
     rig.until(lambda: len(near.bodies) == COUNT, TIMEOUT + 10)
     for number in range(COUNT, COUNT + 20):
         producer.publish("orders", b"%03d" % number, ANYCAST)

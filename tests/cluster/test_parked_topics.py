@@ -7,22 +7,17 @@ import pytest
 from atalanta.kernel.queue_spec import MULTICAST
 from atalanta.sim.nodes import queue
 from tests.cluster.parked_rig import TIMEOUT, numbers
-from tests.cluster.rig import Rig, count, node_of, remote_consumers, waiting
+from tests.cluster.rig import Rig, count, node_of, waiting
 
 
 def test_a_copy_for_a_subscription_that_only_the_member_has_stays() -> None:
     rig = Rig()
     rig.node(queues=[queue("archive", "prices", MULTICAST)])
     rig.node(queues=[queue("archive", "prices", MULTICAST), queue("audit", "prices", MULTICAST)])
-    for host in rig.hosts:
-        host.start()
-    rig.formed()
-    near = rig.client(rig.hosts[0])
-    near.consume("archive")
+    rig.form()
+    near = rig.consuming(rig.hosts[0], "archive")
     rig.network.block("n0", "n1")
-    producer = rig.client(rig.hosts[0])
-    for body in numbers(0, 4):
-        producer.publish("prices", body, MULTICAST)
+    rig.sender(rig.hosts[0], "prices", numbers(0, 4), MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 4)
     rig.hosts[1].crash()
     rig.network.heal()
@@ -37,16 +32,11 @@ def test_a_copy_for_a_subscription_that_only_the_member_has_stays() -> None:
 def test_a_copy_for_a_subscription_that_is_here_too_comes_back() -> None:
     rig = Rig()
     rig.cluster(2)
-    far = rig.client(rig.hosts[1])
-    far.consume("archive")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "archive") == 1)
+    rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")
-    producer = rig.client(rig.hosts[0])
-    for body in numbers(0, 4):
-        producer.publish("prices", body, MULTICAST)
+    rig.sender(rig.hosts[0], "prices", numbers(0, 4), MULTICAST)
     rig.until(lambda: waiting(rig.hosts[0], "node-1") == 4)
-    near = rig.client(rig.hosts[0])
-    near.consume("archive")
+    near = rig.consuming(rig.hosts[0], "archive")
     rig.hosts[1].crash()
     rig.network.heal()
     rig.run(TIMEOUT + 1)
@@ -58,9 +48,7 @@ def test_what_a_topics_message_is_for_is_known_after_a_restart(before: str) -> N
     """It is written down when the link is lost; before that a copy for a subscription might be anyone's."""
     rig = Rig()
     rig.cluster(2)
-    far = rig.client(rig.hosts[1])
-    far.consume("archive")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "archive") == 1)
+    rig.consuming(rig.hosts[1], "archive", known_at=rig.hosts[0])
     rig.network.block("n0", "n1")
     producer = rig.client(rig.hosts[0])
     producer.publish("prices", b"x", MULTICAST)
@@ -71,8 +59,7 @@ def test_what_a_topics_message_is_for_is_known_after_a_restart(before: str) -> N
     rig.hosts[second].crash()
     rig.network.heal()
     rig.hosts[0].start()
-    near = rig.client(rig.hosts[0])
-    near.consume("archive")
+    near = rig.consuming(rig.hosts[0], "archive")
     rig.run(TIMEOUT + 5)
     if before == "the member":
         assert near.bodies == [b"x"]

@@ -69,9 +69,7 @@ class Play:
 
     def _consume(self, at: int) -> None:
         if self.rig.hosts[at].up:
-            consumer = self.rig.client(self.rig.hosts[at])
-            consumer.consume("orders")
-            self.consumers.append(consumer)
+            self.consumers.append(self.rig.consuming(self.rig.hosts[at]))
 
     def confirmed(self) -> set[bytes]:
         return {

@@ -145,9 +145,7 @@ def test_messages_that_follow_their_consumers_hold_nobody_back() -> None:
 def test_a_client_with_messages_in_hand_goes_when_it_has_acknowledged_them() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 2, accounts, work_ns=700 * MILLISECOND)
-    sender = rig.client(hosts[0])
-    for number in range(8):
-        sender.publish("orders", b"%d" % number, 1)
+    rig.sender(hosts[0], "orders", [b"%d" % number for number in range(8)], 1)
     rig.until(lambda: accounts.redirects == 1)
     rig.run(30)
     assert len(accounts.received) == 8
@@ -158,9 +156,7 @@ def test_a_client_with_messages_in_hand_goes_when_it_has_acknowledged_them() -> 
 def test_a_client_that_finds_no_pause_stays_and_gets_what_was_held_back() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 2, accounts, work_ns=3_600_000 * MILLISECOND)
-    sender = rig.client(hosts[0])
-    for number in range(20):
-        sender.publish("orders", b"%d" % number, 1)
+    rig.sender(hosts[0], "orders", [b"%d" % number for number in range(20)], 1)
     rig.run(20)
     assert at_node(roamers, hosts) == [2, 0]
     assert hosts[0].trace.counters["clients_without_pause"] >= 1
@@ -213,9 +209,7 @@ def test_who_waits_for_a_message_may_go_meanwhile() -> None:
 def test_one_that_works_through_what_it_has_is_waited_for() -> None:
     rig, hosts, accounts = two(rebalance_patience_ms=1_000)
     roamers = fleet(rig, hosts[0], 2, accounts, work_ns=500 * MILLISECOND)
-    sender = rig.client(hosts[0])
-    for number in range(20):
-        sender.publish("orders", b"%d" % number, 1)
+    rig.sender(hosts[0], "orders", [b"%d" % number for number in range(20)], 1)
     rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=15)
     rig.run(10)
     assert len(accounts.received) == 20

@@ -15,10 +15,7 @@ from tests.cluster.rig import Client, Rig, count, node_of, remote_consumers
 def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Client]:
     """Two nodes, `number` orders at the first, and a consumer at the second that has just come."""
     hosts = rig.cluster(2, **options)
-    producer = rig.client(hosts[0])
-    for each in range(number):
-        producer.publish("orders", bytes([each]), ANYCAST)
-    rig.until(lambda: len(producer.answers) == number)
+    producer = rig.stored(hosts[0], "orders", [bytes([each]) for each in range(number)], ANYCAST)
     rig.run(0.2)
     assert count(hosts[0], "orders") == number
     return list(hosts), producer
@@ -27,9 +24,7 @@ def stocked(rig: Rig, number: int, **options: object) -> tuple[list[object], Cli
 def test_messages_follow_a_consumer_that_appears_elsewhere_after_the_delay() -> None:
     rig = Rig()
     stocked(rig, 5, delay_ms=1_000)
-    consumer = rig.client(rig.hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
+    consumer = rig.consuming(rig.hosts[1], known_at=rig.hosts[0])
     rig.run(0.9)
     assert consumer.bodies == []
     rig.until(lambda: len(consumer.bodies) == 5, 1)
@@ -41,8 +36,7 @@ def test_messages_follow_a_consumer_that_appears_elsewhere_after_the_delay() -> 
 def test_without_a_delay_setting_messages_stay() -> None:
     rig = Rig()
     stocked(rig, 5, delay_ms=-1)
-    consumer = rig.client(rig.hosts[1])
-    consumer.consume("orders")
+    rig.consuming(rig.hosts[1])
     rig.run(5)
     assert count(rig.hosts[0], "orders") == 5
 
@@ -50,11 +44,8 @@ def test_without_a_delay_setting_messages_stay() -> None:
 def test_a_local_consumer_that_comes_in_time_keeps_them() -> None:
     rig = Rig()
     stocked(rig, 5, delay_ms=1_000)
-    elsewhere = rig.client(rig.hosts[1])
-    elsewhere.consume("orders")
-    rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
-    here = rig.client(rig.hosts[0])
-    here.consume("orders")
+    elsewhere = rig.consuming(rig.hosts[1], known_at=rig.hosts[0])
+    here = rig.consuming(rig.hosts[0])
     rig.run(3)
     assert len(here.bodies) == 5 and elsewhere.bodies == []
 
@@ -108,8 +99,7 @@ def test_messages_of_a_group_stay() -> None:
     producer.publish("orders", b"of a group", ANYCAST, _AMQ_GROUP_ID="one")
     producer.publish("orders", b"of none", ANYCAST)
     rig.until(lambda: count(hosts[0], "orders") == 2)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[1])
     rig.until(lambda: consumer.bodies == [b"of none"])
     rig.run(2)
     assert count(hosts[0], "orders") == 1
@@ -123,8 +113,7 @@ def test_back_and_forth_as_the_consumer_moves() -> None:
         for number in range(3):
             producer.publish("orders", bytes([3 * turn + number]), ANYCAST)
         rig.run(1)
-        consumer = rig.client(hosts[turn % 2])
-        consumer.consume("orders")
+        consumer = rig.consuming(hosts[turn % 2])
         rig.run(1)
         assert len(consumer.bodies) == 3, f"turn {turn}"
         consumer.close()
@@ -142,8 +131,7 @@ def test_off_and_strict_never_redistribute_off_with_redistribution_does() -> Non
         second = rig.node(delay_ms=0, mode=mode)
         second.start()
         rig.formed()
-        consumer = rig.client(second)
-        consumer.consume("orders")
+        consumer = rig.consuming(second)
         rig.run(3)
         assert (consumer.bodies == [b"x"]) == moves, mode
 
@@ -151,8 +139,7 @@ def test_off_and_strict_never_redistribute_off_with_redistribution_does() -> Non
 def test_redistributed_messages_are_new_ones_without_marks() -> None:
     rig = Rig()
     stocked(rig, 1, delay_ms=0)
-    consumer = rig.client(rig.hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(rig.hosts[1])
     rig.until(lambda: len(consumer.bodies) == 1)
     names = consumer.messages[0].message.properties.names()
     assert not [name for name in names if name.startswith("_AMQ_ORIG") or name == "_AMQ_ROUTE_TO"]
@@ -164,13 +151,9 @@ def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here
     hosts = rig.cluster(2, delay_ms=0)
     driver = rig.client(hosts[0])
     driver.send(LogLease(1, "orders", "spark", "driver", 3_000, 0))
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     assert remote_consumers(hosts[1], hosts[0], "orders") == 0
-    producer = rig.client(hosts[0])
-    for number in range(4):
-        producer.publish("orders", bytes([number]), ANYCAST)
+    rig.sender(hosts[0], "orders", [bytes([number]) for number in range(4)], ANYCAST)
     rig.run(1)
     # A lease counts as a consumer here, so the two share; nothing that stays is moved later.
     kept = count(hosts[0], "orders")
@@ -184,9 +167,7 @@ def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here
 def test_an_update_of_a_queue_reaches_the_peers_with_its_consumers() -> None:
     rig = Rig()
     hosts = rig.cluster(2, delay_ms=0)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
-    rig.until(lambda: remote_consumers(hosts[0], hosts[1], "orders") == 1)
+    consumer = rig.consuming(hosts[1], known_at=hosts[0])
     changes = QueueChanges()
     changes.filter_text = "colour = 'red'"
     changes.non_destructive = True
@@ -212,8 +193,7 @@ def test_a_non_destructive_queue_is_not_redistributed() -> None:
     producer = rig.client(hosts[0])
     producer.publish("orders", b"1", ANYCAST)
     rig.until(lambda: count(hosts[0], "orders") == 1)
-    consumer = rig.client(hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(hosts[1])
     rig.run(2)
     assert count(hosts[0], "orders") == 1 and consumer.bodies == []
 
@@ -225,7 +205,6 @@ def test_what_was_moved_and_is_not_yet_on_disk_does_not_hide_the_rest(
     monkeypatch.setattr(redistribution, "MOVES_MAX", 3)
     rig = Rig()
     stocked(rig, 12, delay_ms=0)
-    consumer = rig.client(rig.hosts[1])
-    consumer.consume("orders")
+    consumer = rig.consuming(rig.hosts[1])
     rig.until(lambda: len(consumer.bodies) == 12, 2)
     assert consumer.bodies == [bytes([each]) for each in range(12)]

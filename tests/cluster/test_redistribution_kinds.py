@@ -8,28 +8,22 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_consumer import CreateConsumer
-from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaRollback, XaStart
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaRollback
 from tests.cluster.rig import Client, Rig, count, node_of, remote_consumers, waiting
 from tests.cluster.shapes import numbers
 from tests.cluster.test_large import client as large_client
-from tests.cluster.test_scale_down_content import XaClient, end_branch
+from tests.cluster.xa_rig import XID, end_branch, xa_client
 
 
 def stocked(rig: Rig, number: int, delay_ms: int, nodes: int = 2, body: bytes = b"") -> list[Host]:
     hosts = rig.cluster(nodes, delay_ms=delay_ms)
-    producer = rig.client(hosts[0])
-    for each in range(number):
-        producer.publish("orders", body or b"%d" % each, ANYCAST)
-    rig.until(lambda: len(producer.answers) == number)
+    rig.stored(hosts[0], "orders", [body or b"%d" % each for each in range(number)], ANYCAST)
     assert count(hosts[0], "orders") == number
     return hosts
 
 
 def comes(rig: Rig, host: Host, selector: str | None = None) -> Client:
-    consumer = rig.client(host)
-    consumer.consume("orders", selector)
-    return consumer
+    return rig.consuming(host, "orders", selector)
 
 
 @pytest.mark.parametrize(("delay_ms", "soon", "late"), [(-1, 0, 0), (0, 5, 5), (2_000, 0, 5)])
@@ -194,14 +188,9 @@ def test_topics_and_internal_queues_are_left_alone() -> None:
     rig = Rig()
     first = rig.node(queues=[queue("mine", "prices", MULTICAST)], delay_ms=0)
     second = rig.node(queues=[queue("yours", "prices", MULTICAST)], delay_ms=0)
-    for host in (first, second):
-        host.start()
-    rig.formed()
-    producer = rig.client(first)
-    for number in range(3):
-        producer.publish("prices", b"%d" % number, MULTICAST)
-    consumer = rig.client(second)
-    consumer.consume("yours")
+    rig.form(first, second)
+    rig.sender(first, "prices", [b"%d" % number for number in range(3)], MULTICAST)
+    consumer = rig.consuming(second, "yours")
     rig.until(lambda: len(consumer.bodies) == 3)
     rig.run(2)
     assert consumer.bodies == numbers(range(3)) and count(first, "mine") == 3
@@ -240,19 +229,14 @@ def test_groups_stay_together_and_in_place() -> None:
 def test_what_a_rolled_back_branch_gives_back_long_after_its_consumer_left_goes_elsewhere() -> None:
     rig = Rig()
     hosts = stocked(rig, 1, 0)
-    xid = Xid(1, b"branch", b"global")
-    worker = XaClient(rig.world, rig.network, "xa", hosts[0].name)
-    worker.start()
-    rig.until(lambda: worker.ready)
-    worker.say(XaStart(xid))
+    worker = xa_client(rig, hosts[0])
+    worker.begin(XID)
     worker.consume_in_branch("orders")
     rig.until(lambda: len(worker.taken) == 1)
-    worker.say(XaEnd(xid, False))
-    worker.say(XaPrepare(xid))
-    rig.until(lambda: worker.codes == [0, 0, 0])
+    worker.prepare(rig, XID)
     worker.kill()
     elsewhere = comes(rig, hosts[1])
     rig.run(1)
     assert elsewhere.bodies == []
-    end_branch(rig, hosts[0], XaRollback(xid))
+    end_branch(rig, hosts[0], XaRollback(XID))
     rig.until(lambda: elsewhere.bodies == [b"0"])

@@ -117,9 +117,7 @@ def routed(
 def nodes(rig: Rig, router: Callable[[], RouterConfig], count: int = 3) -> list[Host]:
     """All with the same router; every target is known to be ready."""
     hosts = [rig.node(router=router()) for _ in range(count)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.run(2)
     return hosts
 
@@ -204,9 +202,7 @@ def test_a_target_that_is_down_gets_nobody_and_comes_back() -> None:
         pool.check_period_ms = 1_000
 
     hosts = [rig.node(), rig.node(), rig.node(router=routed(FIRST_ELEMENT, static))]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.run(2)
     assert visit(rig, hosts[2]).to == "n0"
     hosts[0].crash()
@@ -327,9 +323,7 @@ def test_a_node_with_a_pool_by_discovery_group_may_leave(resumed: bool) -> None:
     hosts = [
         rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
     ]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     part = begin(rig, hosts[1])
     rig.until(lambda: part.phase == MOVING)
     if resumed:
@@ -347,9 +341,7 @@ def test_a_pool_by_discovery_group() -> None:
     hosts = [
         rig.node(discovery=True, router=routed(CONSISTENT_HASH, heard)) for _ in range(2)
     ]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     rig.run(4)
     for key in ("a", "b", "c", "d"):
         assert len({place(visit(rig, host, key), host) for host in hosts}) == 1

@@ -55,8 +55,7 @@ def test_a_message_in_several_queues_travels_once_and_every_queue_keeps_its_orde
         client.publish("prices", b"%d" % number, volume=number)
     rig.until(lambda: count(first, "archive") == 10)
     # One subscriber has read ahead of the other.
-    reader = rig.client(first)
-    reader.consume("archive", "volume = 7")
+    rig.consuming(first, "archive", "volume = 7")
     rig.until(lambda: count(first, "archive") == 9)
     part = leave(rig, first)
     assert held(second, "archive") == [b"%d" % number for number in range(10) if number != 7]
@@ -70,9 +69,7 @@ def test_queues_that_the_target_lacks_are_made_there_as_they_were() -> None:
     rig = Rig()
     first = rig.node(queues=[*both(), queue("mine", "own", ANYCAST)])
     second = rig.node()
-    first.start()
-    second.start()
-    rig.formed()
+    rig.form(first, second)
     spec = QueueSpec("subscription", "news", MULTICAST)
     spec.filter_text = "region = 'EU'"
     spec.exclusive = True
@@ -108,8 +105,7 @@ def test_scheduled_messages_wait_at_the_target_for_the_rest_of_their_time() -> N
     leave(rig, first)
     waiting = node_of(second).broker.scheduled.of_queue(queue_of(second, "orders"))
     assert [(when, each.state) for when, each in waiting] == [(at_ms, SCHEDULED)]
-    reader = rig.client(second)
-    reader.consume("orders")
+    reader = rig.consuming(second)
     rig.run(5)
     assert reader.bodies == [b"now"]
     rig.until(lambda: reader.bodies == [b"now", b"later"], 70)
@@ -130,10 +126,7 @@ def test_groups_stay_in_order() -> None:
 def test_what_a_client_holds_unacknowledged_comes_along_at_its_place() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
-    client = rig.client(first)
-    for number in range(5):
-        client.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: count(first, "orders") == 5)
+    rig.filled(first, [b"%d" % number for number in range(5)])
     holder = rig.client(first)
     holder.on_packet = lambda packet: None  # type: ignore[method-assign]
     holder.consume("orders")
@@ -146,13 +139,8 @@ def test_queues_that_page_come_from_their_files() -> None:
     rig = Rig()
     first = rig.node(mode="OFF", memory_bytes=30_000)
     second = rig.node(mode="OFF")
-    first.start()
-    second.start()
-    rig.formed()
-    client = rig.client(first)
-    for number in range(400):
-        client.publish("orders", b"%03d" % number + bytes(200), ANYCAST)
-    rig.until(lambda: count(first, "orders") == 400)
+    rig.form(first, second)
+    rig.filled(first, [b"%03d" % number + bytes(200) for number in range(400)])
     assert queue_of(first, "orders").paged is not None
     part = leave(rig, first, 120)
     assert (part.phase, part.left()) == (DONE, 0)
@@ -166,10 +154,7 @@ def test_commit_interval_bounds_what_is_under_way(interval: int) -> None:
     cluster_of(first).settings.scale_down = ScaleDownConfig(commit_interval=interval)
     part = departure(first)
     part.choice.config = ScaleDownConfig(commit_interval=interval)
-    client = rig.client(first)
-    for number in range(40):
-        client.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: count(first, "orders") == 40)
+    rig.filled(first, [b"%d" % number for number in range(40)])
     begin(rig, first)
     most = 0
     while not part.over():
@@ -298,10 +283,7 @@ def test_what_waits_for_another_delivery_goes_at_its_place() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
     node_of(first).broker.settings.add("orders", {"redelivery_delay_ms": 60_000})
-    client = rig.client(first)
-    for number in range(4):
-        client.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: count(first, "orders") == 4)
+    rig.filled(first, [b"%d" % number for number in range(4)])
     broker = node_of(first).broker
     waiting = queue_of(first, "orders").references[1]
     broker.scheduled.hold(waiting, rig.world.now // 1_000_000 + 60_000)
@@ -324,10 +306,7 @@ def test_a_target_remembers_after_a_restart_whom_it_took_over() -> None:
 def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it() -> None:
     rig = Rig()
     first, second = rig.cluster(2, mode="OFF")
-    client = rig.client(first)
-    for number in range(6):
-        client.publish("orders", b"%d" % number, ANYCAST)
-    rig.until(lambda: count(first, "orders") == 6)
+    rig.filled(first, [b"%d" % number for number in range(6)])
     orders = queue_of(first, "orders")
     lease = Lease("group", 1, "reader", 10**10)
     lease.active = True

@@ -8,7 +8,6 @@ from atalanta.cluster.scale_down import ScaleDown
 from atalanta.cluster.scale_down_goodbye import HOLD_NS, Goodbyes
 from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.message import Message
-from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PASSWORD, USER
 from atalanta.sim.world import SECOND
@@ -28,20 +27,10 @@ from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.core.types import CLUSTER_CHANNEL, HANDSHAKE
-from tests.cluster.rig import RawPeer, Rig, count, node_of
-from tests.cluster.scale_down_rig import begin, departure, held
+from tests.cluster.rig import RawPeer, Rig, node_of
+from tests.cluster.scale_down_rig import begin, departure, held, stocked, underway
 
 BODIES = [b"%d" % number for number in range(200)]
-
-
-def filled() -> tuple[Rig, Host, Host]:
-    rig = Rig()
-    target, leaving = rig.cluster(2, mode="OFF")
-    client = rig.client(leaving)
-    for body in BODIES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(leaving, "orders") == len(BODIES))
-    return rig, target, leaving
 
 
 def session(number: int) -> CreateSession:
@@ -60,7 +49,7 @@ def sending(body: bytes) -> Packet:
 
 @pytest.mark.parametrize("asks", ["before", "after"])
 def test_who_makes_its_first_session_is_refused_and_sent_to_the_target(asks: str) -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
     peer.dial(leaving)
     peer.send(CheckForFailover("elsewhere"), 1)
@@ -84,7 +73,7 @@ def test_who_makes_its_first_session_is_refused_and_sent_to_the_target(asks: str
 
 
 def test_who_makes_more_sessions_is_answered_on_all_of_them_and_sends_nothing() -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
     peer.dial(leaving)
     peer.send(CheckForFailover("elsewhere"), 1)
@@ -121,7 +110,7 @@ def arriving_at_the_freeze(rig: Rig, peer: RawPeer, leaving: Host, greets: bool)
 
 @pytest.mark.parametrize("greets", [True, False])
 def test_who_is_accepted_when_the_node_is_frozen_hears_where_to_go(greets: bool) -> None:
-    rig, _, leaving = filled()
+    rig, _, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
     part = arriving_at_the_freeze(rig, peer, leaving, greets)
     peer.send(session(0), 1)
@@ -140,7 +129,7 @@ def test_who_spoke_before_the_target_was_ready_is_answered_then(
     greeted: bool, held_s: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long that takes: it could not go on meanwhile."""
-    rig, _, leaving = filled()
+    rig, _, leaving = stocked(BODIES)
     hold_ns = held_s * SECOND
     monkeypatch.setattr(
         Goodbyes, "answered", lambda self: rig.world.now >= self.until - HOLD_NS + hold_ns
@@ -160,7 +149,7 @@ def test_who_spoke_before_the_target_was_ready_is_answered_then(
 
 
 def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
     peer.dial(leaving)
     peer.send(CheckForFailover("elsewhere"), 1)
@@ -187,11 +176,9 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
 
 def without_target() -> tuple[Rig, Host, Host]:
     """A node that a crash interrupted as it left, and its target is away."""
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(BODIES)
     departure(leaving).choice.config.commit_interval = 1
-    part = begin(rig, leaving)
-    while part.moved < 13:
-        rig.run(0.0002)
+    underway(rig, leaving, 13)
     leaving.crash()
     target.crash()
     leaving.start()
@@ -262,7 +249,7 @@ def test_a_member_that_comes_before_the_target_knows_all_hears_nothing() -> None
 def test_who_has_not_said_who_it_is_is_not_held_for_ever_for_a_target_that_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
     monkeypatch.setattr(Goodbyes, "answered", lambda self: departure(leaving).link is None)
     arriving_at_the_freeze(rig, peer, leaving, True)

@@ -5,40 +5,24 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.bridge import Bridge
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.cluster.scale_down_stages import Mover
 from atalanta.kernel import xa
-from atalanta.kernel.message import Message
-from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DELIVERING
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import PASSWORD, USER, queue
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_consumer import (
-    CreateConsumer,
-    FlowToken,
-    IndividualAcknowledge,
-)
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_session import CreateSession, SessionStart
+from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
-    XaEnd,
-    XaPrepare,
-    XaResponse,
     XaRollback,
-    XaStart,
 )
 from atalanta.wire.core.packets_xid import Xid
-from tests.cluster.rig import Client, Rig, count, linked, node_of, queue_of, waiting
-from tests.cluster.scale_down_rig import begin, bodies, departure, held, leave, send
+from tests.cluster.rig import Rig, count, linked, node_of, queue_of, waiting
+from tests.cluster.scale_down_rig import begin, bodies, departure, held, leave, send, to
 from tests.cluster.test_chain import chain
 from tests.cluster.test_large import BODY
 from tests.cluster.test_large import client as large_client
-
-XA_CHANNEL = 20
+from tests.cluster.xa_rig import XID, end_branch, xa_client
 
 
 def test_large_messages_travel_piece_by_piece_and_leave_no_file() -> None:
@@ -81,8 +65,7 @@ def test_what_waits_for_a_third_node_reaches_it_by_way_of_the_target(restarted: 
         target.crash()
         target.start()
         rig.until(lambda: linked(leaving) == 1)
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    part = leave(rig, leaving)
+    part = leave(rig, to(leaving, "n0"))
     assert (part.phase, part.left()) == (DONE, 0)
     assert waiting(target, "node-1") >= parked
     third.start()
@@ -103,8 +86,7 @@ def test_what_no_way_leads_to_comes_to_the_targets_queues_once() -> None:
     third.crash()
     rig.run(1)
     assert waiting(leaving, "node-2") > 0
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    part = begin(rig, leaving)
+    part = begin(rig, to(leaving, "n0"))
     while part.mover is None or not part.mover.link.sender.unanswered:
         rig.run(0.00001)
     rig.network.block(target.name, leaving.name)
@@ -181,67 +163,27 @@ def test_a_repeat_of_what_the_leaving_node_took_is_known_at_the_target(duplicate
 
 
 # -- transactions in doubt --------------------------------------------------------------------------------
-class XaClient(Client):
-    """Works in one branch, on a session of its own."""
-
-    codes: list[int]
-    taken: list[ReceiveMessage]
-
-    def on_ready(self) -> None:
-        self.codes = []
-        self.taken = []
-        self.send(SessionStart())
-        self.send(CreateSession("xa", XA_CHANNEL, 136, USER, PASSWORD, 102400, True), 1)
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, XaResponse):
-            self.codes.append(packet.code)
-        elif isinstance(packet, ReceiveMessage):
-            self.taken.append(packet)
-            self.say(IndividualAcknowledge(packet.consumer_id, packet.message.id, False))
-        else:
-            super().on_packet(packet)
-
-    def say(self, packet: Packet) -> None:
-        self.send(packet, XA_CHANNEL)
-
-    def send_in_branch(self, address: str, body: bytes) -> None:
-        message = Message.create(address, body, 4, True, 1, 4)
-        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
-        self.say(SendMessage(message, False, -1, 1))
-
-    def consume_in_branch(self, queue: str) -> None:
-        self.say(SessionStart())
-        self.say(CreateConsumer(7, queue, None, False, False, 0))
-        self.say(FlowToken(7, 1))
-
-
-def in_doubt(rig: Rig) -> tuple[Host, Host, Xid]:
+def in_doubt(rig: Rig) -> tuple[Host, Host]:
     """Of two nodes, the first has a prepared branch: it sent `new`, and acknowledged `old` of the queue."""
     first, second = rig.cluster(2, mode="OFF")
     rig.client(first).publish("orders", b"old", ANYCAST)
     rig.until(lambda: count(first, "orders") == 1)
-    client = XaClient(rig.world, rig.network, "xa", first.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    xid = Xid(1, b"branch", b"global")
-    client.say(XaStart(xid))
+    client = xa_client(rig, first)
+    client.begin(XID)
     client.consume_in_branch("orders")
     client.send_in_branch("orders", b"new")
     rig.until(lambda: len(client.taken) == 1)
-    client.say(XaEnd(xid, False))
-    client.say(XaPrepare(xid))
-    rig.until(lambda: client.codes == [0, 0, 0])
+    client.prepare(rig, XID)
     rig.client(first).publish("orders", b"plain", ANYCAST)
     rig.until(lambda: count(first, "orders") == 2)
-    return first, second, xid
+    return first, second
 
 
 def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_target(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rig = Rig()
-    first, second, _ = in_doubt(rig)
+    first, second = in_doubt(rig)
     monkeypatch.setattr(
         Mover, "_ask_id", lambda mover, now, queue, create: mover._cannot(queue, "refused")
     )
@@ -254,14 +196,6 @@ def test_a_prepared_transaction_stays_where_a_queue_of_it_cannot_be_had_at_the_t
     assert count(first, "orders") == 2
 
 
-def end_branch(rig: Rig, host: Host, packet: Packet) -> None:
-    client = XaClient(rig.world, rig.network, "manager", host.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    client.say(packet)
-    rig.until(lambda: client.codes == [0])
-
-
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize(
     ("commit", "expected"), [(True, [b"plain", b"new"]), (False, [b"plain", b"old"])]
@@ -270,7 +204,7 @@ def test_a_prepared_transaction_ends_at_the_target(
     commit: bool, expected: list[bytes], restart: bool
 ) -> None:
     rig = Rig()
-    first, second, xid = in_doubt(rig)
+    first, second = in_doubt(rig)
     part = leave(rig, first)
     assert (part.phase, part.left()) == (DONE, 0)
     assert [branch.xid for branch in xa.list_prepared(node_of(second).broker)]
@@ -279,7 +213,7 @@ def test_a_prepared_transaction_ends_at_the_target(
     if restart:
         second.crash()
         second.start()
-    end_branch(rig, second, XaCommit(xid, False) if commit else XaRollback(xid))
+    end_branch(rig, second, XaCommit(XID, False) if commit else XaRollback(XID))
     assert bodies(rig, second, "orders") == expected
     assert count(second, "orders") == 0
     # Nothing of it is left where it was.
@@ -294,15 +228,11 @@ def test_messages_of_several_prepared_transactions_all_arrive() -> None:
     first, second = rig.cluster(2, mode="OFF")
     xids = [Xid(1, b"branch%d" % number, b"global") for number in range(3)]
     for number, xid in enumerate(xids):
-        client = XaClient(rig.world, rig.network, f"xa{number}", first.name)
-        client.start()
-        rig.until(lambda client=client: client.ready)  # type: ignore[misc]
-        client.say(XaStart(xid))
+        client = xa_client(rig, first, f"xa{number}")
+        client.begin(xid)
         client.send_in_branch("orders", b"%d first" % number)
         client.send_in_branch("orders", b"%d second" % number)
-        client.say(XaEnd(xid, False))
-        client.say(XaPrepare(xid))
-        rig.until(lambda client=client: client.codes == [0, 0, 0])  # type: ignore[misc]
+        client.prepare(rig, xid)
     part = leave(rig, first)
     assert (part.phase, part.left(), part.why) == (DONE, 0, "")
     for xid in xids:
@@ -315,19 +245,14 @@ def test_a_prepared_transaction_of_several_addresses_goes_whole() -> None:
     rig = Rig()
     names = ("orders", "others")
     first, second = rig.cluster(2, mode="OFF", queues=[queue(name, name, ANYCAST) for name in names])
-    client = XaClient(rig.world, rig.network, "xa", first.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    xid = Xid(1, b"branch", b"global")
-    client.say(XaStart(xid))
+    client = xa_client(rig, first)
+    client.begin(XID)
     for name in (*names, *names):
         client.send_in_branch(name, b"new")
-    client.say(XaEnd(xid, False))
-    client.say(XaPrepare(xid))
-    rig.until(lambda: client.codes == [0, 0, 0])
+    client.prepare(rig, XID)
     part = leave(rig, first)
     assert (part.phase, part.left(), part.why) == (DONE, 0, "")
-    end_branch(rig, second, XaCommit(xid, False))
+    end_branch(rig, second, XaCommit(XID, False))
     assert [held(second, name) for name in names] == [[b"new", b"new"]] * 2
 
 

@@ -9,40 +9,21 @@ import pytest
 from atalanta.cluster.bridge import Bridge
 from atalanta.cluster.core_bridge_config import BridgeSettings
 from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.config import ConnectorConfig
 from tests.cluster.bridge_rig import bridge
 from tests.cluster.rig import Client, Rig, count, node_of, queue_of
-from tests.cluster.scale_down_rig import begin, departure, held
+from tests.cluster.scale_down_rig import begin, departure, held, stocked, to, underway
 
 MESSAGES = [b"%d" % number for number in range(60)]
-
-
-def filled() -> tuple[Rig, Host, Host]:
-    rig = Rig()
-    target, leaving = rig.cluster(2, mode="OFF")
-    client = rig.client(leaving)
-    for body in MESSAGES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
-    departure(leaving).choice.config.commit_interval = 5
-    return rig, target, leaving
-
-
-def underway(rig: Rig, leaving: Host, moved: int) -> None:
-    begin(rig, leaving)
-    while departure(leaving).moved < moved:
-        rig.run(0.0002)
 
 
 @pytest.mark.parametrize("moved", [1, 13, 30, 59])
 def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
     """What was under way may be at both: nobody gets it here before the target has said so."""
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, moved)
     leaving.crash()
     leaving.start()
@@ -62,7 +43,7 @@ def test_the_leaving_node_crashes_midway_and_goes_on(moved: int) -> None:
 
 def test_answers_to_the_leaving_node_take_no_room_at_the_target() -> None:
     """They filled a target with little memory that lets senders wait (BLOCK), and both waited for ever."""
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, 30)
     replies = [
         queue.message_count
@@ -74,7 +55,7 @@ def test_answers_to_the_leaving_node_take_no_room_at_the_target() -> None:
 
 def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
     """What was under way may be at the target: a bridge would give it to somebody else as well."""
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, 13)
     leaving.crash()
     target.crash()
@@ -100,14 +81,9 @@ def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() ->
     """What waits for that member may be at the target, and on its way from there."""
     rig = Rig()
     target, third, leaving = hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
-    for host in hosts:
-        host.start()
-    rig.formed()
-    client = rig.client(leaving)
-    for body in MESSAGES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"], commit_interval=1)
+    rig.form(*hosts)
+    rig.filled(leaving, MESSAGES)
+    to(leaving, "n0", 1)
     underway(rig, leaving, 13)
     leaving.crash()
     third.crash()
@@ -124,7 +100,7 @@ def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() ->
 
 
 def test_a_target_that_answers_in_the_turn_in_which_time_is_up_changes_nothing() -> None:
-    rig, _, leaving = filled()
+    rig, _, leaving = stocked(MESSAGES, 5)
     part = begin(rig, leaving)
     while part.link is None or not part.link.answers:
         rig.world.step()
@@ -136,7 +112,7 @@ def test_a_target_that_answers_in_the_turn_in_which_time_is_up_changes_nothing()
 
 
 def test_a_crash_before_the_target_is_known_ends_the_departure() -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     begin(rig, leaving)
     leaving.crash()
     leaving.start()
@@ -146,14 +122,7 @@ def test_a_crash_before_the_target_is_known_ends_the_departure() -> None:
 
 
 def test_who_wants_to_can_serve_clients_after_a_crash_all_the_same() -> None:
-    rig = Rig()
-    own = OwnSettings(scale_down_resume=False)
-    target, leaving = rig.cluster(2, mode="OFF", own=own)
-    client = rig.client(leaving)
-    for body in MESSAGES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
-    departure(leaving).choice.config.commit_interval = 5
+    rig, target, leaving = stocked(MESSAGES, 5, own=OwnSettings(scale_down_resume=False))
     underway(rig, leaving, 13)
     leaving.crash()
     for _ in range(2):
@@ -166,7 +135,7 @@ def test_who_wants_to_can_serve_clients_after_a_crash_all_the_same() -> None:
 
 def test_what_stays_for_a_reader_stays_after_a_crash_too() -> None:
     """The reader may have stored what it was shown: it must not lie at the target."""
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     departure(leaving).pinned["orders"] = queue_of(leaving, "orders").references[9].sequence
     underway(rig, leaving, 5)
     leaving.crash()
@@ -182,7 +151,7 @@ def test_what_stays_for_a_reader_stays_after_a_crash_too() -> None:
 
 @pytest.mark.parametrize("moved", [0, 13, 30, 59])
 def test_the_target_crashes_midway_and_comes_back(moved: int) -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     underway(rig, leaving, moved)
     target.crash()
     rig.run(2)
@@ -195,7 +164,7 @@ def test_the_target_crashes_midway_and_comes_back(moved: int) -> None:
 
 
 def test_what_cannot_be_moved_in_time_stays_and_is_said() -> None:
-    rig, target, leaving = filled()
+    rig, target, leaving = stocked(MESSAGES, 5)
     departure(leaving).timeout_ms = 20_000
     underway(rig, leaving, 20)
     target.crash()

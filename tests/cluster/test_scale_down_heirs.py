@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster import scale_down_caches
-from atalanta.cluster.scale_down import ScaleDown
 from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import Answer, TargetLink
@@ -15,10 +14,18 @@ from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets_connection import DisconnectV3
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.rig import RawPeer, Rig, count, node_of
-from tests.cluster.scale_down_rig import begin, departure, held, leave
-from tests.cluster.test_departures import pause, subscribed
-from tests.cluster.test_scale_down_once import NeverOurs
+from tests.cluster.rig import RawPeer, Rig, node_of
+from tests.cluster.scale_down_rig import (
+    NeverOurs,
+    begin,
+    departure,
+    held,
+    leave,
+    moving,
+    to,
+    unanswered_copies,
+    underway,
+)
 
 MESSAGES = [b"%d" % number for number in range(60)]
 BODIES = MESSAGES[:6]
@@ -28,31 +35,20 @@ def filled(**options: object) -> tuple[Rig, Host, Host, Host]:
     """The last, the middle, which is the target of the first, and the first, with messages."""
     rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF", **options)
-    client = rig.client(first)
-    for body in MESSAGES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(first, "orders") == len(MESSAGES))
-    client.kill()
-    departure(first).choice.config = ScaleDownConfig(connectors=["n1"], commit_interval=5)
+    rig.filled(first, MESSAGES).kill()
+    to(first, "n1", 5)
     return rig, last, middle, first
 
 
 def crash_midway(rig: Rig, first: Host, moved: int, middle: Host | None = None) -> None:
     """With `middle`, it has had some of which the first node does not know."""
-    part = begin(rig, first)
-    while part.moved < moved:
-        rig.run(0.0002)
+    underway(rig, first, moved)
     if middle is not None:
         rig.network.block(middle.name, first.name)
         rig.run(0.5)
     first.crash()
     rig.network.heal()
     rig.run(1)
-
-
-def to(host: Host, name: str) -> Host:
-    departure(host).choice.config = ScaleDownConfig(connectors=[name])
-    return host
 
 
 def goes_on(rig: Rig, first: Host, target: Host) -> None:
@@ -79,9 +75,7 @@ def test_what_is_left_goes_where_the_target_has_gone(moved: int, unanswered: boo
 
 def test_a_target_that_leaves_while_the_link_to_it_is_broken_is_followed_without_a_crash() -> None:
     rig, last, middle, first = filled()
-    part = begin(rig, first)
-    while part.moved < 10:
-        rig.run(0.0002)
+    part = underway(rig, first, 10)
     rig.network.block(first.name, middle.name)
     rig.network.block(middle.name, first.name)
     rig.run(0.5)
@@ -145,14 +139,10 @@ def test_a_target_that_left_once_and_came_back_is_not_taken_for_gone(began: str)
     if began == "before it left":
         first.start()
         departure(first).choice.config.commit_interval = 1
-        part = departure(first)
-        while part.moved < 2:
-            rig.run(0.0002)
+        moving(rig, departure(first), 2)
     else:
         rig.formed()
-        part = begin(rig, first)
-        while part.moved < 13:
-            rig.run(0.0002)
+        underway(rig, first, 13)
     rig.network.block(middle.name, first.name)
     rig.run(0.5)
     first.crash()
@@ -290,14 +280,8 @@ def test_members_that_the_configuration_does_not_name_are_asked_too(discovery: b
     late = rig.node(peers=[], mode="OFF", discovery=True)
     middle, first = hosts
     started = hosts if discovery else [late, *hosts]
-    for host in started:
-        host.start()
-    rig.formed()
-    client = rig.client(first)
-    for body in MESSAGES:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(first, "orders") == len(MESSAGES))
-    client.kill()
+    rig.form(*started)
+    rig.filled(first, MESSAGES).kill()
     departure(first).choice.config.commit_interval = 5
     if not discovery:
         only = departure(first).choice.candidates()[0]
@@ -320,21 +304,7 @@ def test_what_waited_for_others_comes_once_by_way_of_who_took_over(
     rig = Rig()
     last, middle, first = rig.cluster(3)
     there = last if meant_for == "whom it is left to last" else middle
-    subscribed(rig, there, "mine")
-    pause(first, there)
-    client = rig.client(first)
-    for body in BODIES:
-        client.publish("prices", body)
-    rig.until(lambda: len(client.answers) == len(BODIES))
-    departure(first).choice.config = ScaleDownConfig(connectors=["n1"])
-    part = begin(rig, first)
-    rig.network.latency_ns = (5_000_000, 5_100_000)
-    rig.until(lambda: part.mover is not None)
-    while had and not at_forwards(part):
-        assert not part.over()
-        rig.run(0.001)
-    rig.network.block(middle.name, first.name)
-    rig.until(lambda: count(there, "mine") == len(BODIES) or not had)
+    unanswered_copies(rig, first, middle, there, BODIES, had)
     first.crash()
     rig.network.heal()
     rig.run(1)
@@ -345,11 +315,3 @@ def test_what_waited_for_others_comes_once_by_way_of_who_took_over(
     assert held(last, "mine") == BODIES
     left = [queue.message_count for queue in node_of(last).broker.queues.values() if queue.internal]
     assert not any(left)
-
-
-def at_forwards(part: ScaleDown) -> bool:
-    """What waited for other members is under way."""
-    if part.mover is None:
-        return False
-    under_way = part.mover.link.sender.unanswered.values()
-    return any(each.references[:1] and each.references[0].queue.internal for each in under_way)

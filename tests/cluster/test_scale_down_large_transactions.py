@@ -7,7 +7,6 @@ import pytest
 from atalanta.cluster.scale_down_phase import DONE
 from atalanta.cluster.scale_down_stage import Stage
 from atalanta.cluster.scale_down_transactions import ENDING, TransactionStage
-from atalanta.kernel import xa
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
@@ -22,21 +21,16 @@ from atalanta.wire.core.packets_message import (
 )
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
-    XaEnd,
-    XaPrepare,
     XaRollback,
-    XaStart,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, node_of
 from tests.cluster.scale_down_rig import begin
 from tests.cluster.test_large import BODY, PIECE
 from tests.cluster.test_large import client as large_client
-from tests.cluster.test_scale_down_content import XaClient, end_branch
+from tests.cluster.xa_rig import XID, XaClient, end_branch, in_doubt_at
 
 OLD = BODY[:700_000]
 NEW = BODY[100:1_300_100]
-XID = Xid(1, b"branch", b"global")
 
 
 class LargeXaClient(XaClient):
@@ -70,18 +64,14 @@ def in_doubt(rig: Rig) -> tuple[Host, Host]:
     first, second = rig.cluster(2, mode="OFF")
     large_client(rig, first).publish_large("orders", OLD)
     rig.until(lambda: count(first, "orders") == 1)
-    client = LargeXaClient(rig.world, rig.network, "xa", first.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    client.say(XaStart(XID))
+    client = rig.connected(first, LargeXaClient, "xa")
+    client.begin(XID)
     client.consume_in_branch("orders")
     client.say(FlowToken(7, len(OLD) + 1_000))
     rig.until(lambda: client.bodies == [b"taken"])
     client.send_large_in_branch("orders", NEW)
     client.send_in_branch("orders", b"small")
-    client.say(XaEnd(XID, False))
-    client.say(XaPrepare(XID))
-    rig.until(lambda: client.codes == [0, 0, 0])
+    client.prepare(rig, XID)
     return first, second
 
 
@@ -105,7 +95,7 @@ def test_large_messages_of_a_prepared_transaction_end_at_the_target(
     if restart == "target":
         second.crash()
         second.start()
-    assert len(xa.list_prepared(node_of(second).broker)) == 1
+    assert in_doubt_at(second) == 1
     end_branch(rig, second, XaCommit(XID, False) if commit else XaRollback(XID))
     reader = large_client(rig, second, "orders")
     rig.until(lambda: len(reader.bodies) >= len(expected))

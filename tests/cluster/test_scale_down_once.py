@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import ScaleDown
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from tests.cluster.rig import Client, Rig, count, linked, node_of, waiting
-from tests.cluster.scale_down_rig import begin, departure, held, leave
-from tests.cluster.test_departures import pause, subscribed
+from tests.cluster.scale_down_rig import (
+    NeverOurs,
+    begin,
+    departure,
+    held,
+    leave,
+    moving,
+    pause,
+    subscribed,
+    to,
+    unanswered_copies,
+)
 
 BODIES = [b"%d" % number for number in range(6)]
 
@@ -32,10 +40,7 @@ def test_a_third_node_that_the_target_never_met_gets_its_copies() -> None:
     third, leaving = rig.cluster(2)
     subscribed(rig, third, "mine")
     pause(leaving, third)
-    client = rig.client(leaving)
-    for body in BODIES:
-        client.publish("prices", body)
-    rig.until(lambda: len(client.answers) == len(BODIES))
+    rig.stored(leaving, "prices", BODIES)
     third.crash()
     rig.until(lambda: linked(leaving) == 0)
     assert waiting(leaving, "node-0") == len(BODIES)
@@ -57,12 +62,9 @@ def test_what_the_leaving_node_has_had_is_no_repeat_at_the_target() -> None:
     subscribed(rig, target, "one")
     subscribed(rig, leaving, "two")
     pause(sender, target)
-    client = rig.client(sender)
-    for body in BODIES:
-        client.publish("prices", body)
+    rig.sender(sender, "prices", BODIES)
     rig.until(lambda: count(leaving, "two") == len(BODIES))
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     resume(sender, target)
     rig.until(lambda: count(target, "one") == len(BODIES))
     assert held(target, "one") == held(target, "two") == BODIES
@@ -89,13 +91,10 @@ def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(th
     pause(sender, leaving)
     rig.network.heal()
     rig.formed()
-    client = rig.client(sender)
-    for body in BODIES[3:]:
-        client.publish("prices", body)
+    client = rig.sender(sender, "prices", BODIES[3:])
     rig.until(lambda: len(client.answers) == 3)
     assert waiting(sender, node) >= 5
-    departure(leaving).choice.config = ScaleDownConfig(connectors=["n0"])
-    leave(rig, leaving)
+    leave(rig, to(leaving, "n0"))
     rig.until(
         lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues, 30
     )
@@ -130,22 +129,10 @@ def test_a_client_that_repeats_at_the_target_is_recognized_there(
     assert held(target, "orders") == BODIES * 10
 
 
-class NeverOurs:
-    """In the place of TargetLink.ours."""
-
-    def __get__(self, link: TargetLink, kind: type[TargetLink]) -> bool:
-        return False
-
-    def __set__(self, link: TargetLink, value: bool) -> None:
-        return None
-
-
 def filled(rig: Rig, *hosts: Host) -> None:
     """Each has messages of its own."""
     for host in hosts:
-        client = rig.client(host)
-        for body in BODIES:
-            client.publish("orders", host.name.encode() + body, ANYCAST)
+        client = rig.sender(host, "orders", [host.name.encode() + body for body in BODIES], ANYCAST)
         while len(client.answers) < len(BODIES):
             rig.run(0.01)
 
@@ -223,12 +210,9 @@ def test_when_the_target_leaves_itself_the_others_go_where_it_goes(crash: bool) 
     rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
-    departure(first).choice.config = ScaleDownConfig(connectors=["n1"], commit_interval=1)
-    one = begin(rig, first)
-    while one.moved < 2:
-        rig.run(0.0002)
-    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"])
-    two = begin(rig, middle)
+    one = begin(rig, to(first, "n1", 1))
+    moving(rig, one, 2)
+    two = begin(rig, to(middle, "n0"))
     rig.until(two.over)
     assert two.phase == DONE
     middle.stop()
@@ -241,14 +225,6 @@ def test_when_the_target_leaves_itself_the_others_go_where_it_goes(crash: bool) 
     assert sorted(held(last, "orders")) == of(last, middle, first)
 
 
-def at_forwards(part: ScaleDown) -> bool:
-    """What waited for other members is under way."""
-    if part.mover is None:
-        return False
-    under_way = part.mover.link.sender.unanswered.values()
-    return any(each.references[:1] and each.references[0].queue.internal for each in under_way)
-
-
 @pytest.mark.parametrize("meant_for", ["whom it is left to last", "the first target"])
 def test_what_the_first_target_had_for_others_comes_once_by_way_of_the_second(meant_for: str) -> None:
     """The answers of the first are lost; then it leaves itself, to the second."""
@@ -256,23 +232,8 @@ def test_what_the_first_target_had_for_others_comes_once_by_way_of_the_second(me
     last, middle, first = rig.cluster(3)
     there = last if meant_for == "whom it is left to last" else middle
     filled(rig, *[middle] * 10)
-    subscribed(rig, there, "mine")
-    pause(first, there)
-    client = rig.client(first)
-    for body in BODIES:
-        client.publish("prices", body)
-    rig.until(lambda: len(client.answers) == len(BODIES))
-    departure(first).choice.config = ScaleDownConfig(connectors=["n1"])
-    one = begin(rig, first)
-    rig.network.latency_ns = (5_000_000, 5_100_000)
-    rig.until(lambda: one.mover is not None)
-    while not at_forwards(one):
-        assert not one.over()
-        rig.run(0.001)
-    rig.network.block(middle.name, first.name)
-    rig.until(lambda: count(there, "mine") == len(BODIES))
-    departure(middle).choice.config = ScaleDownConfig(connectors=["n0"], commit_interval=1)
-    two = begin(rig, middle)
+    one = unanswered_copies(rig, first, middle, there, BODIES)
+    two = begin(rig, to(middle, "n0", 1))
     rig.until(lambda: two.moved > 1)
     for connection in list(node_of(first).connections):
         rig.network.cut_connection(connection)

@@ -54,9 +54,7 @@ class Stream(Client):
 
 def stream_at(rig: Rig, host: Host, queue: str = QUEUE) -> Stream:
     rig.clients += 1
-    stream = Stream(rig.world, rig.network, f"stream{rig.clients}", host.name)
-    stream.start()
-    rig.until(lambda: stream.ready)
+    stream = rig.connected(host, Stream, f"stream{rig.clients}")
     stream.send(LogLease(1, queue, GROUP, "driver", 3_600_000, 0))
     rig.until(lambda: stream.epoch)
     return stream

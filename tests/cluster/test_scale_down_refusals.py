@@ -6,14 +6,13 @@ import pytest
 
 from atalanta.cluster import scale_down_link
 from atalanta.cluster.scale_down_phase import DONE, FAILED
-from atalanta.cluster.scale_down_sender import Sender
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.kernel.catalogue import apply_settings, create_queue
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from tests.cluster.rig import Rig, count, node_of
-from tests.cluster.scale_down_rig import begin, departure, held, leave
+from tests.cluster.scale_down_rig import FullTarget, begin, departure, held, leave
 
 MESSAGES = [b"%d" % number for number in range(60)]
 QUEUES = [queue(name, name, ANYCAST) for name in ("orders", "others")]
@@ -37,10 +36,7 @@ OLDER = [b"older %d" % number for number in range(10)]
 
 def filled_up(rig: Rig, target: Host) -> None:
     """Its address `orders` has no room."""
-    client = rig.client(target)
-    for body in OLDER:
-        client.publish("orders", body, ANYCAST)
-    rig.until(lambda: count(target, "orders") == len(OLDER))
+    rig.filled(target, OLDER)
     limit(target, 1_000)
 
 
@@ -52,19 +48,17 @@ def limit(target: Host, max_size_bytes: int) -> None:
     apply_settings(broker, broker.addresses["orders"])
 
 
-class FailsMembers(Sender):
-    """In front of a target whose address `orders` fails members, too, as a real Artemis does: `room` fit in."""
+class FailsMembers(FullTarget):
+    """`room` fit in."""
 
-    room = 20
+    room = 0
 
     def ship(self, shipment: Shipment) -> None:
         kind = type(self)
         if shipment.copies[0].address != "orders":
             super().ship(shipment)
         elif kind.room == 0:
-            shipment.full = True
-            shipment.refused = "address orders is full (code 210)"
-            self.refused.append(shipment)
+            self.refuse(shipment)
         else:
             kind.room -= 1
             super().ship(shipment)
@@ -72,11 +66,9 @@ class FailsMembers(Sender):
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> type[FailsMembers]:
-    class Full(FailsMembers):
-        pass
-
-    monkeypatch.setattr(scale_down_link, "Sender", Full)
-    return Full
+    monkeypatch.setattr(FailsMembers, "room", 20)
+    monkeypatch.setattr(scale_down_link, "Sender", FailsMembers)
+    return FailsMembers
 
 
 def test_what_the_target_refuses_stays_and_goes_when_the_node_leaves_again(
@@ -158,10 +150,7 @@ def test_an_address_that_is_emptied_meanwhile_gets_the_rest_in_order() -> None:
 def only_here(rig: Rig, target: Host, leaving: Host) -> None:
     """Messages in a queue that the target does not have, and may not make."""
     create_queue(node_of(leaving).broker, rig.world.now, QueueSpec("extra", "extra", ANYCAST))
-    client = rig.client(leaving)
-    for body in MESSAGES:
-        client.publish("extra", body, ANYCAST)
-    rig.until(lambda: count(leaving, "extra") == len(MESSAGES))
+    rig.filled(leaving, MESSAGES, "extra")
     node_of(target).broker.settings.add("extra", {"auto_create_addresses": False})
 
 

@@ -7,61 +7,46 @@ import pytest
 from atalanta.cluster import scale_down_link
 from atalanta.cluster.scale_down_link import XA_CHANNEL
 from atalanta.cluster.scale_down_phase import DONE, FAILED
-from atalanta.cluster.scale_down_sender import Sender
 from atalanta.cluster.scale_down_shipment import Shipment
-from atalanta.kernel import xa
 from atalanta.sim.host import Host
-from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
+from atalanta.wire.core.packets_transaction import XaCommit
 from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, node_of
-from tests.cluster.scale_down_rig import begin, departure, held, leave
-from tests.cluster.test_scale_down_content import XaClient, end_branch
+from tests.cluster.scale_down_rig import FullTarget, begin, departure, held, leave
+from tests.cluster.xa_rig import end_branch, in_doubt_at, xa_client
 
 XIDS = [Xid(1, b"branch", b"global %d" % number) for number in range(2)]
 
 
-class RefusesWithin(Sender):
-    """In front of a target whose address `orders` is full, and fails (a real Artemis) what comes in a transaction."""
+class RefusesWithin(FullTarget):
+    """What comes in a transaction, as long as it is `full`."""
 
-    full = True
+    full = False
 
     def ship(self, shipment: Shipment) -> None:
         if self.channel == XA_CHANNEL and type(self).full:
-            shipment.full = True
-            shipment.refused = "address orders is full (code 210)"
-            self.refused.append(shipment)
+            self.refuse(shipment)
         else:
             super().ship(shipment)
 
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> type[RefusesWithin]:
-    class Full(RefusesWithin):
-        pass
-
-    monkeypatch.setattr(scale_down_link, "Sender", Full)
-    return Full
+    monkeypatch.setattr(RefusesWithin, "full", True)
+    monkeypatch.setattr(scale_down_link, "Sender", RefusesWithin)
+    return RefusesWithin
 
 
 def prepared() -> tuple[Rig, Host, Host]:
     """The second node has two branches in doubt, each with a message for `orders`."""
     rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
-    client = XaClient(rig.world, rig.network, "xa", leaving.name)
-    client.start()
-    rig.until(lambda: client.ready)
+    client = xa_client(rig, leaving)
     for number, xid in enumerate(XIDS):
-        client.say(XaStart(xid))
+        client.begin(xid)
         client.send_in_branch("orders", b"%d" % number)
-        client.say(XaEnd(xid, False))
-        client.say(XaPrepare(xid))
-        rig.until(lambda known=3 * number + 3: len(client.codes) == known)  # type: ignore[misc]
-    assert client.codes == [0] * 6
+        client.prepare(rig, xid)
     return rig, target, leaving
-
-
-def in_doubt_at(host: Host) -> int:
-    return len(xa.list_prepared(node_of(host).broker))
 
 
 def test_a_transaction_that_is_refused_is_undone_there_and_goes_when_there_is_room(

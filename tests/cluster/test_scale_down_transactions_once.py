@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_phase import DONE
 from atalanta.cluster.scale_down_transactions import PREPARING, TransactionStage
-from atalanta.kernel import xa
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
-    XaEnd,
-    XaPrepare,
     XaRollback,
-    XaStart,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, node_of
-from tests.cluster.scale_down_rig import begin, departure, held, leave
-from tests.cluster.test_scale_down_content import XaClient, end_branch
-
-XID = Xid(1, b"branch", b"global")
+from tests.cluster.scale_down_rig import begin, departure, held, leave, to
+from tests.cluster.xa_rig import XID, end_branch, in_doubt_at, xa_client
 
 
 def prepared(rig: Rig, host: Host, takes: bool) -> None:
@@ -30,27 +22,18 @@ def prepared(rig: Rig, host: Host, takes: bool) -> None:
     if takes:
         rig.client(host).publish("orders", b"old", ANYCAST)
         rig.until(lambda: count(host, "orders") == 1)
-    client = XaClient(rig.world, rig.network, "xa", host.name)
-    client.start()
-    rig.until(lambda: client.ready)
-    client.say(XaStart(XID))
+    client = xa_client(rig, host)
+    client.begin(XID)
     if takes:
         client.consume_in_branch("orders")
         rig.until(lambda: len(client.taken) == 1)
     client.send_in_branch("orders", b"new")
-    client.say(XaEnd(XID, False))
-    client.say(XaPrepare(XID))
-    rig.until(lambda: client.codes == [0, 0, 0])
-
-
-def in_doubt_at(host: Host) -> int:
-    return len(xa.list_prepared(node_of(host).broker))
+    client.prepare(rig, XID)
 
 
 def crashes_unanswered(rig: Rig, leaving: Host, target: Host) -> None:
     """It leaves; the target has prepared the branch, and the leaving node dies before it hears of it."""
-    departure(leaving).choice.config = ScaleDownConfig(connectors=[target.name])
-    part = begin(rig, leaving)
+    part = begin(rig, to(leaving, target.name))
     while part.mover is None or not preparing(part.mover.stages[0]):
         rig.run(0.00005)
     rig.network.block(target.name, leaving.name)
@@ -97,13 +80,10 @@ def target_left(takes: bool) -> tuple[Rig, list[Host]]:
     """A leaving node crashed with a branch on its way; then its target left to the last one. Last, target, leaving."""
     rig = Rig()
     last, target, leaving = nodes = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
-    for host in nodes:
-        host.start()
-    rig.formed()
+    rig.form(*nodes)
     prepared(rig, leaving, takes)
     crashes_unanswered(rig, leaving, target)
-    departure(target).choice.config = ScaleDownConfig(connectors=[last.name])
-    leave(rig, target)
+    leave(rig, to(target, last.name))
     return rig, nodes
 
 
@@ -126,14 +106,11 @@ def test_a_branch_that_comes_round_is_taken_once_more(takes: bool) -> None:
     """From node to node and back: the same branch, and not a repeat of it."""
     rig = Rig()
     hosts = [rig.node(peers=[0, 1, 2], mode="OFF") for _ in range(3)]
-    for host in hosts:
-        host.start()
-    rig.formed()
+    rig.form(*hosts)
     prepared(rig, hosts[0], takes)
     for number in range(5):
         source, target = hosts[number % 3], hosts[(number + 1) % 3]
-        departure(source).choice.config = ScaleDownConfig(connectors=[target.name])
-        part = begin(rig, source)
+        part = begin(rig, to(source, target.name))
         rig.until(part.over)
         assert (part.phase, part.left(), part.why) == (DONE, 0, "")
         assert in_doubt_at(target) == 1

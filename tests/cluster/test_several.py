@@ -183,8 +183,7 @@ def test_redistribution_keeps_to_the_address() -> None:
     rig.client(hosts[2]).consume("east.orders")
     rig.run(2)
     assert count(hosts[0], "east.orders") == 1
-    consumer = rig.client(hosts[1])
-    consumer.consume("east.orders")
+    consumer = rig.consuming(hosts[1], "east.orders")
     rig.until(lambda: consumer.bodies == [b"x"])
 
 

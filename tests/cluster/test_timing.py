@@ -13,12 +13,8 @@ def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here() -> None:
     rig = Rig()
     here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
     there = rig.node(queues=[queue("all", "news.#", MULTICAST)])
-    for host in (here, there):
-        host.start()
-    rig.formed()
-    reader = rig.client(there)
-    reader.consume("all")
-    rig.until(lambda: remote_consumers(here, there, "all") == 1)
+    rig.form(here, there)
+    reader = rig.consuming(there, "all", known_at=here)
     sender = rig.client(here)
     sender.publish("news.eu", b"eu", MULTICAST)
     sender.publish("other", b"other", MULTICAST)
@@ -49,9 +45,7 @@ def test_an_exclusive_divert_takes_what_another_node_forwards() -> None:
     )
     config = DivertConfig("d", "orders", "away", ANYCAST, exclusive=True)
     diverts.create_divert(node_of(there).broker, config, False)
-    reader = rig.client(there)
-    reader.consume("orders")
-    rig.until(lambda: remote_consumers(here, there, "orders") == 1)
+    reader = rig.consuming(there, known_at=here)
     rig.client(here).publish("orders", b"x", ANYCAST)
     rig.until(lambda: count(there, "away") == 1)
     rig.run(1)
@@ -63,9 +57,7 @@ def test_a_divert_leads_to_a_queue_of_another_node() -> None:
     rig = Rig()
     here = rig.node(queues=[queue("orders", "orders", ANYCAST)])
     there = rig.node(queues=[queue("audit", "audit", ANYCAST)])
-    for host in (here, there):
-        host.start()
-    rig.formed()
+    rig.form(here, there)
     diverts.create_divert(
         node_of(here).broker, DivertConfig("d", "orders", "audit", ANYCAST), False
     )
@@ -78,9 +70,7 @@ def test_a_divert_leads_to_a_queue_of_another_node() -> None:
 def test_a_scheduled_message_for_another_node_is_there_at_its_time() -> None:
     rig = Rig()
     here, there = rig.cluster(2)
-    reader = rig.client(there)
-    reader.consume("orders")
-    rig.until(lambda: remote_consumers(here, there, "orders") == 1)
+    reader = rig.consuming(there, known_at=here)
     at_ms = rig.world.now // 1_000_000 + 5_000
     sender = rig.client(here)
     sender.publish("orders", b"later", ANYCAST, _AMQ_SCHED_DELIVERY=at_ms)

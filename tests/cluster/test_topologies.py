@@ -136,9 +136,7 @@ def test_a_middle_node_ends_and_comes_back_and_nothing_is_lost(victim: int, grac
     rig = Shape(two_way_chain(4), 3, [0, 3])
     rig.begin()
     consumer = rig.consumer(3)
-    producer = rig.client(rig.hosts[0])
-    for number in range(40):
-        producer.publish("orders", b"%d" % number, ANYCAST)
+    producer = rig.sender(rig.hosts[0], "orders", [b"%d" % number for number in range(40)], ANYCAST)
     rig.run(0.002)  # in the middle of it
     if graceful:
         rig.hosts[victim].stop()

@@ -47,9 +47,7 @@ class Third:
         self.near = self.rig.node()
         self.away = self.rig.node()
         self.third = self.rig.node(memory_bytes=memory_bytes, delay_ms=delay_ms)
-        for host in self.rig.hosts:
-            host.start()
-        self.rig.formed()
+        self.rig.form()
         self.producer = self.rig.client(self.near)
         self.slow = self.slow_consumer(self.third)
         self._attended(self.third)
@@ -118,8 +116,7 @@ class Third:
 
     def taken(self, host: Host, total: int = -1, seconds: float = 20) -> list[int]:
         """What a consumer gets there, until it has them all."""
-        client = self.rig.client(host)
-        client.consume("orders")
+        client = self.rig.consuming(host)
         wanted = self.total if total < 0 else total
         self.rig.until(lambda: len(client.bodies) >= wanted, seconds)
         client.close()
