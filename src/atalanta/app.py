@@ -43,6 +43,8 @@ from atalanta.runtime.logs import log_event
 from atalanta.runtime.loop import run
 from atalanta.runtime.memory_disk import MemoryDisk
 from atalanta.runtime.memory_large_files import MemoryLargeFiles
+from atalanta.runtime.network_check import network_check
+from atalanta.runtime.network_guard import NetworkGuard
 from atalanta.runtime.reloading import Reloaded, Reloader, ReloadRefused
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
@@ -182,7 +184,77 @@ async def serve(
     ready: Ready,
     web: str | None = None,
 ) -> int:
-    """Builds the node in the running loop and drives it to its end; the exit status."""
+    """The node in the running loop, to its end, or one life after another while its network comes and goes; the exit
+    status."""
+    loop = asyncio.get_running_loop()
+    server = await start_web(web) if web is not None else None
+    check = network_check(loop, configuration.network_check)
+    try:
+        if check is None:
+            return await live(configuration, security, storage, ready, server)
+        guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
+        lives = Lives(configuration, security, storage, ready, server, guard)
+        return await guard.run(lives.next)
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+@dataclass
+class Lives:
+    """What a node is told at each of its starts, where the check of the network ends it and starts it again."""
+
+    configuration: Configuration
+    security: Security
+    storage: Storage
+    ready: Ready
+    server: WebServer | None
+    guard: NetworkGuard
+    begun: int = 0
+
+    async def next(self) -> int | None:
+        """One life, with the files as they are now, or as they were if those are no good; None if it cannot begin
+        (somebody has its port). What is on disk stays where it was opened."""
+        self.begun += 1
+        first = self.begun == 1
+        if not first:
+            await self._read_again()
+        try:
+            return await live(
+                self.configuration,
+                self.security,
+                self.storage,
+                self.ready if first else lambda words: None,
+                self.server,
+                self.guard,
+            )
+        except StartupError as error:
+            if first or error.status != exit_codes.UNAVAILABLE:
+                raise
+            log_event(log, "network_start_failed", {"why": " ".join(error.lines)})
+            return None
+
+    async def _read_again(self) -> None:
+        persistent = self.configuration.broker.persistence_enabled
+        try:
+            usable = await asyncio.to_thread(read_usable, self.configuration, self.storage)
+        except ReloadRefused as error:
+            for line in error.lines:
+                log_event(log, "reload_refused", {"why": line})
+        else:
+            self.configuration, self.security, _ = usable
+            self.configuration.broker.persistence_enabled = persistent
+
+
+async def live(
+    configuration: Configuration,
+    security: Security,
+    storage: Storage,
+    ready: Ready,
+    server: WebServer | None,
+    guard: NetworkGuard | None = None,
+) -> int:
+    """Builds the node and drives it to its end; the exit status."""
     shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
     try:
         shell.bind(listens(configuration))
@@ -211,8 +283,12 @@ async def serve(
         shell.clients_leaving = ClientsLeaving(
             configuration.broker.graceful_shutdown_timeout_ms, node.broker.clients.client_count
         )
-    server = await start_web(node, web) if web is not None else None
-    more = [] if server is None else [f"web={server.address}"]
+    if guard is not None:
+        guard.born(shell)
+    more = []
+    if server is not None:
+        server.show(node.management)
+        more = [f"web={server.address}"]
     try:
         return await shell.run(node, disk, lambda words: ready([*words, *more]))
     except (JournalDamaged, JournalForeign, DecodeError) as error:
@@ -222,7 +298,7 @@ async def serve(
     finally:
         large.close()
         if server is not None:
-            await server.stop()
+            server.show(None)
 
 
 def critical_analyzer(
@@ -257,8 +333,8 @@ def attach_departure(shell: Shell, node: Node) -> None:
     shell.departing = part
 
 
-async def start_web(node: Node, place: str) -> WebServer:
-    """The HTTP server at `place` (host:port); it answers "not ready" until the node is."""
+async def start_web(place: str) -> WebServer:
+    """The HTTP server at `place` (host:port); it answers "not ready" until a node is shown that is."""
     try:
         from atalanta.web.server import WebServer
     except ImportError as error:
@@ -268,7 +344,7 @@ async def start_web(node: Node, place: str) -> WebServer:
     if not separator or not all_digits(port, 5) or int(port) > 65_535:
         line = f"--web {place}: not host:port, such as 127.0.0.1:8161"
         raise StartupError(exit_codes.BAD_CONFIGURATION, [line])
-    server = WebServer(node.management, host.strip("[]"), int(port))
+    server = WebServer(None, host.strip("[]"), int(port))
     try:
         await server.start()
     except OSError as error:
@@ -291,6 +367,13 @@ def reloader(shell: Shell, started: Configuration, storage: Storage) -> Reloader
 
 
 def read_again(started: Configuration, storage: Storage) -> Reloaded:
+    """What a reload takes from the files as they are now; ReloadRefused if a node could not start with them."""
+    return read_usable(started, storage)[2]
+
+
+def read_usable(
+    started: Configuration, storage: Storage
+) -> tuple[Configuration, Security, Reloaded]:
     """The files as they are now; ReloadRefused if a node could not start with them."""
     try:
         configuration, security = read_files(started.path)
@@ -308,13 +391,14 @@ def read_again(started: Configuration, storage: Storage) -> Reloaded:
     for warning in configuration.warnings:
         if warning not in started.warnings:
             log_event(log, "configuration_warning", {"why": warning})
-    return Reloaded(
+    reloaded = Reloaded(
         config,
         watched_files(configuration),
         acceptors,
         connectors,
         needs_restart(started, configuration),
     )
+    return configuration, security, reloaded
 
 
 def watched_files(configuration: Configuration) -> list[Path]:

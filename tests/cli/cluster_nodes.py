@@ -62,9 +62,11 @@ def cluster(
     security: bool = False,
     connection: str = "",
     more: str = "",
+    more_of: dict[int, str] | None = None,
     advertised: dict[int, str] | None = None,
 ) -> Iterator[list[Node]]:
-    """`count` nodes a, b, c that know each other; `advertised` replaces the host:port that one announces."""
+    """`count` nodes a, b, c that know each other; `advertised` replaces the host:port that one announces, `more_of`
+    is for single ones."""
     ports = [free_port() for _ in range(count)]
     names = [chr(ord("a") + index) for index in range(count)]
     with ExitStack() as stack:
@@ -88,7 +90,7 @@ def cluster(
                 user=user,
                 permissions=PERMISSIONS,
                 connection=connection,
-                more=more,
+                more=more + (more_of or {}).get(index, ""),
             )
             path.write_text(text, encoding="utf-8")
             (path.parent / "artemis-users.properties").write_text("admin = admin\n")

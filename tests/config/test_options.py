@@ -22,6 +22,7 @@ from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
+from atalanta.runtime.config import NetworkCheckConfig
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.tls import TlsConfig
@@ -34,6 +35,7 @@ DESCRIBED: list[type[Any]] = [
     AddressSettings,
     WildcardConfiguration,
     JournalOptions,
+    NetworkCheckConfig,
     AcceptorConfig,
     ConnectorConfig,
     TlsConfig,

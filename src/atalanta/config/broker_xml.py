@@ -25,6 +25,7 @@ from atalanta.config.jms_xml import addresses_of
 from atalanta.config.limit_xml import LimitSection
 from atalanta.config.link_warnings import link_warnings
 from atalanta.config.masks import Masks
+from atalanta.config.network_xml import check_network
 from atalanta.config.own_file import own_file, read_own_file
 from atalanta.config.plugin_xml import PluginSection
 from atalanta.config.problems import Report, nearest
@@ -148,7 +149,8 @@ class BrokerXml:
             **self.bridges.handlers(),
             **self.routers.handlers(),
         }
-        targets = [into(broker), into(self.configuration.journal)]
+        network = self.configuration.network_check
+        targets = [into(broker), into(self.configuration.journal), into(network)]
         self.reader.read(core, targets, handlers, names.CORE)
         self.addresses.finish()
         self.cluster.finish()
@@ -156,6 +158,7 @@ class BrokerXml:
         self.bridges.finish()
         self.routers.finish(core)
         self.masks.finish()
+        check_network(core, network, self.report)
         self._check_acceptors()
         self._warn()
 

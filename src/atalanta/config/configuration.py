@@ -22,6 +22,7 @@ from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.problems import Unsupported
 from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.runtime.config import NetworkCheckConfig
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
@@ -62,6 +63,7 @@ class Configuration:
     bridges: list[BridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
+    network_check: NetworkCheckConfig = field(default_factory=NetworkCheckConfig)
     stacks: dict[str, str] = field(default_factory=dict)  # JGroups stacks that are no files, by name
     # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
     places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)

@@ -25,6 +25,7 @@ from atalanta.kernel.resource_limits import ResourceLimit
 from atalanta.kernel.security import PERMISSIONS
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import WildcardConfiguration
+from atalanta.runtime.config import NetworkCheckConfig
 from atalanta.store.options import JournalOptions
 from atalanta.wire.core.config import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
 from atalanta.wire.tls import TLS_REFUSED, TlsConfig
@@ -32,6 +33,11 @@ from atalanta.wire.tls import TLS_REFUSED, TlsConfig
 SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ("`<core>`: the broker", "Elements directly below `<core>`.", BrokerConfig),
     ("`<core>`: the journal", "Elements directly below `<core>`.", JournalOptions),
+    (
+        "`<core>`: the check of the network",
+        "Elements directly below `<core>`; see [clusters](clusters.md).",
+        NetworkCheckConfig,
+    ),
     ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
     ("`<connector>`", "Parameters of `tcp://host:port?key=value;key=value`.", ConnectorConfig),
     (

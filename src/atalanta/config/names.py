@@ -45,13 +45,6 @@ CORE: Final[dict[str, str]] = {
     "metrics-plugin": _NO_PLUGINS,
     "metrics": _METRICS,
     "connector-services": _NO_PLUGINS,
-    "network-check-list": "the network is not probed",
-    "network-check-URL-list": "the network is not probed",
-    "network-check-period": "the network is not probed",
-    "network-check-timeout": "the network is not probed",
-    "network-check-NIC": "the network is not probed",
-    "network-check-ping-command": "the network is not probed",
-    "network-check-ping6-command": "the network is not probed",
     # Gone from Artemis' schema, still found in files of Artemis 1 and HornetQ.
     "clustered": "told by <cluster-connections>",
     "backup": "see <ha-policy>",

@@ -27,6 +27,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         # The first one needs an acceptor that names it.
         ("connection-routers", _routed(before), _routed(after)),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
+        ("network-check", before.network_check, after.network_check),
         ("scale-down", before.scale_down, after.scale_down),
     ):
         if one != two:

@@ -84,3 +84,9 @@ def settle_collector() -> None:
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
     gc.enable()
+
+
+def unsettle_collector() -> None:
+    """When all that was loaded is gone, and a node starts anew in this process (network_guard.py)."""
+    gc.unfreeze()
+    gc.collect()

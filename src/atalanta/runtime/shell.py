@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -74,6 +75,8 @@ class Shell:
         self.departing: Departing | None = None
         self.clients_leaving: ClientsLeaving | None = None
         self.arriving: Callable[[], bool] | None = None  # clients that come just now, and go on
+        self.heeds_signals = True  # else somebody else does
+        self.paused = False  # it stops to come back
         self.analyzer: CriticalAnalyzer | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
@@ -115,7 +118,7 @@ class Shell:
             finally:
                 settle_collector()
                 trim_allocator()
-            with StopSignals(self.loop, self.request_stop, self.request_reload):
+            with self._signals():
                 await self._serve(ready)
         finally:
             self.driver.detach()
@@ -124,6 +127,11 @@ class Shell:
             await asyncio.sleep(0)
         self.trace.event("node_stopped", {"status": self._status})
         return self._status
+
+    def _signals(self) -> AbstractContextManager[object]:
+        if not self.heeds_signals:
+            return nullcontext()
+        return StopSignals(self.loop, self.request_stop, self.request_reload)
 
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
         self._check_clock()
@@ -151,6 +159,17 @@ class Shell:
         if not self._stop.is_set():
             self.trace.event("node_stopping", {"why": why})
             self._stop.set()
+
+    def pause(self, why: str) -> bool:
+        """Asks for an end to come back from: nobody is waited for, and nothing goes to another node. False, and
+        nothing happens, where the node ends or leaves already."""
+        departing = self.departing
+        leaves = departing is not None and (departing.frozen or departing.under_way())
+        if leaves or self._stop.is_set():
+            return False
+        self.paused = True
+        self.request_stop(why)
+        return True
 
     def request_reload(self, why: str) -> None:
         """Reads the configuration again; nothing happens while the node stops."""
@@ -186,9 +205,9 @@ class Shell:
             await self._until(leaving.all_gone, leaving.deadline(self.loop.time()))
 
     async def _stop_gracefully(self) -> None:
-        if self.clients_leaving is not None:
+        if self.clients_leaving is not None and not self.paused:
             await self._let_clients_leave(self.clients_leaving)
-        if self.departing is not None:
+        if self.departing is not None and not self.paused:
             await self._leave(self.departing)
         deadline = self.loop.time() + self.limits.stop_deadline_s
         self._close_acceptors()

@@ -24,12 +24,13 @@ log = logging.getLogger("atalanta.web")
 
 
 class WebServer:
-    """Serves `management` on host:port between `start` and `stop`."""
+    """Serves what is shown, on host:port between `start` and `stop`; nothing is shown while the node is away."""
 
-    def __init__(self, management: Management, host: str, port: int) -> None:
+    def __init__(self, management: Management | None, host: str, port: int) -> None:
         self._management = management
         self._host = host
         self._port = port
+        self._started = False
         self._scrapes = 0
         self.address = ""  # host:port, once it is served
         application = web.Application(client_max_size=REQUEST_BYTES_MAX)
@@ -49,7 +50,8 @@ class WebServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, self._host, self._port).start()
         host, port = self._runner.addresses[0][:2]
-        self._management.web_started = True
+        self._started = True
+        self.show(self._management)
         place = f"{host}:{port}"
         log.info(
             "web_started address=%s",
@@ -61,8 +63,15 @@ class WebServer:
 
     async def stop(self) -> None:
         """Ends every connection."""
-        self._management.web_started = False
+        self._started = False
+        self.show(self._management)
         await self._runner.cleanup()
+
+    def show(self, management: Management | None) -> None:
+        """The node that serves from now on, None for none."""
+        self._management = management
+        if management is not None:
+            management.web_started = self._started
 
     async def live(self, request: web.Request) -> web.Response:
         """The process answers: that is all."""
@@ -70,18 +79,23 @@ class WebServer:
 
     async def ready(self, request: web.Request) -> web.Response:
         """503 until clients are served, and again from the beginning of a stop."""
+        if self._management is None:
+            return web.json_response({"ready": False, "network_lost": True}, status=503)
         readiness = self._management.readiness()
         return web.json_response(readiness, status=200 if readiness["ready"] else 503)
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
-        """In slices, with the node's own work between them."""
+        """In slices, with the node's own work between them; 503 while there is no node."""
+        management = self._management
+        if management is None:
+            raise web.HTTPServiceUnavailable(text="the network is lost: the node does not serve\n")
         if self._scrapes >= SCRAPES_MAX:
             raise web.HTTPServiceUnavailable(text="too many scrapes at once\n")
         self._scrapes += 1
         response = web.StreamResponse(headers={"Content-Type": METRICS_TYPE})
         try:
             await response.prepare(request)
-            for text in self._management.metrics():
+            for text in management.metrics():
                 if text:
                     await response.write(text.encode())
                 await asyncio.sleep(0)
