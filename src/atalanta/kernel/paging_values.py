@@ -188,7 +188,8 @@ def leaving_of(special: Special, page: Page) -> list[int]:
 def restore_values(broker: Broker, queue: Queue, special: Special) -> list[Reference]:
     """After a restart, behind Special.restore: the newest values of pages and tail. Reads every page.
 
-    Older ones in files end here; those elsewhere are returned. DecodeError when a file cannot be read.
+    Older ones in files end here; those elsewhere are returned. DecodeError when a file cannot be read. Memory comes
+    before pages and tail, but for what a branch in doubt holds: it may be newer than what lies there.
     """
     paged = queue.paged
     stale: list[Reference] = []
@@ -202,16 +203,25 @@ def restore_values(broker: Broker, queue: Queue, special: Special) -> list[Refer
         for block in range(page.block_of(page.read), len(page.starts)):
             for reference in paging.reader.block(queue, page, block):
                 value = special.value_of(reference.message)
-                if value is not None:
+                if value is None:
+                    continue
+                lying = Lying(page, reference.index, reference)
+                if _is_newest(special, value, reference):
                     _replaces(special, values, value, stale, ended)
-                    values.lying[value] = Lying(page, reference.index, reference)
+                    values.lying[value] = lying
+                else:
+                    ended.append(lying)
             if paging.reader.failed is not None:
                 raise DecodeError("page", 0, paging.reader.failed)
     for waiting in paged.tail:
         value = special.value_of(waiting.message)
-        if value is not None:
+        if value is None:
+            continue
+        if _is_newest(special, value, waiting):
             _replaces(special, values, value, stale, ended)
             special.newest[value] = waiting
+        else:
+            stale.append(waiting)
     batch = records.Batch()
     message_ids = [lying.message_id for lying in ended if lying.durable]
     if message_ids:
@@ -220,6 +230,12 @@ def restore_values(broker: Broker, queue: Queue, special: Special) -> list[Refer
         finish_lying(paging, queue, lying)
     broker.append_batch(batch, [], [], None, 0)
     return stale
+
+
+def _is_newest(special: Special, value: str, reference: Reference) -> bool:
+    """Of all that was looked at: what lies in pages comes in its order."""
+    known = special.newest.get(value)
+    return known is None or known.sequence < reference.sequence
 
 
 def _replaces(
