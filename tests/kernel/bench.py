@@ -55,9 +55,10 @@ class MemoryJournal(Journal):
 
 
 class MemoryPages(Pages):
-    """Page files in a dict."""
+    """Page files in a dict; `reads` counts blocks."""
 
     def __init__(self) -> None:
+        self.reads = 0
         self.files: dict[int, list[bytes]] = {}
 
     def write(self, number: int, blocks: list[bytes]) -> int:
@@ -66,6 +67,7 @@ class MemoryPages(Pages):
         return sum(len(block) for block in blocks)
 
     def read(self, number: int, block: int) -> bytes:
+        self.reads += 1
         return self.files[number][block]
 
     def settled(self, number: int) -> None:

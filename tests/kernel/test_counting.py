@@ -214,3 +214,26 @@ def test_while_the_queue_is_held_what_is_counted_goes_out() -> None:
     session.add_credits(0, 1 - session.consumers[0].credits)
     bench.settle()
     assert counts(session) == [(1, 1), (2, 1)]
+
+
+def test_who_is_stopped_holds_up_nobody_else() -> None:
+    """What is on its way to one waits for that one only, also messages that are not durable."""
+    bench = bench_with()
+    stopped, other = reader(bench), reader(bench)
+    send_later = bench.session()
+    for number in range(6):
+        message = bench.message("orders", bytes([number]), number < 4)
+        send_later.send(bench.now, message, number)
+    bench.journal.durable = bench.journal.last
+    bench.broker.on_durable(bench.now, bench.journal.last)
+    bench.broker.flush(bench.now)  # all are chosen, in turn, and the first four wait for their counts
+    assert counts(stopped) == counts(other) == []
+    stopped.stop()
+    bench.settle()
+    assert [number for number, _ in counts(other)] == [1, 3, 5]
+    assert counts(stopped) == []
+    stopped.start()
+    bench.broker.mark_dirty(bench.broker.queues["orders"])
+    bench.settle()
+    assert [number for number, _ in counts(stopped)] == [0, 2, 4]
+    housekeeping.validate(bench.broker)

@@ -219,3 +219,27 @@ def test_what_was_delivered_before_a_queue_became_non_destructive_goes_with_its_
     acknowledge(bench, client)
     assert queue.message_count == queue.delivering_count == 0
     housekeeping.validate(bench.broker)
+
+
+@pytest.mark.parametrize("browsing", [True, False])
+def test_who_looks_at_all_pages_reads_each_block_once_a_turn(browsing: bool) -> None:
+    """Eight of them at different places, in turns: every message was a block read anew."""
+    bench = bench_with(non_destructive=not browsing)
+    pages = bench.pages
+    assert pages is not None
+    send(bench, range(800))
+    assert files(bench) > 15
+    sessions = []
+    for number in range(8):
+        session = bench.session()
+        consume(session, bench, "orders", credits=number * 2 * PAGE, browse=browsing)
+        bench.settle()
+        sessions.append(session)
+    assert len({len(seen(session)) for session in sessions}) == 8
+    pages.reads = 0
+    for session in sessions:
+        session.add_credits(0, -1)
+    bench.settle()
+    for session in sessions:
+        assert seen(session) == list(range(800))
+    assert pages.reads < 8 * 2 * files(bench)

@@ -431,8 +431,11 @@ class Broker:
     def dispatch(self, now: int, queue: Queue) -> None:
         """One bounded round of deliveries; what is left goes on at the next turn."""
         more = queue.dispatch(now, DISPATCH_MAX)
-        if not more and queue.paged is not None:
-            more = self.paging.on_idle(now, queue)
+        paged = queue.paged
+        if paged is not None:
+            paged.looks.clear()
+            if not more:
+                more = self.paging.on_idle(now, queue)
         if more:
             self.mark_dirty(queue)
         if queue.aside:

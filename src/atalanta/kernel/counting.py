@@ -7,6 +7,7 @@ durable messages of durable queues; what was prefetched and comes back unread is
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Endpoint
@@ -33,24 +34,28 @@ class Counted:
         self.marked = marked
         self.reserved: int = reference.size
         self.lsn: int = UNWRITTEN if reference.durable else 0
+        self.over: bool = False
 
     def is_current(self) -> bool:
         """False once the message was given back, or has ended."""
         reference = self.reference
         return (
-            reference.state == DELIVERING
+            not self.over
+            and reference.state == DELIVERING
             and reference.consumer is self.consumer
             and not self.consumer.closed
         )
 
 
 class Counting(Endpoint):
-    """Of one queue: deliveries in their order. `new` of them have no record yet."""
+    """Of one queue: deliveries to each consumer in their order, `by_reference` the latest of each message. `new` ones
+    have no record yet. What nobody can take yet costs nothing: only the first of each consumer is looked at."""
 
     def __init__(self, broker: Broker, queue: Queue) -> None:
         self.broker = broker
         self.queue = queue
-        self.waiting: dict[Reference, Counted] = {}
+        self.waiting: dict[Consumer, deque[Counted]] = {}
+        self.by_reference: dict[Reference, Counted] = {}
         self.new: list[Counted] = []
         self.durable: int = 0
 
@@ -58,21 +63,44 @@ class Counting(Endpoint):
         """The reference is the consumer's; whether it goes out later. `consumer.marked` is kept for then."""
         if not reference.durable and not self.waits(consumer):
             return False
-        before = self.waiting.pop(reference, None)
+        before = self.by_reference.get(reference)
         if before is not None:
-            _refund(before)
+            self._end(before)
         counted = Counted(consumer, reference, consumer.marked)
-        self.waiting[reference] = counted
+        self.by_reference[reference] = counted
+        line = self.waiting.get(consumer)
+        if line is None:
+            line = deque()
+            self.waiting[consumer] = line
+        line.append(counted)
         if reference.durable:
             self.new.append(counted)
         return True
 
     def waits(self, consumer: Consumer) -> bool:
         """Whether something is on its way to the consumer."""
-        for counted in self.waiting.values():
-            if counted.consumer is consumer and counted.is_current():
-                return True
-        return False
+        line = self.waiting.get(consumer)
+        return line is not None and self._first(consumer, line) is not None
+
+    def _first(self, consumer: Consumer, line: deque[Counted]) -> Counted | None:
+        """The next that the consumer is to get; those before it that were given back are forgotten."""
+        while line:
+            counted = line[0]
+            if counted.is_current():
+                return counted
+            line.popleft()
+            self._end(counted)
+        self.waiting.pop(consumer, None)
+        return None
+
+    def _end(self, counted: Counted) -> None:
+        """It goes out, or does not any more: its credits are the consumer's again."""
+        if counted.over:
+            return
+        counted.over = True
+        del self.by_reference[counted.reference]
+        if not counted.consumer.unlimited:
+            counted.consumer.credits += counted.reserved
 
     def store(self) -> None:
         """The round is over: records for what it chose."""
@@ -93,28 +121,17 @@ class Counting(Endpoint):
 
     def hand_over(self) -> None:
         """Before a round: what is on disk goes to those who can take it, to each in its order."""
-        held_up: dict[Consumer, bool] = {}
-        for counted in list(self.waiting.values()):
-            consumer = counted.consumer
-            if not counted.is_current():
-                del self.waiting[counted.reference]
-                _refund(counted)
-                continue
-            if counted.lsn > self.durable or not consumer.started or consumer in held_up:
-                held_up[consumer] = True
-                continue
-            del self.waiting[counted.reference]
-            _refund(counted)
-            consumer.marked = counted.marked
-            cost = consumer.endpoint.deliver(consumer, counted.reference)
-            consumer.marked = None
-            if not consumer.unlimited:
-                consumer.credits -= cost
-
-
-def _refund(counted: Counted) -> None:
-    if not counted.consumer.unlimited:
-        counted.consumer.credits += counted.reserved
+        for consumer, line in list(self.waiting.items()):
+            counted = self._first(consumer, line)
+            while counted is not None and counted.lsn <= self.durable and consumer.started:
+                line.popleft()
+                self._end(counted)
+                consumer.marked = counted.marked
+                cost = consumer.endpoint.deliver(consumer, counted.reference)
+                consumer.marked = None
+                if not consumer.unlimited:
+                    consumer.credits -= cost
+                counted = self._first(consumer, line)
 
 
 def begin(broker: Broker, queue: Queue) -> None:

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 # What is read from a page at once, and so what one look of a browser may take.
 BLOCK_BYTES: Final = 128 * 1024
+LOOKS_MAX: Final = 16  # kept for those who look: so many blocks are in memory then
+
+
+class Look:
+    """What somebody who takes nothing away was shown of a block: the rest of `found` is for the same turn."""
+
+    def __init__(self, found: list[Reference], position: int) -> None:
+        self.found = found
+        self.at: int = 0
+        self.position = position  # of the consumer, unless it was moved meanwhile
 
 
 class PagedQueue:
@@ -47,6 +57,7 @@ class PagedQueue:
         self.pushed_out: bool = queue.special is not None and queue.special.pushes_out()
         self.sparse: bool = False  # perhaps a page has become so: paging_merge.py
         self.touched: bool = False
+        self.looks: dict[Consumer, Look] = {}  # of this turn
         # The coming page as far as it is encoded: whole blocks and an open one; `encoded` of the tail are in them.
         self.blocks: list[bytes] = []
         self.starts: list[int] = []
@@ -110,9 +121,12 @@ class PagedQueue:
         """
         queue = self.queue
         consumer.position = max(consumer.position, queue.end())
-        found = self.paging.reader.after(queue, consumer.position - 1)
+        look = self._look(consumer)
+        found = look.found
         chosen: Reference | None = None
-        for reference in found:
+        while look.at < len(found):
+            reference = found[look.at]
+            look.at += 1
             consumer.position = reference.sequence + 1
             message = reference.message
             if not consumer.browse_only and 0 < message.expiration <= now_ms:
@@ -122,10 +136,22 @@ class PagedQueue:
                 break
         if not found:
             consumer.position = max(consumer.position, self.last + 1)
+        look.position = consumer.position
         if not consumer.browse_only and queue.priorities.mixed():
             # What comes into memory from now on was seen in its file, or has a higher place.
             consumer.cursors = [consumer.position] * LEVELS
         return chosen
+
+    def _look(self, consumer: Consumer) -> Look:
+        """A block is read once a turn for each of them, not once a message: they take turns, at different places."""
+        look = self.looks.get(consumer)
+        if look is None or look.at >= len(look.found) or look.position != consumer.position:
+            found = self.paging.reader.after(self.queue, consumer.position - 1)
+            look = Look(found, consumer.position)
+            if consumer not in self.looks and len(self.looks) >= LOOKS_MAX:
+                del self.looks[next(iter(self.looks))]
+            self.looks[consumer] = look
+        return look
 
 
 def within_prefetch(queue: Queue, account: Account, ready: int) -> bool:

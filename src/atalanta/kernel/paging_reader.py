@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.buffer import DecodeError
@@ -62,9 +63,9 @@ class PageReader:
         paged = queue.paged
         if paged is None:
             return []
-        for page in paged.pages:
-            if page.last <= sequence:
-                continue
+        pages = paged.pages
+        for place in range(first_behind(pages, sequence), len(pages)):
+            page = pages[place]
             block = max(page.block_with(sequence + 1), page.block_of(page.read))
             while block < len(page.starts):
                 found: list[Reference] = [
@@ -98,6 +99,19 @@ class PageReader:
             for reference in found
             if reference.index >= page.read and not page.is_finished(reference.index)
         ]
+
+
+def first_behind(pages: deque[Page], sequence: int) -> int:
+    """Of the pages, which are in order, the first that ends behind `sequence`; their number if none does."""
+    low = 0
+    high = len(pages)
+    while low < high:
+        middle = (low + high) // 2
+        if pages[middle].last <= sequence:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
