@@ -361,6 +361,18 @@ def test_the_last_messages_of_all_addresses_of_a_wildcard() -> None:
     assert bodies(subscribe(bench, "one", address="news.a")) == [b"news.a"]
 
 
+def test_each_message_that_its_address_took_is_kept() -> None:
+    """One duplicate id at two addresses is two messages; and one at an address that came anew."""
+    bench = Bench(BrokerConfig(), repository("#"))
+    bench.queue("all", "news.#", 0)
+    for name in ("news.a", "news.b", "news.b"):
+        bench.queue(f"{name}.{bench.ids.count}", name, 0)
+        send(bench, name.encode(), address=name, _AMQ_DUPL_ID=b"same")
+    bench.settle()
+    assert bodies(subscribe(bench, address="news.#")) == [b"news.a", b"news.b"]
+    assert f"{PREFIX}news.a.address.retro" not in bench.broker.caches.by_name
+
+
 def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
     bench = started()
     bench.queue("audit", "audit", 1)

@@ -118,9 +118,10 @@ class Diverting:
                 continue
             twin = Plan(copy)
             twin.origin = plan
-            duplicate_id = copy.duplicate_id
-            if duplicate_id is not None and repeat(broker, twin, name, duplicate_id) >= 0:
-                continue
+            if not divert.automatic:  # else it is kept, as often as its own address has taken it
+                duplicate_id = copy.duplicate_id
+                if duplicate_id is not None and repeat(broker, twin, name, duplicate_id) >= 0:
+                    continue
             self.root.diverted.append(twin)
             if address.rules is None:
                 twin.routes = routes_of(
