@@ -193,6 +193,8 @@ async def serve(
         if check is None:
             return await live(configuration, security, storage, ready, server)
         guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
+        if server is not None:
+            guard.on_change = server.network_changed
         lives = Lives(configuration, security, storage, ready, server, guard)
         return await guard.run(lives.next)
     finally:

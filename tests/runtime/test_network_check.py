@@ -173,8 +173,16 @@ def test_addresses_without_a_machine_and_names_without_an_address() -> None:
     assert AddressProbe("127.0.0.1", config).look() == LOOPBACK
     assert AddressProbe("no such name", config).look().startswith("no address is known: ")
     assert AddressProbe("." * 300, config).look().startswith("no address is known: ")
-    assert AddressProbe("a", config)._refuses(socket.AF_INET, "127.0.0.1", ""), "port 7 is closed"
-    assert not AddressProbe("a", config)._refuses(socket.AF_INET, "127.0.0.1", "nosuch0")
+
+
+def test_with_the_default_command_a_refused_connection_is_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert AddressProbe("127.0.0.1", NetworkCheckConfig(), loopback_counts=True).look() == ""
+    config = NetworkCheckConfig(interface="nosuch0")
+    why = AddressProbe("127.0.0.1", config, loopback_counts=True).look()
+    assert why == "port 7: No such device, ping cannot be run: No such file or directory"
 
 
 @contextmanager

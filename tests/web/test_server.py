@@ -200,3 +200,30 @@ def test_durable_delivering_and_scheduled_messages_have_figures_of_their_own() -
     assert {name: desk.get("queue.work", name) for name in attributes} == attributes
     assert desk.ask("queue.work", "removeAllMessages") == 6
     assert samples(get(desk, "/metrics")[1])["artemis_scheduled_persistent_size", "work"] == 0
+
+
+def test_a_server_without_a_node_is_live_but_not_ready() -> None:
+    async def ask() -> None:
+        desk = Desk()
+        server = WebServer(None, "127.0.0.1", 0)
+        url = f"http://{await server.start()}"
+        try:
+            async with aiohttp.ClientSession() as session:
+
+                async def told(path: str) -> tuple[int, str]:
+                    async with session.get(url + path) as response:
+                        return response.status, await response.text()
+
+                assert await told("/health/ready") == (503, '{"ready": false, "network_lost": false}')
+                server.network_changed(True)
+                assert await told("/health/ready") == (503, '{"ready": false, "network_lost": true}')
+                assert (await told("/health/live"))[0] == 200
+                assert (await told("/metrics"))[0] == 503
+                server.show(desk.management)
+                assert desk.management.web_started
+                assert (await told("/metrics"))[0] == 200
+        finally:
+            await server.stop()
+        assert not desk.management.web_started
+
+    asyncio.run(ask())

@@ -76,9 +76,13 @@ class NetworkCheck:
             return "its earlier look has not ended yet"
         answer: asyncio.Future[str] = self._loop.create_future()
         self._looks[probe.name] = answer
-        threading.Thread(
-            target=self._ask, args=(probe, answer), name="network-check", daemon=True
-        ).start()
+        arguments = (probe, answer)
+        thread = threading.Thread(target=self._ask, args=arguments, name="network-check", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            answer.cancel()
+            return str(error)
         done, _ = await asyncio.wait([answer], timeout=self._patience_s)
         return answer.result() if done else f"no answer within {self._patience_s:g} s"
 

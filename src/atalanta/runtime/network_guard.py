@@ -57,6 +57,7 @@ class NetworkGuard:
         self._living: Living | None = None
         self._stopping = ""
         self._lost = False
+        self.on_change: Callable[[bool], None] = lambda lost: None  # whether the network is lost now
         self._waiting: asyncio.Task[str] | None = None
 
     async def run(self, live: Callable[[], Awaitable[int | None]]) -> int:
@@ -118,6 +119,7 @@ class NetworkGuard:
         elif self._lost and not why:
             log_event(log, "network_found", {})
         self._lost = bool(why)
+        self.on_change(self._lost)
 
     async def _why_lost_after(self, wait_s: float) -> str:
         """A stop ends the wait."""

@@ -37,10 +37,11 @@ class Probe(Protocol):
 
 
 class AddressProbe:
-    """An entry of network-check-list."""
+    """An entry of network-check-list. `loopback_counts` is for tests, where it stands for another machine."""
 
-    def __init__(self, name: str, config: NetworkCheckConfig) -> None:
+    def __init__(self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False) -> None:
         self.name = name
+        self._loopback_counts = loopback_counts
         self._config = config
         self._timeout_s = config.timeout_ms / 1_000
         self._process: subprocess.Popen[bytes] | None = None
@@ -52,20 +53,22 @@ class AddressProbe:
             family, place = first_address(self.name)
         except (OSError, UnicodeError) as error:
             return f"no address is known: {getattr(error, 'strerror', None) or error}"
-        if ip_address(place.partition("%")[0]).is_loopback:
+        if ip_address(place.partition("%")[0]).is_loopback and not self._loopback_counts:
             return LOOPBACK
         custom = self._config.custom()
         interface = "" if custom else self._config.interface
-        if not custom and self._refuses(family, place, interface):
+        silent = "" if custom else self._connects(family, place, interface)
+        if not custom and not silent:
             return ""
         config = self._config
         ipv6 = family == socket.AF_INET6
         text = (config.ping6_command or PING6) if ipv6 else (config.ping_command or PING)
         timeout_s = max(1, config.timeout_ms // 1_000)
-        return self._run(PingCommand(text).arguments(timeout_s, place, interface))
+        why = self._run(PingCommand(text).arguments(timeout_s, place, interface))
+        return f"port {ECHO_PORT}: {silent}, {why}" if why and silent else why
 
-    def _refuses(self, family: int, place: str, interface: str) -> bool:
-        """Whether somebody is there who answers to a connection, be it with a refusal."""
+    def _connects(self, family: int, place: str, interface: str) -> str:
+        """Empty if somebody is there who answers to a connection, be it with a refusal; else why not."""
         with socket.socket(family, socket.SOCK_STREAM) as peer:
             peer.settimeout(self._timeout_s)
             try:
@@ -76,10 +79,10 @@ class AddressProbe:
                 )
                 peer.connect(found[0][4])
             except ConnectionRefusedError:
-                return True
-            except (OSError, AttributeError):
-                return False  # the command has the last word
-        return True
+                return ""
+            except (OSError, AttributeError) as error:  # no SO_BINDTODEVICE: the command has the last word
+                return getattr(error, "strerror", None) or str(error)
+        return ""
 
     def _run(self, arguments: list[str]) -> str:
         """The command's word: empty for status 0."""

@@ -30,6 +30,7 @@ class WebServer:
         self._management = management
         self._host = host
         self._port = port
+        self.network_lost = False  # why there is no node
         self._started = False
         self._scrapes = 0
         self.address = ""  # host:port, once it is served
@@ -73,6 +74,10 @@ class WebServer:
         if management is not None:
             management.web_started = self._started
 
+    def network_changed(self, lost: bool) -> None:
+        """Told by `/health/ready`."""
+        self.network_lost = lost
+
     async def live(self, request: web.Request) -> web.Response:
         """The process answers: that is all."""
         return web.json_response({"status": "live"})
@@ -80,15 +85,16 @@ class WebServer:
     async def ready(self, request: web.Request) -> web.Response:
         """503 until clients are served, and again from the beginning of a stop."""
         if self._management is None:
-            return web.json_response({"ready": False, "network_lost": True}, status=503)
-        readiness = self._management.readiness()
+            away = {"ready": False, "network_lost": self.network_lost}
+            return web.json_response(away, status=503)
+        readiness = {**self._management.readiness(), "network_lost": self.network_lost}
         return web.json_response(readiness, status=200 if readiness["ready"] else 503)
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
         """In slices, with the node's own work between them; 503 while there is no node."""
         management = self._management
         if management is None:
-            raise web.HTTPServiceUnavailable(text="the network is lost: the node does not serve\n")
+            raise web.HTTPServiceUnavailable(text="there is no node now: see /health/ready\n")
         if self._scrapes >= SCRAPES_MAX:
             raise web.HTTPServiceUnavailable(text="too many scrapes at once\n")
         self._scrapes += 1
