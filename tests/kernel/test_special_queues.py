@@ -241,6 +241,30 @@ def test_delivered_messages_are_beside_the_ring() -> None:
     validate(bench.broker)
 
 
+@pytest.mark.parametrize("delay_ms", [0, 500])
+def test_of_what_comes_back_a_ring_keeps_the_newest(delay_ms: int) -> None:
+    bench = Bench()
+    bench.settings.add("#", {"redelivery_delay_ms": delay_ms})
+    queue = bench.queue("q", ring_size=3)
+    session = bench.session(transacted=True)
+    consume(session, bench, "q")
+    sender = bench.session()
+    for n in range(8):
+        send(bench, sender, str(n))
+        bench.settle()
+    assert len(endpoint(session).bodies()) == 8
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[4], False, 0)
+    session.stop()
+    session.rollback(bench.now, False, 0)
+    bench.now += SECOND
+    housekeeping.on_timer(bench.broker, bench.now, "kernel.scheduled")
+    bench.settle()
+    assert held(queue) == [b"5", b"6", b"7"] and queue.message_count == 3
+    validate(bench.broker)
+    bench.restart()
+    assert held(bench.broker.queues["q"]) == [b"5", b"6", b"7"]
+
+
 def test_a_ring_of_another_size() -> None:
     bench = Bench()
     queue = bench.queue("q")

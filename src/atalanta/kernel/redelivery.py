@@ -47,6 +47,8 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
         if reference.durable and counted:
             store_delivery_count(broker, reference, at_ms)
         queue.give_back(reference)
+        if at_ms == 0 and queue.special is not None:
+            discard(broker, queue.special, queue.special.beyond_ring(queue))
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
         elif queue.open_consumers == 0 and not queue.has_match(reference.message):

@@ -160,6 +160,8 @@ def release(broker: Broker, due: list[Reference]) -> None:
             continue
         if reference.sequence != 0:
             queue.give_back(reference)
+            if special is not None:
+                discard(broker, special, special.beyond_ring(queue))
             broker.mark_dirty(queue)
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 broker.note_unattended(queue)

@@ -143,8 +143,8 @@ class Special:
     def refuses(self, queue: Queue, reference: Reference) -> bool:
         """A delivered message comes back: is there no place for it any more?
 
-        A last value that has a newer one is gone (LastValueQueue.pruneLastValues), and so is what a full ring has no
-        room for (QueueImpl.addHead); the value of a key without a newer one counts again.
+        A last value that has a newer one is gone (LastValueQueue.pruneLastValues), and so is what is older than all
+        that wait in a full ring (QueueImpl.addHead); the value of a key without a newer one counts again.
         """
         if reference.sequence in self.leaving:
             return True
@@ -157,9 +157,20 @@ class Special:
                 self.newest[value] = reference
             elif newest is not reference:
                 return True
-        if self.ring_size >= 0:
-            if self.ready_count(queue) >= self.ring_size:
+        if self.ring_size >= 0 and self.ready_count(queue) >= self.ring_size:
+            return not self._older_waits(queue, reference.sequence)
+        return False
+
+    def _older_waits(self, queue: Queue, sequence: int) -> bool:
+        """Whether the ring holds something older than `sequence` that can make room for it."""
+        references = queue.references
+        index = queue.index_of(self.oldest)
+        while index < len(references) and references[index].sequence < sequence:
+            older = references[index]
+            if older.state == READY and older.sequence not in self.leaving:
                 return True
+            self.oldest = older.sequence + 1
+            index += 1
         return False
 
     def came_back(self, reference: Reference) -> None:
