@@ -33,7 +33,7 @@ from atalanta.runtime import exit_codes
 from atalanta.runtime.acceptor import Listen
 from atalanta.runtime.callables import CallableError, load_callable
 from atalanta.runtime.clients_leaving import ClientsLeaving
-from atalanta.runtime.critical import CriticalAnalyzer
+from atalanta.runtime.critical import critical_analyzer
 from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
 from atalanta.runtime.disk import FileDisk
 from atalanta.runtime.ids import SystemIds
@@ -83,7 +83,7 @@ class Storage:
         """The Disk port for `shell`'s node, and who watches it."""
         driver = shell.driver
         if self.folder is None:
-            shell.analyzer = critical_analyzer(shell, configuration, lambda: 0.0)
+            shell.analyzer = critical_analyzer(shell, configuration.broker, lambda: 0.0)
             return MemoryDisk(shell.loop.call_soon, driver.committed)
         soon = shell.loop.call_soon_threadsafe
         elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
@@ -93,7 +93,9 @@ class Storage:
         if configuration.own.commits_in_loop:
             disk.commit_at_turn_end()
             driver.disk_at_turn_end(disk)
-        shell.analyzer = critical_analyzer(shell, configuration, lambda: disk.busy_since)
+        shell.analyzer = critical_analyzer(
+            shell, configuration.broker, lambda: disk.busy_since
+        )
         return disk
 
     def large_files(
@@ -301,23 +303,6 @@ async def live(
         large.close()
         if server is not None:
             server.show(None)
-
-
-def critical_analyzer(
-    shell: Shell, configuration: Configuration, busy_since: Callable[[], float]
-) -> CriticalAnalyzer | None:
-    """As broker.xml has it; None if it wants none."""
-    broker = configuration.broker
-    if not broker.critical_analyzer:
-        return None
-    return CriticalAnalyzer(
-        shell.loop,
-        busy_since,
-        broker.critical_analyzer_timeout_ms / 1_000,
-        broker.critical_analyzer_check_period_ms / 1_000,
-        broker.critical_analyzer_policy,
-        shell.request_stop,
-    )
 
 
 def attach_departure(shell: Shell, node: Node) -> None:

@@ -18,8 +18,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
+from atalanta.kernel.config import BrokerConfig
 from atalanta.runtime import exit_codes
 from atalanta.runtime.logs import log_event
 
@@ -172,6 +173,31 @@ class CriticalAnalyzer:
         elif self._policy == SHUTDOWN:
             why = f"the {watched.name} hangs (critical-analyzer-policy)"
             self._loop.call_soon_threadsafe(self._request_stop, why)
+
+
+class Watching(Protocol):
+    """The shell, as far as it is watched."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def request_stop(self, why: str) -> None:
+        """Asks for a graceful end."""
+
+
+def critical_analyzer(
+    shell: Watching, broker: BrokerConfig, busy_since: Callable[[], float]
+) -> CriticalAnalyzer | None:
+    """As broker.xml has it; None if it wants none."""
+    if not broker.critical_analyzer:
+        return None
+    return CriticalAnalyzer(
+        shell.loop,
+        busy_since,
+        broker.critical_analyzer_timeout_ms / 1_000,
+        broker.critical_analyzer_check_period_ms / 1_000,
+        broker.critical_analyzer_policy,
+        shell.request_stop,
+    )
 
 
 def beside(call: Callable[[], None]) -> None:
