@@ -8,18 +8,16 @@ from typing import Final
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
-from atalanta.sim.clients import SimClient
-from atalanta.sim.ledger import ORDERS, Ledger, Violation
+from atalanta.sim.ledger import ORDERS, Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES
 from atalanta.sim.senders import Sender
-from atalanta.sim.world import SECOND, World
+from atalanta.sim.taking import Taking
+from atalanta.sim.world import World
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets_connection import NullResponse
+from atalanta.wire.core.packets_consumer import FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage
-from atalanta.wire.core.packets_query import QueueQueryResponseV3
-from atalanta.wire.core.packets_session import SessionStart
 
 WINDOW: Final = 8
 
@@ -94,29 +92,20 @@ def later_ms(number: int) -> int:
     return number % 7 * 150 if number % 10 in (3, 7) else 0
 
 
-class Consumer(SimClient):
+class Consumer(Taking):
     """Takes messages of one queue and acknowledges each, asking for an answer; it can move to another node."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
     ) -> None:
-        super().__init__(world, network, name, target)
+        super().__init__(world, network, name, target, queue)
         self.ledger = ledger
-        self.queue = queue
         self.answers: list[str] = []
-        self.created = False
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
         # A selector that takes every order is still one that peers and queues must look at.
-        self.selector = (
-            "key IS NOT NULL" if queue == ORDERS and self.random.random() < 0.3 else None
-        )
-
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
-        self.send(FlowToken(0, 4_000))
+        if queue == ORDERS and self.random.random() < 0.3:
+            self.selector = "key IS NOT NULL"
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, ReceiveMessage):
@@ -130,17 +119,8 @@ class Consumer(SimClient):
             )
         elif isinstance(packet, NullResponse):
             self.ledger.settle(self.queue, self.answers.pop(0))
-        elif isinstance(packet, QueueQueryResponseV3):
-            self.created = True
-        elif isinstance(packet, ExceptionResponse):
-            if self.created:
-                raise Violation(f"{self.name}: {packet.message}")
-            life, session = self.life, self.session
-            self.world.at(SECOND, lambda: self._create_again(life, session))
-
-    def _create_again(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            self.on_ready()
+        else:
+            super().on_packet(packet)
 
     def _acknowledge(self, life: int, session: int, key: str, message_id: int, cost: int) -> None:
         if self.life == life and self.session == session:

@@ -7,23 +7,21 @@ from typing import Final
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.sim.clients import SimClient
-from atalanta.sim.ledger import BOOK, ORDERS, Ledger, Violation
+from atalanta.sim.ledger import BOOK, ORDERS, Ledger
 from atalanta.sim.network import Network
-from atalanta.sim.world import SECOND, World
+from atalanta.sim.taking import Taking
+from atalanta.sim.world import World
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets_connection import NullResponse
+from atalanta.wire.core.packets_consumer import FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_query import QueueQueryResponseV3
-from atalanta.wire.core.packets_session import SessionStart
 from atalanta.wire.core.packets_transaction import Commit, Rollback
 
 COMMIT: Final = 7
 BATCH_MAX: Final = 4
 
 
-class Mover(SimClient):
+class Mover(Taking):
     """Takes up to BATCH_MAX orders into a transaction, then commits (or, now and then, rolls back)."""
 
     transacted = True
@@ -31,21 +29,14 @@ class Mover(SimClient):
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger
     ) -> None:
-        super().__init__(world, network, name, target)
+        super().__init__(world, network, name, target, ORDERS)
         self.ledger = ledger
         self.random = world.random(f"mover/{name}")
-        self.created = False
         self.taken: list[str] = []
         self.committing: list[str] = []
         self.used: int = 0
         # What arrives between a rollback and its answer was given back: the node will deliver it again.
         self.rolling = False
-
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(0, ORDERS, None, False, True, 0))
-        self.send(FlowToken(0, 4_000))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, ReceiveMessage):
@@ -58,17 +49,8 @@ class Mover(SimClient):
             else:
                 self.rolling = False
             self._give_credit()
-        elif isinstance(packet, QueueQueryResponseV3):
-            self.created = True
-        elif isinstance(packet, ExceptionResponse):
-            if self.created:
-                raise Violation(f"{self.name}: {packet.message}")
-            life, session = self.life, self.session
-            self.world.at(SECOND, lambda: self._create_again(life, session))
-
-    def _create_again(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            self.on_ready()
+        else:
+            super().on_packet(packet)
 
     def _take(self, packet: ReceiveMessage) -> None:
         self.used += packet.message.size + 40
