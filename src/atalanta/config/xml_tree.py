@@ -12,12 +12,11 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any, Final
 
-from lxml import etree
-
 from atalanta.config.problems import Report
 from atalanta.config.properties import substitute
 from atalanta.config.wildfly.values import ExpressionValues
 from atalanta.files import read_regular
+from atalanta.xml_root import XmlError, xml_root
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 INCLUDE_DEPTH_MAX: Final = 10
@@ -98,25 +97,11 @@ class TreeReader:
             else:
                 self.report.problem(*place, f"the included {path}: {data}")
             return None
-        parser = etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            dtd_validation=False,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
-        root: Any
         try:
-            root = etree.fromstring(data, parser)
-        except etree.XMLSyntaxError as error:
-            self.report.problem(shown, error.lineno or 0, f"no well-formed XML: {error.msg}")
+            return xml_root(data)
+        except XmlError as error:
+            self.report.problem(shown, error.line, error.text)
             return None
-        if root.getroottree().docinfo.doctype:
-            self.report.problem(shown, 1, "a document type (DOCTYPE) is not allowed here")
-            return None
-        return root
 
     def _node(self, element: Any, path: Path, depth: int) -> Node:
         namespace, name = names_of(element)

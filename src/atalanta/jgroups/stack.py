@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from lxml import etree
-
 from atalanta.files import read_regular
 from atalanta.kernel.digits import all_digits
 from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+from atalanta.xml_root import XmlError, xml_root
 
 FILE_BYTES_MAX: Final = 1 << 20
 PORT_MAX: Final = 65_535
@@ -81,20 +80,10 @@ def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
 
 def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting:
     """As `read_stack`, of the file's content."""
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        root: Any = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise StackError(error.lineno or 0, f"no well-formed XML: {error.msg}") from error
-    if root.getroottree().docinfo.doctype:
-        raise StackError(1, "a document type (DOCTYPE) is not allowed here")
+        root = xml_root(data)
+    except XmlError as error:
+        raise StackError(error.line, error.text) from error
     if _name(root) != "config":
         raise StackError(root.sourceline or 0, "no JGroups stack: its root element is <config>")
     stack = [Element(child, values) for child in root if isinstance(child.tag, str)]
