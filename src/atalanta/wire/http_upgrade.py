@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.base import ProtocolError
+
+if TYPE_CHECKING:
+    import h11
 
 PROTOCOL: Final = "activemq-remoting"
 KEY: Final = b"sec-activemqremoting-key"
@@ -33,6 +36,18 @@ def accept_of(key: str) -> str:
     return base64.b64encode(digest).decode("ascii")
 
 
+def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
+    """What the other side says, with these bytes of it. ProtocolError if it is no HTTP."""
+    import h11
+
+    try:
+        if data is not None:
+            http.receive_data(data)
+        return http.next_event()
+    except h11.RemoteProtocolError as error:
+        raise ProtocolError(f"HTTP: {error}") from error
+
+
 class UpgradeAnswer:
     """The broker's end: `feed` until `done`; then `answer` is to be written and `rest` is CORE."""
 
@@ -48,11 +63,7 @@ class UpgradeAnswer:
         """Bytes of the client. ProtocolError for any request but the one that asks for CORE."""
         import h11
 
-        try:
-            self._http.receive_data(data)
-            event = self._http.next_event()
-        except h11.RemoteProtocolError as error:
-            raise ProtocolError(f"HTTP: {error}") from error
+        event = _next_event(self._http, data)
         if event is h11.NEED_DATA:
             return
         if not isinstance(event, h11.Request):
@@ -64,10 +75,7 @@ class UpgradeAnswer:
         key = headers.get(KEY, b"")
         if not key or len(key) > KEY_BYTES_MAX:
             raise ProtocolError("HTTP: the upgrade has no key, or one that is too long")
-        try:
-            body = self._http.next_event()
-        except h11.RemoteProtocolError as error:
-            raise ProtocolError(f"HTTP: {error}") from error
+        body = _next_event(self._http)
         if not isinstance(body, h11.EndOfMessage):
             raise ProtocolError("HTTP: an upgrade request has no body")
         answer = h11.InformationalResponse(
@@ -115,11 +123,7 @@ class UpgradeRequest:
         """Bytes of the other side. ProtocolError if it does not go on with CORE."""
         import h11
 
-        try:
-            self._http.receive_data(data)
-            event = self._http.next_event()
-        except h11.RemoteProtocolError as error:
-            raise ProtocolError(f"HTTP: {error}") from error
+        event = _next_event(self._http, data)
         if event is h11.NEED_DATA:
             return
         if not isinstance(event, h11.InformationalResponse) or event.status_code != 101:
