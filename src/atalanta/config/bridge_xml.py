@@ -6,6 +6,7 @@ from atalanta.cluster.core_bridge_config import BridgeConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.message_xml import read_filter, read_transformer
 from atalanta.config.problems import Report, nearest
+from atalanta.config.references import References
 from atalanta.config.xml_reader import Handler, XmlReader, into
 from atalanta.config.xml_tree import Node
 from atalanta.kernel.divert_config import ADD_HEADERS
@@ -19,22 +20,14 @@ class BridgeSection:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
-        self.references: list[tuple[Node, str, str]] = []  # (where, "connector"…, name)
+        self.references = References(configuration, report, self.reader)
         self.transformers: list[tuple[Node, BridgeConfig]] = []  # with classes that are not known
 
     def handlers(self) -> dict[str, Handler]:
         return {"bridges": self._section}
 
     def finish(self) -> None:
-        """Every connector and discovery group that was named must be defined, anywhere in the file."""
-        defined = {
-            "connector": list(self.configuration.connectors),
-            "discovery-group": list(self.configuration.discovery_groups),
-        }
-        for node, kind, name in self.references:
-            if name not in defined[kind]:
-                hint = nearest(name, defined[kind])
-                self.report.problem(node.file, node.line, f"there is no {kind} '{name}'", hint)
+        self.references.check()
 
     def finish_own(self) -> None:
         """After atalanta.toml was read: it may put a Python function in the place of a Java class."""
@@ -112,25 +105,11 @@ class BridgeSection:
 
     def _static(self, node: Node, config: BridgeConfig) -> None:
         def connector(child: Node) -> None:
-            self.reader.read(
-                Node(child.name, child.namespace, child.file, child.line, child.attributes, "", []),
-                [],
-                attributes=("connector-name",),
-            )
-            name = child.text or child.attributes.get("connector-name", "")
-            if not name:
-                self.report.problem(child.file, child.line, "a <connector-ref> names a connector")
-                return
-            config.static_connectors.append(name)
-            self.references.append((child, "connector", name))
+            name = self.references.connector(child)
+            if name:
+                config.static_connectors.append(name)
 
         self.reader.read(node, [], {"connector-ref": connector})
 
     def _discovery(self, node: Node, config: BridgeConfig) -> None:
-        self.reader.read(node, [], attributes=("discovery-group-name",))
-        name = node.attributes.get("discovery-group-name", "")
-        if not name:
-            self.report.problem(node.file, node.line, "a <discovery-group-ref> names a group")
-            return
-        config.discovery_group = name
-        self.references.append((node, "discovery-group", name))
+        config.discovery_group = self.references.discovery_group(node) or config.discovery_group

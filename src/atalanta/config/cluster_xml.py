@@ -19,6 +19,7 @@ from atalanta.cluster.config import (
 from atalanta.config.configuration import Configuration
 from atalanta.config.names import JGROUPS, UDP
 from atalanta.config.problems import Report, nearest
+from atalanta.config.references import CONNECTOR, DISCOVERY_GROUP, References
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml_tree import Node
 from atalanta.jgroups.stack import StackError, parse_stack, read_stack
@@ -60,7 +61,7 @@ class ClusterSections:
         self.report = report
         self.values = values
         self.reader = XmlReader(report)
-        self.references: list[tuple[Node, str, str]] = []  # (where, "connector"…, name)
+        self.references = References(configuration, report, self.reader)
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -70,17 +71,7 @@ class ClusterSections:
         }
 
     def finish(self) -> None:
-        """Every name that was referred to must be defined, anywhere in the file."""
-        defined = {
-            "connector": list(self.configuration.connectors),
-            "discovery-group": list(self.configuration.discovery_groups),
-        }
-        for node, kind, name in self.references:
-            if name not in defined[kind]:
-                hint = nearest(name, defined[kind])
-                if kind == "connector" and name in self.configuration.in_vm_connectors:
-                    hint = "it is in-vm, and leads nowhere here: name one with tcp://"
-                self.report.problem(node.file, node.line, f"there is no {kind} '{name}'", hint)
+        self.references.check()
 
     def finish_own(self) -> None:
         """After atalanta.toml was read."""
@@ -99,7 +90,7 @@ class ClusterSections:
             config = BroadcastGroupConfig()
 
             def connector(child: Node) -> None:
-                name = self._connector_ref(child)
+                name = self.references.connector(child)
                 if name:
                     config.connectors.append(name)
 
@@ -191,22 +182,6 @@ class ClusterSections:
             return False
         return True
 
-    def _connector_ref(self, node: Node) -> str:
-        """Text, or the attribute of older files: `<connector-ref connector-name="x"/>`."""
-        self.reader.read(
-            Node(
-                node.name, node.namespace, node.file, node.line, node.attributes, "", node.children
-            ),
-            [],
-            attributes=("connector-name",),
-        )
-        name = node.text or node.attributes.get("connector-name", "")
-        if not name:
-            self.report.problem(node.file, node.line, "a <connector-ref> names a connector")
-        else:
-            self.references.append((node, "connector", name))
-        return name
-
     # cluster connections
 
     def _cluster_connections(self, section: Node) -> None:
@@ -220,7 +195,7 @@ class ClusterSections:
         config = ClusterConnectionConfig()
 
         def connector(child: Node) -> None:
-            config.connector = self._connector_ref(child)
+            config.connector = self.references.connector(child)
 
         def static(child: Node) -> None:
             self._static(child, config)
@@ -283,7 +258,7 @@ class ClusterSections:
         config.static = True
 
         def connector(child: Node) -> None:
-            name = self._connector_ref(child)
+            name = self.references.connector(child)
             if name:
                 config.static_connectors.append(name)
 
@@ -299,13 +274,7 @@ class ClusterSections:
             self.report.problem(node.file, node.line, f"allow-direct-connections-only: {error}")
 
     def _discovery_ref(self, node: Node, config: ClusterConnectionConfig) -> None:
-        self.reader.read(node, [], attributes=("discovery-group-name",))
-        name = node.attributes.get("discovery-group-name", "")
-        if not name:
-            self.report.problem(node.file, node.line, "a <discovery-group-ref> names a group")
-            return
-        config.discovery_group = name
-        self.references.append((node, "discovery-group", name))
+        config.discovery_group = self.references.discovery_group(node) or config.discovery_group
 
     # URI form
 
@@ -328,7 +297,7 @@ class ClusterSections:
                 self._static_member(node, member.strip(), config)
         elif separator and scheme == "multicast" and rest:
             config.discovery_group = rest.rstrip("/")
-            self.references.append((node, "discovery-group", config.discovery_group))
+            self.references.add(node, DISCOVERY_GROUP, config.discovery_group)
         else:
             self.report.problem(
                 node.file,
@@ -348,7 +317,7 @@ class ClusterSections:
         if not member:
             return
         if "://" not in member:
-            self.references.append((node, "connector", member))
+            self.references.add(node, CONNECTOR, member)
         elif member not in self.configuration.connectors:
             try:
                 connector = parse_connector(member, member)
@@ -378,7 +347,7 @@ class ClusterSections:
                     node.file, node.line, f"unknown parameter '{name}'", nearest(name, URI_NAMES)
                 )
         if "connectorName" in params:
-            self.references.append((node, "connector", config.connector))
+            self.references.add(node, CONNECTOR, config.connector)
 
 
 __all__ = ["LOAD_BALANCING", "OFF", "ClusterSections"]

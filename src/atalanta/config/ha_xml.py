@@ -10,7 +10,8 @@ from typing import Final
 
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.configuration import Configuration
-from atalanta.config.problems import Report, nearest
+from atalanta.config.problems import Report
+from atalanta.config.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml_reader import BadValue, Handler, XmlReader, boolean, into
 from atalanta.config.xml_tree import Node
 
@@ -23,7 +24,7 @@ class HaSection:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
-        self.references: list[tuple[Node, str, str]] = []
+        self.references = References(configuration, report, self.reader)
 
     def handlers(self) -> dict[str, Handler]:
         old: dict[str, Handler] = dict.fromkeys(OLD_NAMES, self._old)
@@ -31,16 +32,8 @@ class HaSection:
 
     def finish(self) -> None:
         """Names that were referred to must be defined, and somebody must be there to take the messages."""
+        self.references.check()
         configuration = self.configuration
-        defined = {
-            "connector": list(configuration.connectors),
-            "discovery-group": list(configuration.discovery_groups),
-            "cluster-connection": [each.name for each in configuration.cluster_connections],
-        }
-        for node, kind, name in self.references:
-            if name not in defined[kind]:
-                text = f"there is no {kind} '{name}'"
-                self.report.problem(node.file, node.line, text, nearest(name, defined[kind]))
         config = configuration.scale_down
         if config is not None and not configuration.cluster_connections:
             file, line = configuration.place("scale-down", "")
@@ -86,29 +79,15 @@ class HaSection:
             return
 
         def discovery(child: Node) -> None:
-            self.reader.read(child, [], attributes=("discovery-group-name",))
-            name = child.attributes.get("discovery-group-name", "")
-            if name:
-                config.discovery_group = name
-                self.references.append((child, "discovery-group", name))
-            else:
-                text = "a <discovery-group-ref> names a group"
-                self.report.problem(child.file, child.line, text)
+            config.discovery_group = self.references.discovery_group(child) or config.discovery_group
 
         def connectors(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
 
         def connector(child: Node) -> None:
-            self.reader.read(
-                Node(child.name, child.namespace, child.file, child.line, child.attributes, "",
-                     child.children), [], attributes=("connector-name",),
-            )  # fmt: skip
-            name = child.text or child.attributes.get("connector-name", "")
+            name = self.references.connector(child)
             if name:
                 config.connectors.append(name)
-                self.references.append((child, "connector", name))
-            else:
-                self.report.problem(child.file, child.line, "a <connector-ref> names a connector")
 
         handlers: dict[str, Handler] = {
             "discovery-group-ref": discovery,
@@ -135,4 +114,4 @@ class HaSection:
         else:
             config.cluster_name = node.text.strip() or None
             if config.cluster_name is not None:
-                self.references.append((node, "cluster-connection", config.cluster_name))
+                self.references.add(node, CLUSTER_CONNECTION, config.cluster_name)

@@ -14,6 +14,12 @@ from atalanta.cluster.routers.config import (
 )
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
+from atalanta.config.references import (
+    CLUSTER_CONNECTION,
+    CONNECTOR,
+    DISCOVERY_GROUP,
+    References,
+)
 from atalanta.config.xml_reader import Handler, XmlReader, into
 from atalanta.config.xml_tree import Node
 from atalanta.kernel.digits import all_digits
@@ -29,24 +35,15 @@ class RouterSection:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
-        self.references: list[tuple[Node, str, str]] = []
+        self.references = References(configuration, report, self.reader)
 
     def handlers(self) -> dict[str, Handler]:
         return {"connection-routers": self._routers, "connection-router": self._router}
 
     def finish(self, core: Node) -> None:
         """Every name that was referred to must be defined, also by acceptors."""
+        self.references.check()
         configuration = self.configuration
-        defined = {
-            "connector": list(configuration.connectors),
-            "discovery-group": list(configuration.discovery_groups),
-            "cluster-connection": [each.name for each in configuration.cluster_connections],
-        }
-        for node, kind, name in self.references:
-            if name not in defined[kind]:
-                self._problem(
-                    node, f"there is no {kind} '{name}'", nearest(name, defined[kind])
-                )
         routers = [each.name for each in configuration.routers]
         for acceptor in configuration.acceptors:
             if acceptor.router is not None and acceptor.router not in routers:
@@ -127,11 +124,11 @@ class RouterSection:
         def discovery(child: Node) -> None:
             self.reader.read(child, [], attributes=("discovery-group-name",))
             config.discovery_group = child.attributes.get("discovery-group-name", "")
-            self.references.append((child, "discovery-group", config.discovery_group))
+            self.references.add(child, DISCOVERY_GROUP, config.discovery_group)
 
         def connector(child: Node) -> None:
             config.static_connectors.append(child.text)
-            self.references.append((child, "connector", child.text))
+            self.references.add(child, CONNECTOR, child.text)
 
         def static(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
@@ -139,7 +136,7 @@ class RouterSection:
         handlers: dict[str, Handler] = {"discovery-group-ref": discovery, "static-connectors": static}
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
-            self.references.append((node, "cluster-connection", config.cluster_connection))
+            self.references.add(node, CLUSTER_CONNECTION, config.cluster_connection)
         ways = [
             config.cluster_connection is not None,
             config.discovery_group is not None,
