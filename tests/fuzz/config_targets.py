@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import pkcs12
 
@@ -17,9 +17,9 @@ from atalanta.config.login_config import LOGIN_FILE, parse_login_config, read_lo
 from atalanta.config.own_file import NAME, read_own_file
 from atalanta.config.problems import Report
 from atalanta.kernel.password import StoredPassword
+from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
 from atalanta.tls.masked import codec_key, mask, unmask
-from atalanta.tls.stores import read_key_store, read_revoked, read_trust_store
 from tests.certificates import END, START, name_of
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import scratch_folder
@@ -127,9 +127,10 @@ class MaskTarget(Target):
 
 
 class StoreTarget(Target):
-    """u8 what · a key store,
-    trust store or list of revoked certificates. None is encrypted: the count of rounds in an
-    encrypted one is up to whoever wrote the file, and OpenSSL goes by it."""
+    """u8 what · a key store, trust store or list of revoked certificates, plain or under the password `pw`.
+
+    At most 5,000 rounds of key derivation instead of ten million, so that what goes around the limit stands out.
+    """
 
     name = "stores"
     refusals = (TlsError,)
@@ -142,6 +143,7 @@ class StoreTarget(Target):
     def __init__(self) -> None:
         self.folder = scratch_folder()
         self.path = Path(self.folder.name) / "store"
+        stores.ROUNDS_MAX = 5_000
 
     def seeds(self) -> list[bytes]:
         key = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -164,7 +166,21 @@ class StoreTarget(Target):
         pem = certificate.public_bytes(serialization.Encoding.PEM)
         secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
         store = pkcs12.serialize_key_and_certificates(b"fuzz", key, certificate, [certificate], plain)
+        sealed = []
+        for kind in (pkcs12.PBES.PBESv1SHA1And3KeyTripleDESCBC, pkcs12.PBES.PBESv2SHA256AndAES256CBC):
+            sealing = serialization.PrivateFormat.PKCS12.encryption_builder().kdf_rounds(1)
+            sealing = sealing.key_cert_algorithm(kind).hmac_hash(hashes.SHA256())
+            sealed.append(
+                pkcs12.serialize_key_and_certificates(
+                    b"fuzz", key, certificate, [certificate], sealing.build(b"pw")
+                )
+            )
+        sealed_pem = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"pw"),
+        )  # fmt: skip
         return [
+            *(what + data for what in (b"\x03", b"\x04") for data in sealed), b"\x03" + sealed_pem + pem,
             b"\x00" + store, b"\x00" + secret + pem, b"\x01" + pem + pem, b"\x01" + store,
             b"\x02" + revoked.public_bytes(serialization.Encoding.PEM),
             b"\x02" + revoked.public_bytes(serialization.Encoding.DER),
@@ -172,15 +188,16 @@ class StoreTarget(Target):
 
     def run(self, data: bytes) -> None:
         self.path.write_bytes(data[1:])
-        what = data[0] % 3 if data else 0
+        what = data[0] % 5 if data else 0
+        password = "pw" if what > 2 else ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # cryptography's, of stores that are not quite DER
-            if what == 0:
-                read_key_store(self.path, "", "", "fuzz", b"passphrase")
-            elif what == 1:
-                read_trust_store(self.path, "", "")
+            if what in (0, 3):
+                stores.read_key_store(self.path, password, "", "fuzz", b"passphrase")
+            elif what in (1, 4):
+                stores.read_trust_store(self.path, password, "")
             else:
-                read_revoked(self.path)
+                stores.read_revoked(self.path)
 
 
 class LoadTarget(Target):

@@ -16,8 +16,10 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from atalanta.files import read_regular
 from atalanta.tls.errors import TlsError
+from atalanta.tls.rounds import rounds_of, rounds_of_pem
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+ROUNDS_MAX = 10_000_000  # of all keys and certificates: some 10 s of one core
 JAVA_MAGIC: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 # What cryptography says of bytes that are no store: InternalError for keys that OpenSSL does not take.
 UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, InternalError, x509.InvalidVersion)
@@ -41,6 +43,7 @@ def read_key_store(
 ) -> KeyMaterial:
     """TlsError names `keyStorePath` and says what is wrong with it."""
     data, kind = _read("keyStore", path, kind)
+    _check_rounds("keyStore", path, data, kind)
     secret = password.encode("utf-8") or None
     if kind == PEM:
         return _pem_key(path, data, secret, passphrase)
@@ -61,6 +64,7 @@ def read_key_store(
 def read_trust_store(path: Path, password: str, kind: str) -> str:
     """The certificates in it as PEM. TlsError names `trustStorePath`."""
     data, kind = _read("trustStore", path, kind)
+    _check_rounds("trustStore", path, data, kind)
     if kind == PEM:
         try:
             found = x509.load_pem_x509_certificates(data)
@@ -148,6 +152,18 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
             f"-srckeystore {path} -destkeystore {path.with_suffix('.p12')} -deststoretype PKCS12"
         )
     return data, wanted or (PEM if PEM_MARK in data else PKCS12)
+
+
+def _check_rounds(which: str, path: Path, data: bytes, kind: str) -> None:
+    """OpenSSL makes as many as the file asks for, and cannot be stopped."""
+    try:
+        found = rounds_of_pem(data) if kind == PEM else rounds_of(data)
+    except ValueError as error:
+        raise TlsError(f"{which}Path: {path} cannot be opened: {error}") from error
+    if found > ROUNDS_MAX:
+        raise TlsError(
+            f"{which}Path: {path} asks for {found} rounds to derive keys from its password, more than {ROUNDS_MAX}"
+        )
 
 
 def _bytes(parameter: str, path: Path) -> bytes:
