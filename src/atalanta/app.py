@@ -62,12 +62,13 @@ Ready = Callable[[list[str]], None]
 
 
 class StartupError(Exception):
-    """The node cannot start: `status` for the process, `lines` for stderr."""
+    """The node cannot start: `status` for the process, `lines` for stderr. `files` are those that are wrong."""
 
-    def __init__(self, status: int, lines: Sequence[str]) -> None:
+    def __init__(self, status: int, lines: Sequence[str], files: Sequence[Path] = ()) -> None:
         super().__init__("\n".join(lines))
         self.status = status
         self.lines = list(lines)
+        self.files = list(files)
 
 
 @dataclass
@@ -153,7 +154,8 @@ def read_files(broker_xml: Path) -> tuple[Configuration, Security]:
         return configuration, read_security(configuration)
     except ConfigError as error:
         lines = [str(problem) for problem in error.problems]
-        raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
+        files = [Path(problem.file) for problem in error.problems]
+        raise StartupError(exit_codes.BAD_CONFIGURATION, lines, files) from error
 
 
 def open_storage(configuration: Configuration) -> Storage:
@@ -372,7 +374,7 @@ def read_usable(
         connectors = secure_connectors(configuration)
         config = node_config(configuration, security, storage)
     except StartupError as error:
-        raise ReloadRefused(error.lines) from error
+        raise ReloadRefused(error.lines, error.files) from error
     except TlsError as error:
         raise ReloadRefused([str(error)]) from error
     for warning in configuration.warnings:

@@ -46,6 +46,18 @@ def test_lines_of_stdin(cli: Cli) -> None:
     assert cli("consume", "lines", "--timeout", "0.2") == "eins\nzwei\ndreißig\n"
 
 
+def test_half_a_character_goes_through_json_and_back(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "halves"
+    path.write_text('{"text": "a\\ud800b", "properties": {"p": "\\udc00"}}\n')
+    cli("produce", "halves", "--file", str(path), "--json-lines")
+    assert "a\\ud800b" in cli("browse", "halves")
+    written = cli("consume", "halves", "--json", "--count", "1", "--timeout", "10")
+    assert '"a\\ud800b"' in written and '"\\udc00"' in written
+    path.write_text(written, encoding="utf-8")
+    cli("produce", "halves", "--file", str(path), "--json-lines")
+    assert [row["text"] for row in cli.rows("browse", "halves")] == ["a\ud800b"]
+
+
 def test_lines_of_a_file_are_counted_and_must_be_utf8(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"a\nb\nc\nd\n")

@@ -151,7 +151,7 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         (
             '<addresses><address name="a"><anycast><queue name="q"><filter string="a = "/></queue>'
             "</anycast></address></addresses>",
-            "filter: unexpected the end",
+            "filter: the end comes too early",
         ),
         ('<address-settings><address-setting match="#.a"/></address-settings>', "at the end"),
         ("<address-settings><address-setting/></address-settings>", "needs a match"),

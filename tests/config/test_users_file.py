@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,25 @@ def test_every_line_is_read_back(key: str, value: str) -> None:
     [entry] = parse_properties(property_line(key, value))
     assert (entry.key, entry.value) == (key, value)
     assert property_line(key, value).isascii()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a file of somebody else")
+def test_a_changed_file_stays_its_owners(folder: Path) -> None:
+    for path in folder.iterdir():
+        os.chown(path, 1234, 5678)
+        path.chmod(0o640)
+    UserFiles(folder).add("clara", "secret", ("ops",))
+    for path in folder.iterdir():
+        found = path.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 5678, 0o640), path
+
+
+def test_a_link_stays_and_what_it_leads_to_is_changed(folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    users = folder / "artemis-users.properties"
+    users.rename(kept / "users")
+    users.symlink_to(kept / "users")
+    UserFiles(folder).add("clara", "secret", ("ops",))
+    assert users.is_symlink() and "clara" in (kept / "users").read_text()
+    assert sorted(path.name for path in kept.iterdir()) == ["users"]

@@ -116,6 +116,37 @@ def test_bad_files_change_nothing_and_are_told_line_by_line(
     assert "reload_incomplete restart_for=acceptors" in caplog.messages
 
 
+def test_a_file_that_was_wrong_when_it_came_is_read_again_when_mended(tmp_path: Path) -> None:
+    path, included = tmp_path / "broker.xml", tmp_path / "included.xml"
+    path.write_text("one")
+    included.write_text("bad")
+
+    class Including(Files):
+        def read(self) -> Reloaded:
+            self.reads += 1
+            if included.read_text() == "bad":
+                raise ReloadRefused([f"{included}:1: bad"], [included])
+            return Reloaded(cast(NodeConfig, path.read_text()), [path, included])
+
+    files = Including(path)
+
+    async def main() -> None:
+        made = Reloader(
+            asyncio.get_running_loop(), LogTrace(), files.read, files.apply, [path], 0.02
+        )
+        made.start()
+        await asyncio.sleep(0.05)
+        path.write_text("with it")
+        await until(lambda: files.reads == 1)
+        await asyncio.sleep(0.1)
+        included.write_text("mended")
+        await until(lambda: files.applied)
+        made.close()
+
+    run(main())
+    assert files.applied == ["with it"]
+
+
 def test_requests_during_a_reading_lead_to_one_more(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     path.write_text("text")

@@ -84,3 +84,10 @@ def test_limits() -> None:
         parse_uri_list("tcp://" + "a:1," * 2000 + "b:1", TCP)
     with pytest.raises(UriError, match="more than"):
         parse_uri("tcp://" + "a" * 70_000, TCP)
+
+
+def test_of_a_long_mistake_the_ends_are_told() -> None:
+    with pytest.raises(UriError) as caught:
+        parse_uri("tcp://host:" + "9" * 5_000, TCP)
+    assert len(str(caught.value)) < 500 and str(caught.value).startswith("'host:999")
+    assert str(caught.value).endswith("' is no port")

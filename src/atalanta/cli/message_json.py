@@ -24,11 +24,14 @@ from atalanta.client import (
     ReceivedMessage,
     Short,
 )
+from atalanta.client.encoding import encode_value
 from atalanta.kernel.buffer import DecodeError
 from atalanta.runtime.exit_codes import BAD_DATA
 
 TYPE_NAMES: Final = {0: "default", 2: "object", 3: "text", 4: "bytes", 5: "map", 6: "stream"}
 TYPE_NUMBERS: Final = {name: number for number, name in TYPE_NAMES.items()}
+PRIORITY_MAX: Final = 9
+LONG_MAX: Final = (1 << 63) - 1
 WRAPPERS: Final = ((Byte, "byte"), (Short, "short"), (Int, "int"), (Float, "float"))
 
 
@@ -76,7 +79,9 @@ def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, obje
 
 
 def line_of_message(message: ReceivedMessage, oversized: bool = False) -> str:
-    return json.dumps(json_of(message, oversized), ensure_ascii=False, separators=(",", ":"))
+    """Always valid UTF-8: halves of characters, which Java's texts may have, are written as escapes."""
+    line = json.dumps(json_of(message, oversized), ensure_ascii=False, separators=(",", ":"))
+    return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _put_body(found: dict[str, object], message: ReceivedMessage) -> None:
@@ -158,9 +163,9 @@ def _message(given: dict[str, object], place: str) -> Message:
         map=None if entries is None else _values(entries, given.get("map_types"), place),
         properties=_values(given.get("properties") or {}, given.get("property_types"), place),
         durable=given.get("durable") is not False,
-        priority=_whole(given, "priority", 4),
-        expiration_ms=_whole(given, "expiration", 0),
-        timestamp_ms=_whole(given, "timestamp", 0) or None,
+        priority=_whole(given, "priority", 4, PRIORITY_MAX),
+        expiration_ms=_whole(given, "expiration", 0, LONG_MAX),
+        timestamp_ms=_whole(given, "timestamp", 0, LONG_MAX) or None,
         group_id=_text(given.get("group_id")),
         correlation_id=_text(correlation),
         reply_to=_text(given.get("reply_to")),
@@ -179,10 +184,12 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _whole(given: dict[str, object], name: str, default: int) -> int:
+def _whole(given: dict[str, object], name: str, default: int, most: int) -> int:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"{name} is no whole number")
+    if not 0 <= value <= most:
+        raise ValueError(f"{name} is not between 0 and {most}")
     return value
 
 
@@ -196,8 +203,12 @@ def _values(values: object, types: object, place: str) -> dict[str, Property]:
         if kind == "bytes":
             found[name] = decoded(value, f"{place}: {name}")
         elif kind is not None:
-            found[name] = typed(name, str(kind), str(value))
+            try:
+                found[name] = typed(name, str(kind), str(value))
+            except Refused as error:
+                raise ValueError(str(error)) from None
         elif value is None or isinstance(value, bool | int | float | str):
+            encode_value(name, value)
             found[name] = value
         else:
             raise ValueError(f"property {name}: neither text, number, boolean nor null")

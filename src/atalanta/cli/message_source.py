@@ -19,6 +19,7 @@ BATCH: Final = 100
 READ_BYTES: Final = 1 << 16
 LINE_BYTES_MAX: Final = 256 << 20
 SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
+PATTERN: Final = bytes(range(251))
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Template:
             raise Refused("--body-file - can be sent once only: stdin cannot be read again", USAGE)
         self.text, self.file, self.json_lines = text, file, json_lines
         self.body_file = body_file
-        self.data = None if size is None else bytes(n % 251 for n in range(size))
+        self.data = None if size is None else (PATTERN * (size // len(PATTERN) + 1))[:size]
         self.count = 1 if count is None and file is None else count
 
     def message(self, number: int, line: str | None = None, place: str = "") -> Message:

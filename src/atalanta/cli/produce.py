@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,11 +17,19 @@ from atalanta.cli.options import (
     User,
 )
 
+SIZE_MAX: Final = 256 << 20
+LONGEST_MS: Final = 100 * 366 * 86_400_000  # a century
+
 Count = Annotated[
     int | None,
     typer.Option(min=1, help="how many; 1 if not given, of a file all lines", show_default=False),
 ]
-Size = Annotated[int | None, typer.Option(min=0, help="bytes messages of so many bytes")]
+Size = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=SIZE_MAX, help="bytes messages of so many bytes; larger ones by --body-file"
+    ),
+]
 Text = Annotated[str | None, typer.Option(help="text messages of this text")]
 File = Annotated[
     Path | None,
@@ -43,8 +51,12 @@ Properties = Annotated[
     typer.Option("--property", "-p", help="name=value or name:type=value", metavar="PROPERTY"),
 ]
 Priority = Annotated[int, typer.Option(min=0, max=9)]
-Ttl = Annotated[int, typer.Option(min=0, help="milliseconds until they expire; 0: never")]
-Delay = Annotated[int, typer.Option(min=0, help="milliseconds until they can be received")]
+Ttl = Annotated[
+    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until they expire; 0: never")
+]
+Delay = Annotated[
+    int, typer.Option(min=0, max=LONGEST_MS, help="milliseconds until they can be received")
+]
 NonDurable = Annotated[bool, typer.Option("--non-durable", help="need not survive a restart")]
 Rate = Annotated[float, typer.Option(min=0, help="messages a second; 0: as fast as it goes")]
 Connections = Annotated[int, typer.Option(min=1, max=1_000, help="connections side by side")]

@@ -8,6 +8,7 @@ from typing import Final
 
 from atalanta.cli.outcome import USAGE, Refused
 from atalanta.client import Byte, Char, Float, Int, Property, Short
+from atalanta.client.encoding import encode_value
 
 LONG_MIN: Final = -(1 << 63)
 LONG_MAX: Final = (1 << 63) - 1
@@ -52,9 +53,14 @@ def typed(name: str, kind: str, text: str) -> Property:
     if reader is None:
         raise Refused(f"property {name}: type {kind} is none of {', '.join(TYPES)}", USAGE)
     try:
-        return reader(text)
+        value = reader(text)
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"property {name}: {text!r} is no {kind}: {error}", USAGE) from None
+    try:
+        encode_value(name, value)
+    except (ValueError, TypeError) as error:
+        raise Refused(str(error), USAGE) from None
+    return value
 
 
 def guessed(text: str) -> Property:

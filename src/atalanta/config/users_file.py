@@ -4,6 +4,7 @@ is replaced in one step, and Artemis reads the result as we do (`artemis user ad
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,22 +63,34 @@ class PropertiesText:
         self.lines += fresh
 
     def save(self) -> None:
-        """All or nothing; a new file can be read by its owner only."""
-        fresh = self.path.with_name(f"{self.path.name}.new")
+        """All or nothing; a file keeps its owner and mode, a new one can be read by its owner only.
+
+        What a symbolic link leads to is replaced, not the link.
+        """
         try:
-            mode = self.path.stat().st_mode & 0o777
-        except FileNotFoundError:
-            mode = 0o600
-        try:
+            path = self.path.resolve()
+            fresh = path.with_name(f"{path.name}.new")
+            before = path.stat() if path.exists() else None
             file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "w", encoding="utf-8") as out:
-                os.fchmod(out.fileno(), mode)
+                if before is not None:
+                    _keep_owner(out.fileno(), before)
+                    os.fchmod(out.fileno(), before.st_mode & 0o777)
                 out.write("".join(f"{line}\n" for line in self.lines))
                 out.flush()
                 os.fsync(out.fileno())
-            os.replace(fresh, self.path)
+            os.replace(fresh, path)
         except OSError as error:
             raise UsersError(f"{self.path} cannot be written: {error.strerror}") from error
+
+
+def _keep_owner(file: int, before: os.stat_result) -> None:
+    """Else a node that runs as somebody else could not read what root has written."""
+    try:
+        os.fchown(file, before.st_uid, before.st_gid)
+    except PermissionError:  # neither root nor the owner: the group alone, where one is in it
+        with contextlib.suppress(PermissionError):
+            os.fchown(file, -1, before.st_gid)
 
 
 class UserFiles:

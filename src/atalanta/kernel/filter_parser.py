@@ -92,7 +92,7 @@ class Parser:
         result = self._as_condition(self._or(), first)
         token = self._peek()
         if token.kind != END:
-            raise FilterError(f"unexpected {_show(token)}", token.column)
+            raise FilterError(_unexpected(token), token.column)
         return result
 
     # tokens
@@ -323,7 +323,7 @@ class Parser:
             return Constant(int(token.text))
         elif token.kind == FLOAT:
             return Constant(float(token.text))
-        raise FilterError(f"unexpected {_show(token)}", token.column)
+        raise FilterError(_unexpected(token), token.column)
 
     def _negative(self, token: Token) -> Expression:
         operand = self._operand()
@@ -348,7 +348,7 @@ class Parser:
             return self._checked(Not(self._as_condition(self._operand(), start)), token)
         if token.text == "XPATH" or token.text == "XQUERY":
             raise FilterError(f"{token.text} is not supported", token.column)
-        raise FilterError(f"unexpected {_show(token)}", token.column)
+        raise FilterError(_unexpected(token), token.column)
 
     # checks
 
@@ -371,6 +371,10 @@ def _check_ordered(expression: Expression, at: Token) -> None:
         raise FilterError("a condition has no order", at.column)
     if isinstance(expression, Constant) and isinstance(expression.value, str):
         raise FilterError(f"the string '{expression.value}' has no order", at.column)
+
+
+def _unexpected(token: Token) -> str:
+    return "the end comes too early" if token.kind == END else f"unexpected {_show(token)}"
 
 
 def _show(token: Token) -> str:

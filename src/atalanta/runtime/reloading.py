@@ -31,11 +31,12 @@ Stamp = tuple[int, int, int]
 
 
 class ReloadRefused(Exception):
-    """The files cannot be used; each line names file, line and what is wrong."""
+    """The files cannot be used; each line names file, line and what is wrong. `files` are those in which it is."""
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], files: Sequence[Path] = ()) -> None:
         super().__init__("\n".join(lines))
         self.lines = list(lines)
+        self.files = list(files)
 
 
 @dataclass
@@ -97,6 +98,8 @@ class Reloader:
         except ReloadRefused as error:
             for line in error.lines:
                 self._trace.event("reload_refused", {"why": line})
+            # One that only now belongs to the configuration is read again when it is mended.
+            self.files = list(dict.fromkeys([*self.files, *error.files]))
         except Exception as error:
             # The node goes on as it was; the traceback is for us.
             log_event(logger, "reload_bug", {}, error)

@@ -15,13 +15,19 @@ from urllib.parse import unquote_plus
 from atalanta.kernel.digits import all_digits
 
 LENGTH_MAX: Final = 64 * 1024  # characters of one address text
+WORDS_MAX: Final = 400  # characters of what is told of a wrong one
 MEMBERS_MAX: Final = 1_000  # addresses of one list
 DEFAULT_PORT: Final = 61616
 HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 
 
 class UriError(ValueError):
-    """An address text that cannot be used; the message names the part."""
+    """An address text that cannot be used; the message names the part, of a long one its ends."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > WORDS_MAX:
+            text = f"{text[: WORDS_MAX // 2]}…{text[-WORDS_MAX // 2 :]}"
+        super().__init__(text)
 
 
 @dataclass
