@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 # Generous: two slow cores may be running Spark at the same time.
 DEADLINE_S = 60.0
@@ -116,12 +115,7 @@ class BrokerProcess:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         process = self._process
         if process is None:
             return

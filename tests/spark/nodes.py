@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 
 from atalanta.client import Message, blocking
 from atalanta.spark.core_gateway import connect
@@ -171,12 +170,7 @@ class BrokerCluster:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.kill()
 
     def waiting(self, queue: str = QUEUE) -> int:

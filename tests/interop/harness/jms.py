@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import selectors
 import subprocess
 import time
 from collections.abc import Callable
-from types import TracebackType
 
+from .java_program import ANSWER_SECONDS, JavaProgram
 from .node import BrokerProcess
 from .tools import JAVA_PROJECT, SMALL_JVM, class_path, java
 
-ANSWER_SECONDS = 90.0
 SCENARIO_RUN_SECONDS = 900.0
 USER = "admin"
 PASSWORD = "admin"
@@ -54,42 +52,19 @@ class JmsError(RuntimeError):
     """The JMS client threw; the message is its exception."""
 
 
-class Jms:
+class Jms(JavaProgram):
     """One JVM with the JMS client; every method is one call, errors are raised as JmsError."""
 
     def __init__(self) -> None:
-        command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", class_path(), "atalanta.interop.Driver"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-        )
-        self._lines = selectors.DefaultSelector()
-        assert self._process.stdout is not None
-        self._lines.register(self._process.stdout, selectors.EVENT_READ)
-
-    def __enter__(self) -> Jms:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        self._lines.close()
+        super().__init__("Driver")
 
     def __call__(self, *fields: object) -> list[str]:
         """One command line of Driver.java."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write("\t".join(str(field) for field in fields) + "\n")
-        self._process.stdin.flush()
-        if not self._lines.select(ANSWER_SECONDS):
+        self._tell("\t".join(str(field) for field in fields))
+        line = self._answered()
+        if line is None:
             raise JmsError(f"no answer to {fields} within {ANSWER_SECONDS} s")
-        answer = self._process.stdout.readline().rstrip("\n").split("\t")
+        answer = line.rstrip("\n").split("\t")
         if answer[0] != "ok":
             raise JmsError(f"{fields}: {' '.join(answer[1:]) or 'the JMS client ended'}")
         return answer[1:]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from types import TracebackType
 
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
@@ -51,12 +50,7 @@ class XaClient:
     def __enter__(self) -> XaClient:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.socket.close()
 
     def say(self, packet: Packet, channel: int = CHANNEL) -> None:
