@@ -75,6 +75,26 @@ class Pair:
         rows = json.loads(Cli(self.urls[index])("queue", "stat", "work", "--json"))
         return sum(row["messageCount"] for row in rows)
 
+    def kill_midway(self) -> None:
+        """The first leaves to the second, which has begun to take what it has."""
+        first, second = self.nodes[:2]
+        ask = (self.urls[0], None, None)
+        asked(ask, lambda management: management.call("broker", "scaleDown", None))
+        end = time.monotonic() + DEADLINE_S
+        while "member_left" not in second.log():
+            assert time.monotonic() < end, first.log()
+        # Nothing more is answered: the other is in the middle of it.
+        second.process.send_signal(signal.SIGSTOP)
+        first.end(signal.SIGKILL)
+        second.process.send_signal(signal.SIGCONT)
+
+    def go_on(self) -> None:
+        """The first is started again, and leaves."""
+        first = self.nodes[0]
+        first.start()
+        assert first.wait() == 0, first.log()
+        assert "scale_down_resumed" in first.log()
+
 
 @pytest.fixture
 def pair(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pair]:
@@ -125,18 +145,8 @@ def test_a_stop_with_scale_down_moves_everything_and_without_a_target_says_what_
 @pytest.mark.parametrize("pair", [ONE_BY_ONE], indirect=True)
 def test_a_node_that_is_killed_while_it_leaves_goes_on_when_it_is_started(pair: Pair) -> None:
     pair.fill(100)
-    first, second = pair.nodes
-    asked((pair.urls[0], None, None), lambda management: management.call("broker", "scaleDown", None))
-    end = time.monotonic() + DEADLINE_S
-    while "member_left" not in second.log():
-        assert time.monotonic() < end, first.log()
-    # Nothing more is answered: the other is in the middle of it.
-    second.process.send_signal(signal.SIGSTOP)
-    first.end(signal.SIGKILL)
-    second.process.send_signal(signal.SIGCONT)
-    first.start()
-    assert first.wait() == 0, first.log()
-    assert "scale_down_resumed" in first.log()
+    pair.kill_midway()
+    pair.go_on()
     assert pair.waiting(1) == 100
 
 
@@ -149,21 +159,11 @@ def test_a_killed_node_whose_target_has_left_meanwhile_goes_where_that_has_gone(
             stack.enter_context(node)
         three.formed()
         three.fill(100)
-        first, second, _ = three.nodes
-        ask = (three.urls[0], None, None)
-        asked(ask, lambda management: management.call("broker", "scaleDown", None))
-        end = time.monotonic() + DEADLINE_S
-        while "member_left" not in second.log():
-            assert time.monotonic() < end, first.log()
-        second.process.send_signal(signal.SIGSTOP)
-        first.end(signal.SIGKILL)
-        second.process.send_signal(signal.SIGCONT)
+        three.kill_midway()
         said = json.loads(Cli()("drain", three.urls[1].removeprefix("tcp://"), "--json"))
         assert (said["phase"], said["left"]) == ("done", 0)
-        assert second.wait() == 0
-        first.start()
-        assert first.wait() == 0, first.log()
-        assert "scale_down_resumed" in first.log()
+        assert three.nodes[1].wait() == 0
+        three.go_on()
         assert three.waiting(2) == 100
 
 

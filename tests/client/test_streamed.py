@@ -205,6 +205,11 @@ class Relay:
         self.cut_after = 0  # 0: never
         self.cuts = 0
 
+    async def listen(self) -> tuple[asyncio.Server, str]:
+        """The server, and the URL that leads through it."""
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        return server, f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self.port)
 
@@ -225,8 +230,7 @@ class Relay:
 def test_a_lost_connection_begins_again_with_a_file_and_is_told_of_with_a_pipe(url: str, folder: Path) -> None:
     async def main() -> None:
         relay = Relay(int(url.rpartition(":")[2]))
-        server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
-        through = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server, through = await relay.listen()
         async with server, connect(f"{through}?reconnectAttempts=-1&retryInterval=10") as connection:
             producer = await connection.producer("cut", routing="anycast")
             relay.cut_after = 700_000
@@ -247,8 +251,7 @@ def test_a_lost_connection_begins_again_with_a_file_and_is_told_of_with_a_pipe(u
 def test_a_stream_ends_with_its_connection_when_no_attempt_is_left(url: str) -> None:
     async def main() -> None:
         relay = Relay(int(url.rpartition(":")[2]))
-        server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
-        through = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server, through = await relay.listen()
         async with server, connect(f"{through}?reconnectAttempts=2&retryInterval=10") as connection:
             producer = await connection.producer("cut for good", routing="anycast")
             relay.cut_after = 700_000

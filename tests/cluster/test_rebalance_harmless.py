@@ -167,10 +167,8 @@ def test_a_client_that_finds_no_pause_stays_and_gets_what_was_held_back() -> Non
     assert len(accounts.received) == 20
 
 
-def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
-    rig, hosts, accounts = two()
-    roamers = fleet(rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000)
-    rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=40)
+def without_harm(rig: Rig, roamers: list[Roamer], accounts: Accounts) -> None:
+    """A little later they send no more, and everything was sent and received once."""
     rig.run(2)
     for one in roamers:
         one.sending = False
@@ -178,6 +176,13 @@ def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
     assert accounts.errors == 0
     assert accounts.lost() == []
     assert accounts.repeated(1) == []
+
+
+def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000)
+    rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=40)
+    without_harm(rig, roamers, accounts)
 
 
 @pytest.mark.parametrize("period_ms", [50, 20, 4])
@@ -187,13 +192,7 @@ def test_who_calls_without_a_pause_and_needs_no_credit_is_told_behind_an_answer(
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 4, accounts, period_ns=period_ms * MILLISECOND)
     rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=20)
-    rig.run(2)
-    for one in roamers:
-        one.sending = False
-    rig.run(5)
-    assert accounts.errors == 0
-    assert accounts.lost() == []
-    assert accounts.repeated(1) == []
+    without_harm(rig, roamers, accounts)
 
 
 def test_who_waits_for_a_message_may_go_meanwhile() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from atalanta.client.blocking import Connection, connect
+from atalanta.client.blocking import Connection, Consumer, Producer, connect
 from atalanta.client.message import Message
 from tests.cli.calls import Cli
 from tests.interop.harness.broker_xml import Cluster, Shape
@@ -128,6 +128,21 @@ def parked(first: BrokerProcess, name: str, total: int) -> list[int]:
     return got
 
 
+def until_known(producer: Producer, *consumers: Consumer) -> None:
+    """Each consumer gets something, so its binding is known there; then nothing is left."""
+    for consumer in consumers:
+        deadline = time.monotonic() + 30
+        warm = None
+        while warm is None:
+            assert time.monotonic() < deadline
+            producer.send(Message(body=b"", properties={"n": -1}))
+            warm = consumer.receive(0.3)
+        warm.acknowledge()
+    for consumer in consumers:
+        while (warm := consumer.receive(0.5)) is not None:
+            warm.acknowledge()
+
+
 @pytest.mark.differs("artemis", "a real Artemis keeps what is parked until that node id returns")
 def test_messages_for_a_killed_member_come_back_and_none_twice(
     lineup: str, brokers: Lineup
@@ -140,15 +155,7 @@ def test_messages_for_a_killed_member_come_back_and_none_twice(
             there.create_queue(name, routing="anycast")
             consumer = there.consumer(name)
             producer = here.producer(name, routing="anycast")
-            deadline = time.monotonic() + 30
-            warm = None
-            while warm is None:  # until the binding and its consumer are known
-                assert time.monotonic() < deadline
-                producer.send(Message(body=b"", properties={"n": -1}))
-                warm = consumer.receive(0.3)
-            warm.acknowledge()
-            while (warm := consumer.receive(0.5)) is not None:
-                warm.acknowledge()
+            until_known(producer, consumer)
             os.kill(goes.pid, signal.SIGSTOP)  # the link stands, and takes a little
             for number in range(total):
                 producer.send(Message(body=BODY, properties={"n": number}))
@@ -187,17 +194,7 @@ def test_what_was_parked_comes_to_another_member_before_younger_ones(
             there.create_queue(name, routing="anycast")
             consumers.append(there.consumer(name, window=0))
         producer = near.producer(name, routing="anycast")
-        for consumer in consumers:  # until the bindings and their consumers are known
-            deadline = time.monotonic() + 30
-            warm = None
-            while warm is None:
-                assert time.monotonic() < deadline
-                producer.send(Message(body=b"", properties={"n": -1}))
-                warm = consumer.receive(0.3)
-            warm.acknowledge()
-        for consumer in consumers:
-            while (warm := consumer.receive(0.5)) is not None:
-                warm.acknowledge()
+        until_known(producer, *consumers)
         os.kill(goes.pid, signal.SIGSTOP)  # the link stands, and takes a little
         for number in range(total):
             producer.send(Message(body=BODY, properties={"n": number}))

@@ -93,8 +93,20 @@ def test_an_expiry_queue_comes_with_the_first_expired_message() -> None:
     validate(bench.broker)
 
 
+DEAD_AT_ONCE: dict[str, str | int] = {
+    "dead_letter_address": "dead",
+    "auto_create_dead_letter_resources": True,
+    "max_delivery_attempts": 1,
+}
+
+
 def poisoned(bench: Bench, queue: str, address: str) -> None:
     bench.session().send(bench.now, bench.message(address, b"poison"), 1)
+    rolled_back(bench, queue)
+
+
+def rolled_back(bench: Bench, queue: str) -> None:
+    """Somebody takes a message there, and gives it back."""
     session = bench.session(transacted=True)
     consume(session, bench, queue)
     bench.settle()
@@ -105,14 +117,7 @@ def poisoned(bench: Bench, queue: str, address: str) -> None:
 
 def test_dead_letter_queues_come_by_address() -> None:
     bench = Bench()
-    bench.settings.add(
-        "#",
-        {
-            "dead_letter_address": "dead",
-            "auto_create_dead_letter_resources": True,
-            "max_delivery_attempts": 1,
-        },
-    )
+    bench.settings.add("#", DEAD_AT_ONCE)
     bench.queue("orders")
     bench.queue("it's")
     poisoned(bench, "orders", "orders")
@@ -125,14 +130,7 @@ def test_dead_letter_queues_come_by_address() -> None:
 
 def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message() -> None:
     bench = Bench()
-    bench.settings.add(
-        "news.#",
-        {
-            "dead_letter_address": "dead",
-            "auto_create_dead_letter_resources": True,
-            "max_delivery_attempts": 1,
-        },
-    )
+    bench.settings.add("news.#", DEAD_AT_ONCE)
     bench.queue("reader", "news.#", 0)
     bench.queue("other", "news.eu", 0)
     poisoned(bench, "reader", "news.eu")
@@ -141,22 +139,10 @@ def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message() -> None:
 
 def test_what_dies_in_the_dead_letter_queue_goes_back_to_it_without_another_queue() -> None:
     bench = Bench()
-    bench.settings.add(
-        "#",
-        {
-            "dead_letter_address": "dead",
-            "auto_create_dead_letter_resources": True,
-            "max_delivery_attempts": 1,
-        },
-    )
+    bench.settings.add("#", DEAD_AT_ONCE)
     bench.queue("orders")
     poisoned(bench, "orders", "orders")
-    session = bench.session(transacted=True)
-    consume(session, bench, "DLQ.orders")
-    bench.settle()
-    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
-    session.rollback(bench.now, False, 3)
-    bench.settle()
+    rolled_back(bench, "DLQ.orders")
     assert sorted(bench.broker.queues) == ["DLQ.orders", "orders"]
 
 

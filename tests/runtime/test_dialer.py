@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -51,23 +53,28 @@ def test_a_refused_dial_says_where_and_why(plain: bool) -> None:
     run(with_echo(use), plain)
 
 
+@contextlib.contextmanager
+def silent_port() -> Iterator[int]:
+    """One with a full backlog: the system drops further connection requests without a word."""
+    with contextlib.ExitStack() as stack:
+        silent = stack.enter_context(socket.socket())
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        port = silent.getsockname()[1]
+        for _ in range(4):
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(("127.0.0.1", port))
+        yield port
+
+
 @pytest.mark.parametrize("asked", [False, True], ids=["the shell's", "the connector's"])
 @both_loops
 def test_a_dial_without_answer_ends_in_time(plain: bool, asked: bool) -> None:
     async def use(running: Running) -> None:
-        with socket.socket() as silent:
-            # A full backlog: the system drops further connection requests without a word.
-            silent.bind(("127.0.0.1", 0))
-            silent.listen(0)
-            port = silent.getsockname()[1]
-            fillers = [socket.socket() for _ in range(4)]
-            for filler in fillers:
-                filler.setblocking(False)
-                filler.connect_ex(("127.0.0.1", port))
+        with silent_port() as port:
             running.shell.links.dial_within("peer-c", "127.0.0.1", port, 200 if asked else -1)
             await running.until(lambda: running.node.words("dial_failed"))
-            for filler in fillers:
-                filler.close()
         ((_, key, why),) = running.node.words("dial_failed")
         assert key == "peer-c"
         assert "within 0.2 s" in str(why)
@@ -93,14 +100,7 @@ def test_dials_without_answer_leave_the_node_files_for_its_work(plain: bool) -> 
     """Strangers may announce thousands of places; a journal that cannot open a file ends the node."""
 
     async def use(running: Running) -> None:
-        with socket.socket() as silent:
-            silent.bind(("127.0.0.1", 0))
-            silent.listen(0)
-            port = silent.getsockname()[1]
-            fillers = [socket.socket() for _ in range(4)]
-            for filler in fillers:
-                filler.setblocking(False)
-                filler.connect_ex(("127.0.0.1", port))
+        with silent_port() as port:
             for number in range(DIALS_BEYOND + 10):
                 running.shell.links.dial(f"peer-{number}", "127.0.0.1", port)
             await running.until(lambda: len(running.node.words("dial_failed")) >= 10)
@@ -113,7 +113,5 @@ def test_dials_without_answer_leave_the_node_files_for_its_work(plain: bool) -> 
             running.shell.links.dial("again", "127.0.0.1", port)
             await running.until(lambda: len(running.node.words("dial_failed")) == DIALS_BEYOND + 11)
             assert "within" in str(running.node.words("dial_failed")[-1][2])
-            for filler in fillers:
-                filler.close()
 
     run(with_echo(use, Limits(dial_timeout_s=0.3, connections_max=0)), plain)

@@ -102,14 +102,20 @@ def test_what_lives_takes_its_room_and_no_more() -> None:
     assert len(table.live) == 1000
 
 
-def test_no_segment_goes_before_its_relocated_records_are_durable() -> None:
+def one_among_many(size: int) -> Table:
+    """A record of that size, then hundreds of another, of which only the last is alive."""
     table = Table(config(4096))
     table.start()
-    table.put(1, 100)
+    table.put(1, size)
     for _ in range(200):
         table.put(2, 30)
         table.rig.flush()
         table.rig.settle()
+    return table
+
+
+def test_no_segment_goes_before_its_relocated_records_are_durable() -> None:
+    table = one_among_many(100)
     assert table.journal.wants_compaction()
     while table.journal.compact_step(table.rig.schedule.now):
         pass
@@ -182,13 +188,7 @@ def test_an_idle_journal_below_the_threshold_is_left_alone() -> None:
 
 
 def test_a_damaged_segment_fails_the_journal_and_stays() -> None:
-    table = Table(config(4096))
-    table.start()
-    table.put(1, 1400)
-    for _ in range(200):
-        table.put(2, 30)
-        table.rig.flush()
-        table.rig.settle()
+    table = one_among_many(1400)
     table.rig.disk.flip_bit(FIRST, 300)
     assert table.journal.wants_compaction()
     while table.journal.compact_step(table.rig.schedule.now):

@@ -50,6 +50,14 @@ def told(server: Server, name: str) -> list[dict[str, object]]:
     return [fields for event, fields in server.trace.events if event == name]
 
 
+def whole_at(server: Server, client: Client) -> None:
+    """A consumer there gets it, and nothing else."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+
+
 # -- coming in ----------------------------------------------------------------------------------
 def test_a_sender_is_answered_when_file_and_record_are_safe() -> None:
     server = Server()
@@ -391,12 +399,8 @@ def restart(server: Server) -> Client:
 
 def test_a_confirmed_message_survives_power_cuts() -> None:
     server, client = with_message()
-    for _ in range(2):
-        client = restart(server)
-    client.consume("orders")
-    reader = Reader(client)
-    server.settle()
-    assert reader.bodies() == [BODY]
+    restart(server)
+    whole_at(server, restart(server))
     validate(server.broker)
 
 
@@ -420,11 +424,7 @@ def test_a_power_cut_before_the_acknowledgement_is_durable_keeps_the_file() -> N
     client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
     server.turn()
     server.work_files(3)
-    client = restart(server)
-    client.consume("orders")
-    reader = Reader(client)
-    server.settle()
-    assert reader.bodies() == [BODY]
+    whole_at(server, restart(server))
 
 
 def test_a_file_that_a_power_cut_brings_back_goes_at_the_start() -> None:
@@ -466,11 +466,7 @@ def test_the_journal_moves_the_record_and_the_file_stays() -> None:
     server, client = with_message()
     server.compact(server.journal.last)
     server.journal.records = [r for r in server.journal.records if r[0] > 0]
-    client = restart(server)
-    client.consume("orders")
-    reader = Reader(client)
-    server.settle()
-    assert reader.bodies() == [BODY]
+    whole_at(server, restart(server))
 
 
 # -- log view -----------------------------------------------------------------------------------
