@@ -28,6 +28,21 @@ MESSAGES = 3_000
 KILLS = (1_000, 2_000)
 
 
+def test_with_window_zero_nothing_comes_for_a_call_that_is_over(tmp_path: Path) -> None:
+    port = free_port()
+    with BrokerProcess(write_broker_xml(tmp_path, port)):
+        url = f"tcp://127.0.0.1:{port}?consumerWindowSize=0"
+        with connect_blocking(url) as first, connect_blocking(url) as second:
+            second.create_queue("q", routing="anycast")
+            early, late = first.consumer("q"), second.consumer("q")
+            assert early.receive(0.05) is None and early.receive(0) is None
+            for number in range(3):
+                second.producer("q").send(Message(text=str(number)))
+            got = [late.receive(10), late.receive(0), early.receive(0)]
+            assert [each.text for each in got if each is not None] == ["0", "1", "2"]
+            assert early.receive(0) is None and late.receive(0.05) is None
+
+
 def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path) -> None:
     port = free_port()
     broker_xml = write_broker_xml(tmp_path, port)

@@ -63,18 +63,28 @@ class Consumer:
     async def receive(self, timeout_s: float | None = None) -> ReceivedMessage | None:
         """The next message; None if there is none within the time (a browser: none any more).
 
-        With 0 the broker is asked whether it has one now.
+        With 0 the broker is asked whether it has one now. With a window of 0 bytes nothing comes for a call that is
+        over (the JMS client's resetIfSlowConsumer).
         """
         message = self._next()
         if message is None and timeout_s is not None and timeout_s <= 0:
+            self._consumer.want_one()
             await self._shell.answer(self._consumer.force())
-            return self._next()
+            return self._next() or await self._withdrawn()
         while message is None:
             if not await self._wait(timeout_s):
-                return None
+                return await self._withdrawn()
             message = self._next()
             timeout_s = 0.0 if timeout_s is not None and message is None else timeout_s
         return message
+
+    async def _withdrawn(self) -> ReceivedMessage | None:
+        """None, with a window of 0 when the broker knows that no message is asked for; one may have been on its way."""
+        withdrawn = self._consumer.withdraw()
+        if withdrawn is None:
+            return None
+        await self._shell.answer(withdrawn)
+        return self._next()
 
     async def _wait(self, timeout_s: float | None) -> bool:
         """False: nothing will come (in time)."""

@@ -244,6 +244,19 @@ class ClientConsumer:
             if self.session.open:
                 self._credits(1)
 
+    def withdraw(self) -> Reply | None:
+        """No message is wanted any more: done when the broker knows that, and what was on its way is in `buffer`.
+
+        None where there is nothing to withdraw.
+        """
+        if not self._wanted:
+            return None
+        self._wanted = False
+        if not self.session.open or self.failed is not None:
+            return None
+        self._credits(0)
+        return self.force()
+
     def arrival(self) -> Reply:
         """Done when `buffer` has something or the consumer failed. One waiter at a time."""
         reply = self.waiter
