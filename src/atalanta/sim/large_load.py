@@ -14,7 +14,7 @@ from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
-from atalanta.sim.subject import Subject
+from atalanta.sim.sending import Sending
 from atalanta.sim.world import World
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
@@ -34,7 +34,7 @@ STEP_BYTES: Final = 1_100
 STEPS: Final = 6
 
 
-class LargeMessages(Subject):
+class LargeMessages(Sending):
     """`freight` on every node, one consumer, or one at each node where messages are not moved."""
 
     roams = True
@@ -76,18 +76,8 @@ class LargeMessages(Subject):
                 )
             )
 
-    def mend(self) -> None:
-        super().mend()
-        for sender in self.senders:
-            if isinstance(sender, Sender):
-                sender.finish()
-
     def left(self) -> list[str]:
-        found = [
-            f"{sender.name} waits for {list(sender.open)}"
-            for sender in self.senders
-            if isinstance(sender, Sender) and sender.open
-        ]
+        found = super().left()
         for host in self.hosts:
             if host.large.contents:
                 found.append(f"{host.name} keeps files of large messages: {sorted(host.large.contents)}")

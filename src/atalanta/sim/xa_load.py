@@ -19,7 +19,7 @@ from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
-from atalanta.sim.subject import Subject
+from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
 from atalanta.sim.xa_branches import (
     COMMIT,
@@ -58,7 +58,7 @@ LEAVES: Final = 0.5  # of the times when a worker dies
 BRANCH_MAX: Final = 3
 
 
-class Transactions(Subject):
+class Transactions(Sending):
     """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
 
     roams = True
@@ -101,23 +101,15 @@ class Transactions(Subject):
             )
         )
 
-    def mend(self) -> None:
-        super().mend()
-        for sender in self.senders:
-            if isinstance(sender, Sender):
-                sender.finish()
-
     def left(self) -> list[str]:
         if self.departures:
             self._conclude()
-        found = [
+        found = super().left()
+        found += [
             f"branch {name} is to be {branch.state}"
             for name, branch in self.branches.items()
             if branch.state in (COMMIT, ROLLBACK)
         ]
-        for sender in self.senders:
-            if isinstance(sender, Sender) and sender.open:
-                found.append(f"{sender.name} waits for {list(sender.open)}")
         for host in self.hosts:
             if host.node is not None and host.node.broker.branches.prepared:
                 found.append(f"{host.name} has {host.node.broker.branches.prepared} in doubt")
