@@ -14,7 +14,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.kernel.divert_config import ADD_HEADERS, ANYCAST
 
-CONNECTORS = '<connectors><connector name="c1">tcp://a:61616</connector></connectors>'
+CONNECTORS = """<connectors><connector name="c1">tcp://a:61616</connector><connector name="inside">vm://0</connector></connectors>"""
 STATIC = "<static-connectors><connector-ref>c1</connector-ref></static-connectors>"
 ORDERS = (
     '<addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>'
@@ -106,6 +106,13 @@ def test_what_cannot_work_is_a_problem_with_its_place(
         read(tmp_path, f'<bridge name="b">{inside}</bridge>')
     assert why in str(caught.value)
     assert "broker.xml:1:" in str(caught.value)
+
+
+def test_a_connector_within_a_process_leads_nowhere(tmp_path: Path) -> None:
+    to = "<static-connectors><connector-ref>inside</connector-ref></static-connectors>"
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, f'<bridge name="b"><queue-name>q</queue-name>{to}</bridge>')
+    assert "there is no connector 'inside' (it is in-vm, and leads nowhere here" in str(caught.value)
 
 
 def test_a_python_function_takes_the_place_of_a_java_class(tmp_path: Path) -> None:
