@@ -44,6 +44,14 @@ def group_stored(rig: Rig, host: Host, group: str, body: str) -> Client:
     return client
 
 
+def readers_at(rig: Rig, hosts: list[Host]) -> list[Client]:
+    """A client at each of them that consumes `orders`."""
+    readers = [rig.client(host) for host in hosts]
+    for reader in readers:
+        reader.consume("orders")
+    return readers
+
+
 def grouping_of(host: Host) -> ClusterGrouping:
     found = node_of(host).broker.grouping
     assert isinstance(found, ClusterGrouping)

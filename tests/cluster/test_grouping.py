@@ -11,6 +11,7 @@ from tests.cluster.grouped import (
     grouping_of,
     holders,
     pins_of,
+    readers_at,
     send_group,
 )
 from tests.cluster.rig import Rig, count, node_of
@@ -19,9 +20,7 @@ from tests.cluster.rig import Rig, count, node_of
 def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    readers = [rig.client(host) for host in hosts]
-    for reader in readers:
-        reader.consume("orders")
+    readers = readers_at(rig, hosts)
     rig.run(1)
     for at, host in enumerate(hosts):
         sender = rig.client(host)
@@ -38,9 +37,7 @@ def test_three_nodes_at_the_same_instant_do_not_split_a_group() -> None:
     """What real Artemis does (fact sheet A1.h, the observed race)."""
     rig = Rig()
     hosts = grouped_cluster(rig)
-    readers = [rig.client(host) for host in hosts]
-    for reader in readers:
-        reader.consume("orders")
+    readers = readers_at(rig, hosts)
     senders = [rig.client(host) for host in hosts]
     rig.run(1)
     for group in range(20):
@@ -65,9 +62,7 @@ def test_three_nodes_at_the_same_instant_do_not_split_a_group() -> None:
 def test_groups_are_shared_by_round_robin() -> None:
     rig = Rig()
     hosts = grouped_cluster(rig)
-    readers = [rig.client(host) for host in hosts]
-    for reader in readers:
-        reader.consume("orders")
+    readers = readers_at(rig, hosts)
     rig.run(1)
     sender = rig.client(hosts[0])
     for group in ("a", "b", "c"):

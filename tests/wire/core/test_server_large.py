@@ -50,6 +50,16 @@ def told(server: Server, name: str) -> list[dict[str, object]]:
     return [fields for event, fields in server.trace.events if event == name]
 
 
+def acknowledged_in_memory(server: Server, client: Client) -> None:
+    """By a consumer there; the acknowledgement is not durable yet."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
+    server.turn()
+    server.work_files(3)
+
+
 def whole_at(server: Server, client: Client) -> None:
     """A consumer there gets it, and nothing else."""
     client.consume("orders")
@@ -292,12 +302,7 @@ def test_a_file_that_lost_its_end_costs_the_connection() -> None:
 # -- the end of files ---------------------------------------------------------------------------
 def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
     server, client = with_message()
-    client.consume("orders")
-    reader = Reader(client)
-    server.settle()
-    client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
-    server.turn()
-    server.work_files(3)
+    acknowledged_in_memory(server, client)
     assert files(server) == 1
     server.settle()
     assert files(server) == 0 and server.broker.large.bodies == {}
@@ -418,12 +423,7 @@ def test_a_power_cut_at_any_moment_of_a_send_leaves_all_or_nothing(jobs: int) ->
 
 def test_a_power_cut_before_the_acknowledgement_is_durable_keeps_the_file() -> None:
     server, client = with_message()
-    client.consume("orders")
-    reader = Reader(client)
-    server.settle()
-    client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
-    server.turn()
-    server.work_files(3)
+    acknowledged_in_memory(server, client)
     whole_at(server, restart(server))
 
 
