@@ -33,7 +33,9 @@ class DuplicateCache:
         self.size = size
         self.ids: dict[bytes, int] = {}
         self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
-        self.gone_since: int = 0  # when its address was first missed; 0: it is there
+        # When its address was first missed, or the last id had come since (`newest`); 0: it is there.
+        self.gone_since: int = 0
+        self.newest: bytes = b""
 
     def lsn_of(self, duplicate_id: bytes) -> int:
         """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""

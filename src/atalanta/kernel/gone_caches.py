@@ -10,11 +10,12 @@ a member that was out of reach, or a bridge, which tries for as long as it takes
 - An address that went by itself, or is not here yet (ids that a leaving node has handed over), keeps those of its
   senders for `SENT_KEPT_NS`. Ids of links and bridges are used once only, keeping them costs nothing but room:
   they stay for `BRIDGED_KEPT_NS`, whoever deleted the address.
-- All that are kept so have one limit (duplicates.py: WEIGHT_MAX): temporary queues come and go by the thousand. The
-  oldest go first.
+- All that are kept so for longer than `FRESH_NS` have one limit (duplicates.py: WEIGHT_MAX): temporary queues come and
+  go by the thousand. The oldest go first.
 
-The times begin when the sweep (address-queue-scan-period) first misses the address, and after a restart anew. Without
-the sweep only the limit holds, with room for as many caches again as were there at the last look.
+The times begin when the sweep (address-queue-scan-period) first misses the address, with every new id (a peer forwards
+to a queue of a wildcard address what has addresses that are not known here), and after a restart. Where nothing sweeps
+a look comes when there are more than twice as many caches as at the last one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 SENT_KEPT_NS: Final = 3_600 * 1_000_000_000
 BRIDGED_KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000
+FRESH_NS: Final = 600 * 1_000_000_000
 
 
 def sweep(broker: Broker, now: int) -> None:
@@ -44,15 +46,18 @@ def sweep(broker: Broker, now: int) -> None:
         elif not cache.ids:
             drop(broker, cache)
         else:
-            if cache.gone_since == 0:
+            newest = next(reversed(cache.ids))
+            if cache.gone_since == 0 or newest != cache.newest:
                 cache.gone_since = now
+                cache.newest = newest
             gone.append(cache)
             weight += len(cache.ids) + CACHE_WEIGHT
     gone.sort(key=_since)
     for cache in gone:
         bridged = cache.name.startswith(BRIDGE_PREFIX)
         kept_ns = BRIDGED_KEPT_NS if bridged else SENT_KEPT_NS
-        if weight > broker.caches.weight_max or now - cache.gone_since >= kept_ns:
+        age_ns = now - cache.gone_since
+        if age_ns >= kept_ns or (weight > broker.caches.weight_max and age_ns >= FRESH_NS):
             weight -= len(cache.ids) + CACHE_WEIGHT
             drop(broker, cache)
     broker.caches.look_above = 2 * len(broker.caches.by_name) + LOOK_AFTER
