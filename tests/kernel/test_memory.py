@@ -105,6 +105,33 @@ def test_fail_refuses_credits_and_messages_and_takes_them_again_later() -> None:
     assert endpoint(session).answers == [8]
 
 
+@pytest.mark.parametrize("limit", ["max_size_bytes", "max_size_messages"])
+@pytest.mark.parametrize("target", ["orders", "orders::orders"])
+def test_one_transaction_sends_no_more_than_fits(limit: str, target: str) -> None:
+    """PagingStoreImpl counts what is sent before it is committed."""
+    room = 3 * (1_000 + MESSAGE_MEMORY_BYTES) if limit == "max_size_bytes" else 3
+    for policy in ("FAIL", "DROP"):
+        bench = bench_with({"address_full_policy": policy, limit: room})
+        fill(bench, 1)
+        session = bench.session(transacted=True)
+        for _ in range(2):
+            session.send(bench.now, bench.message(target, bytes(1_000)), 1)
+        if policy == "FAIL":
+            with pytest.raises(BrokerError) as caught:
+                session.send(bench.now, bench.message(target, bytes(1_000)), 2)
+            assert caught.value.code == ADDRESS_FULL
+            with pytest.raises(BrokerError):
+                session.commit(bench.now, 3)
+            session.send(bench.now, bench.message(target, bytes(1_000)), 4)
+        else:
+            for _ in range(20):
+                session.send(bench.now, bench.message(target, bytes(1_000)), 2)
+            assert bench.trace.counters["messages_dropped_address_full"] == 20
+        session.commit(bench.now, 5)
+        bench.settle()
+        assert bench.broker.queues["orders"].message_count == (2 if policy == "FAIL" else 3)
+
+
 def test_drop_answers_the_sender_and_counts() -> None:
     bench = bench_with({"address_full_policy": "DROP", "max_size_messages": 2})
     fill(bench, 5)

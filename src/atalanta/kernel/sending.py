@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.account import DROP, FAIL, Account
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES
 from atalanta.kernel.router import split_fqqn
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
     from atalanta.kernel.message import Message
     from atalanta.kernel.session import Session
 
@@ -49,9 +51,50 @@ def refused(session: Session, message: Message, token: int) -> bool:
         raise error
     if policy != DROP:
         return False
-    account.dropped += 1
-    broker.trace.count("messages_dropped_address_full")
-    if account.dropped == 1:
-        broker.trace.event("address_drops_messages", {"address": name})
+    _dropped(session, account, name)
     session.endpoint.done(token)
     return True
+
+
+def refused_in_transaction(session: Session, address: Address | None, message: Message) -> bool:
+    """The same, when all that the transaction has sent before is taken for what lies there already.
+
+    `address`: where it is known to the caller.
+    """
+    broker = session.broker
+    if address is None:
+        address = broker.addresses.get(split_fqqn(message.address)[0])
+        if address is None:
+            return False
+    account = address.account
+    if account.policy < FAIL or session.identity.cluster:
+        return False
+    transaction = session.transaction
+    if transaction.pressing is None:
+        transaction.pressing = {}
+    taken, count = transaction.pressing.get(address.name, (0, 0))
+    memory = broker.memory
+    if (
+        account.bytes + taken >= account.limit_bytes
+        or account.messages + count >= account.limit_messages
+        or memory.used_bytes + transaction.bytes >= memory.limit_bytes
+        or memory.used_messages + len(transaction.messages) >= memory.limit_messages
+    ):
+        if account.policy == FAIL:
+            error = BrokerError(ADDRESS_FULL, f"address {address.name} is full")
+            transaction.rollback_only = error
+            raise error
+        _dropped(session, account, address.name)
+        return True
+    transaction.pressing[address.name] = (
+        taken + message.size + MESSAGE_MEMORY_BYTES,
+        count + 1,
+    )
+    return False
+
+
+def _dropped(session: Session, account: Account, name: str) -> None:
+    account.dropped += 1
+    session.broker.trace.count("messages_dropped_address_full")
+    if account.dropped == 1:
+        session.broker.trace.event("address_drops_messages", {"address": name})

@@ -122,7 +122,8 @@ class Session:
         if self.auto_commit_sends:
             self.broker.publish(now, message, self.endpoint, token)
         else:
-            self._send_in_transaction(now, message)
+            if not sending.refused_in_transaction(self, address, message):
+                self._send_in_transaction(now, message)
             self.endpoint.done(token)
 
     def _send_in_transaction(self, now: int, message: Message) -> None:

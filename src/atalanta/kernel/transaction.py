@@ -21,6 +21,8 @@ class Transaction:
         self.acknowledged: list[Reference] = []
         self.duplicate_ids: dict[tuple[str, bytes], bool] = {}
         self.bytes: int = 0
+        # What it is going to take of addresses that fail or drop when they are full: name -> bytes, messages.
+        self.pressing: dict[str, tuple[int, int]] | None = None
         self.rollback_only: BrokerError | None = None
 
     def add_send(self, message: Message) -> None:
