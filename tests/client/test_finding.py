@@ -137,6 +137,12 @@ def test_a_group_of_ipv6() -> None:
         listening_socket(UdpGroup("ff01::77", 1, "fd00::dead"))
 
 
+@pytest.mark.parametrize("zone", ["99999999999", "9" * 5_000, "no-such-if"])
+def test_a_zone_that_no_interface_has_is_an_error_of_the_group(zone: str) -> None:
+    with pytest.raises(OSError, match=f"cannot join ff01::77%{zone[:20]}"):
+        listening_socket(UdpGroup(f"ff01::77%{zone}", 1))
+
+
 @pytest.mark.skipif(not SIX, reason="this machine has no IPv6 address")
 def test_an_ipv6_group_is_heard() -> None:
     """Groups of the scope ff01 never leave the machine."""

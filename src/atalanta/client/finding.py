@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.digits import all_digits
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core.datagram import Announcement, decode_announcement
 
@@ -156,7 +157,7 @@ def _interface_number(group: str, local: str) -> int:
     for address in (local, group):
         zone = address.partition("%")[2]
         if zone:
-            return int(zone) if zone.isdecimal() else socket.if_nametoindex(zone)
+            return int(zone) if all_digits(zone, 9) else socket.if_nametoindex(zone)
     if not local:
         return 0
     wanted = socket.inet_pton(socket.AF_INET6, local).hex()

@@ -11,6 +11,8 @@ import socket
 from pathlib import Path
 from typing import Final
 
+from atalanta.kernel.digits import all_digits
+
 ANY: Final = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
 
@@ -41,7 +43,7 @@ def interface_number(group: str, interface: str) -> int:
     for address in (interface, group):
         zone = without_brackets(address).partition("%")[2]
         if zone:
-            return int(zone) if zone.isdecimal() else socket.if_nametoindex(zone)
+            return int(zone) if all_digits(zone, 9) else socket.if_nametoindex(zone)
     if not without_brackets(interface):
         return 0
     host = socket_address(interface, 0, socket.AF_INET6)[0]
