@@ -69,7 +69,7 @@ class Faults:
         others = [airport.code for airport in AIRPORTS if airport != ALERTS_AIRPORT]
         wanted = max(int(plan.flights * OUTAGE_PART), 20)
         # Spark waits for the node, so the others must be allowed to run ahead of it.
-        self._pace.ahead_rows = max(self._pace.ahead_rows, self._pace.ahead() + wanted)
+        self._pace.let_ahead(wanted)
         goal = sum(progress.published[other] for other in others) + wanted
         await progress.until(
             lambda: sum(progress.published[other] for other in others) >= goal

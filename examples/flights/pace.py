@@ -41,6 +41,11 @@ class Pace:
         others = [clock for code, clock in self._clocks.items() if code != airport]
         return not others or departure_ms <= min(others) + self._lead_ms
 
+    def let_ahead(self, rows: int) -> None:
+        """From now on the airports may be `rows` more ahead of the archive than they are now: who waits looks again."""
+        self.ahead_rows = max(self.ahead_rows, self.ahead() + rows)
+        self._progress.changed()
+
     def ahead(self) -> int:
         """How many rows the airports are ahead of the archive."""
         return self._progress.published_rows - self._progress.archived

@@ -58,3 +58,20 @@ def test_a_turn_comes_when_the_slowest_moves() -> None:
         await asyncio.wait_for(asyncio.gather(*turns), 5)
 
     asyncio.run(scenario())
+
+
+def test_who_waits_goes_on_when_more_is_allowed() -> None:
+    """With a node away nothing else may ever change: the demo stood still."""
+    progress, pace = make(ahead_rows=100)
+    pace.confirmed("EWR", 101, 0)
+
+    async def main() -> None:
+        waiting = asyncio.create_task(pace.turn("EWR", 1))
+        await asyncio.sleep(0)
+        assert pace.holds("EWR")
+        pace.let_ahead(50)
+        async with asyncio.timeout(5):
+            await waiting
+
+    asyncio.run(main())
+    assert pace.ahead_rows == 151 and progress.published_rows == 101
