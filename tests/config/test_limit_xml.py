@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.kernel.resource_limits import ResourceLimit
-from tests.config.test_broker_xml import problems, read
+from tests.config.core_xml import problems, read
 
 
 def setting(match: str, inner: str = "") -> str:
