@@ -9,78 +9,28 @@ import pytest
 from atalanta.kernel import catalogue, housekeeping
 from atalanta.kernel.address import Address
 from atalanta.kernel.bindings import OFF, RemoteBinding
-from atalanta.kernel.config import AddressConfig, BrokerConfig
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.diverts import create_divert
+from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.housekeeping import SWEEP_TIMER, validate
+from atalanta.kernel.housekeeping import validate
 from atalanta.kernel.notifications import Notifications
-from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import QueueSpec
-from atalanta.kernel.reload import reload, undeploy
-from atalanta.kernel.security import Security
 from atalanta.kernel.session_queues import create_queue, delete_queue
-from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import SECOND, Bench, consume, endpoint
 from tests.kernel.management_bench import REPLIES, Desk
-
-PREFIX = "$.artemis.internal."
-ADDRESS = PREFIX + "prices.address.retro"
-MULTICAST_RING = PREFIX + "prices.queue.multicast.retro"
-ANYCAST_RING = PREFIX + "prices.queue.anycast.retro"
-DIVERT = PREFIX + "prices.divert.retro"
-
-
-def repository(match: str = "prices", count: int = 3, **settings: Any) -> AddressSettingsRepository:
-    made = AddressSettingsRepository()
-    made.add(match, {"retroactive_message_count": count, **settings})
-    return made
-
-
-def started(match: str = "prices", count: int = 3, paging: bool = False, **settings: Any) -> Bench:
-    config = BrokerConfig(addresses=[AddressConfig("prices", anycast=True, multicast=True)])
-    bench = Bench(config, repository(match, count, **settings), paging)
-    housekeeping.create_configured(bench.broker, bench.now)
-    bench.settle()
-    return bench
-
-
-def restart(bench: Bench) -> None:
-    bench.restart()
-    undeploy(bench.broker, bench.now)
-    housekeeping.create_configured(bench.broker, bench.now)
-    catalogue.sweep_at_start(bench.broker, bench.now)
-    bench.settle()
-
-
-def change(bench: Bench, settings: AddressSettingsRepository) -> None:
-    fresh = BrokerConfig(addresses=bench.config.addresses)
-    reload(bench.broker, bench.now, fresh, settings, Security(enabled=False))
-    bench.settle()
-
-
-def send(
-    bench: Bench, *bodies: bytes, address: str = "prices", durable: bool = True, **properties: object
-) -> None:
-    session = bench.session()
-    for body in bodies:
-        message = bench.message(address, body, durable, **properties)
-        session.send(bench.now, message, 1)
-
-
-def numbers(first: int, last: int) -> list[bytes]:
-    return [b"%d" % number for number in range(first, last + 1)]
-
-
-def bodies(queue: Queue) -> list[bytes]:
-    return [reference.message.body for reference in queue.live()]
-
-
-def subscribe(bench: Bench, name: str = "late", **attributes: Any) -> Queue:
-    made = bench.queue(name, attributes.pop("address", "prices"), attributes.pop("kind", 0), **attributes)
-    bench.settle()
-    validate(bench.broker)
-    return made
+from tests.kernel.retroactive_bench import (
+    ADDRESS,
+    ANYCAST_RING,
+    DIVERT,
+    MULTICAST_RING,
+    PREFIX,
+    bodies,
+    numbers,
+    repository,
+    restart,
+    send,
+    started,
+    subscribe,
+)
 
 
 def test_a_late_queue_gets_the_last_messages_in_order() -> None:
@@ -285,148 +235,6 @@ def test_what_lies_in_page_files_is_copied_from_there() -> None:
     assert bench.broker.queues[MULTICAST_RING].message_count == 200
 
 
-# -- addresses ------------------------------------------------------------------------------------
-def test_an_automatic_address_keeps_its_messages_between_its_queues() -> None:
-    bench = Bench(BrokerConfig(), repository())
-    send(bench, *numbers(1, 2), _AMQ_ROUTING_TYPE=1)
-    bench.settle()
-    assert bench.broker.addresses["prices"].auto_created
-    bench.broker.queues["prices"].was_used = True
-    delete_queue(bench.session(), bench.now, "prices")
-    for _ in range(3):
-        bench.now += SECOND
-        housekeeping.on_timer(bench.broker, bench.now, SWEEP_TIMER)
-    bench.settle()
-    restart(bench)
-    assert bodies(subscribe(bench, kind=1)) == [b"1", b"2"]
-
-
-def test_the_address_goes_with_all_that_is_its_own() -> None:
-    bench = started()
-    send(bench, b"x")
-    bench.settle()
-    catalogue.delete_address(bench.broker, "prices")
-    bench.settle()
-    assert not bench.broker.queues and not bench.broker.diverts
-    assert ADDRESS not in bench.broker.addresses
-    bench.config.addresses = []
-    restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
-    assert ADDRESS not in bench.broker.addresses
-
-
-def test_deletion_of_what_the_file_does_not_name_spares_what_is_kept() -> None:
-    bench = started(config_delete_addresses="FORCE", config_delete_queues="FORCE", match="#")
-    send(bench, b"x")
-    bench.settle()
-    restart(bench)
-    change(bench, repository("#", config_delete_addresses="FORCE"))
-    assert bodies(subscribe(bench)) == [b"x"]
-
-
-def test_a_queue_with_a_lasting_address_makes_it_keep_messages() -> None:
-    bench = Bench(BrokerConfig(), repository())
-    bench.queue("mine", "prices", 0, durable=False, temporary=True)
-    send(bench, b"x")
-    bench.settle()
-    catalogue.delete_queue(bench.broker, bench.now, "mine", "gone")
-    assert bodies(subscribe(bench)) == [b"x"]
-
-
-def test_the_own_address_of_a_temporary_queue_keeps_nothing() -> None:
-    bench = Bench(BrokerConfig(), repository("#"))
-    bench.queue("reply", "reply", 1, durable=False, temporary=True)
-    assert list(bench.broker.queues) == ["reply"]
-    catalogue.delete_queue(bench.broker, bench.now, "reply", "gone")
-    assert "reply" not in bench.broker.addresses
-
-
-def test_addresses_of_the_broker_keep_nothing() -> None:
-    bench = started("#")
-    bench.queue(PREFIX + "sf.x", PREFIX + "sf.x", 0, internal=True)
-    assert sorted(bench.broker.diverts) == [DIVERT]
-    assert len(bench.broker.queues) == 3
-
-
-def test_the_last_messages_of_all_addresses_of_a_wildcard() -> None:
-    bench = Bench(BrokerConfig(), repository("#"))
-    bench.queue("all", "news.#", 0)
-    for name in ("news.a", "news.b"):
-        bench.queue(name, name, 0)
-        send(bench, name.encode(), address=name)
-    bench.settle()
-    late = subscribe(bench, address="news.#")
-    assert bodies(late) == [b"news.a", b"news.b"]
-    assert [each.message.address for each in late.live()] == ["news.a", "news.b"]
-    assert bodies(subscribe(bench, "one", address="news.a")) == [b"news.a"]
-
-
-def test_each_message_that_its_address_took_is_kept() -> None:
-    """One duplicate id at two addresses is two messages; and one at an address that came anew."""
-    bench = Bench(BrokerConfig(), repository("#"))
-    bench.queue("all", "news.#", 0)
-    for name in ("news.a", "news.b", "news.b"):
-        bench.queue(f"{name}.{bench.ids.count}", name, 0)
-        send(bench, name.encode(), address=name, _AMQ_DUPL_ID=b"same")
-    bench.settle()
-    assert bodies(subscribe(bench, address="news.#")) == [b"news.a", b"news.b"]
-    assert f"{PREFIX}news.a.address.retro" not in bench.broker.caches.by_name
-
-
-def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
-    bench = started()
-    bench.queue("audit", "audit", 1)
-    config = DivertConfig(name="d", address="#", forwarding_address="audit", exclusive=False)
-    create_divert(bench.broker, config, False)
-    send(bench, b"x")
-    bench.settle()
-    assert bodies(bench.broker.queues["audit"]) == [b"x"]
-    assert bodies(subscribe(bench)) == [b"x"]
-
-
-# -- settings change ------------------------------------------------------------------------------
-def test_another_count_makes_another_ring() -> None:
-    bench = started()
-    send(bench, *numbers(1, 5))
-    bench.settle()
-    change(bench, repository(count=5))
-    send(bench, *numbers(6, 9))
-    bench.settle()
-    assert bodies(subscribe(bench)) == numbers(5, 9)
-    change(bench, repository(count=2))
-    assert bodies(subscribe(bench, "few")) == numbers(8, 9)
-    restart(bench)
-    assert bodies(subscribe(bench, "again")) == numbers(8, 9)
-
-
-def test_an_address_that_is_there_begins_to_keep_and_ends() -> None:
-    bench = started(count=0)
-    assert not bench.broker.queues and not bench.broker.diverts
-    assert bench.broker.addresses["prices"].rules is None
-    send(bench, b"before")
-    bench.settle()
-    change(bench, repository())
-    send(bench, b"after")
-    bench.settle()
-    assert bodies(subscribe(bench)) == [b"after"]
-    change(bench, repository(count=0))
-    assert list(bench.broker.queues) == ["late"]
-    assert not bench.broker.diverts and ADDRESS not in bench.broker.addresses
-    assert bench.broker.addresses["prices"].rules is None
-    assert bodies(subscribe(bench, "none")) == []
-
-
-def test_a_count_of_none_at_a_start_takes_it_away() -> None:
-    bench = started()
-    send(bench, b"x")
-    bench.settle()
-    bench.settings = repository(count=0)
-    restart(bench)
-    assert not bench.broker.queues and not bench.broker.diverts
-    assert ADDRESS not in bench.broker.addresses
-    assert bench.broker.memory.used_bytes == 0
-
-
 # -- clusters -------------------------------------------------------------------------------------
 def test_an_address_that_only_a_peer_has_keeps_what_is_sent_to_it_here() -> None:
     bench = Bench(BrokerConfig(), repository())
@@ -459,7 +267,11 @@ def test_peers_are_not_told_of_the_rings() -> None:
         if str(properties.get("_AMQ_NotifType")).startswith("BINDING"):
             told.append((properties.get("_AMQ_NotifType"), properties.get("_AMQ_RoutingName")))
     added = ("BINDING_ADDED", "mine")
-    assert [each for each in told if each[1] != "listener"] == [added, added, ("BINDING_REMOVED", "mine")]
+    assert [each for each in told if each[1] != "listener"] == [
+        added,
+        added,
+        ("BINDING_REMOVED", "mine"),
+    ]
 
 
 def test_a_queue_that_goes_on_for_one_elsewhere_gets_no_copies() -> None:
