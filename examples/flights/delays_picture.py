@@ -119,7 +119,7 @@ def draw_day(axes: Axes, local: pd.DataFrame) -> None:
     for (weekday, at), value in np.ndenumerate(cells.to_numpy()):
         if not np.isnan(value):
             shade = "white" if value > 0.62 * top else INK
-            axes.text(at + hours[0], weekday, f"{value:.0f}", ha="center", va="center", fontsize=8, color=shade)
+            axes.text(at + hours[0], weekday, f"{round(value)}", ha="center", va="center", fontsize=8, color=shade)
     axes.set_yticks(range(7), ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
     axes.set_xticks(list(hours)[::2], [f"{hour}:00" for hour in list(hours)[::2]])
     axes.invert_yaxis()
