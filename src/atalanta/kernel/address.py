@@ -30,6 +30,7 @@ class Address:
         self.multicast = multicast
         self.auto_created = auto_created
         self.internal: bool = False
+        self.gone: bool = False  # deleted; there may be another one of that name
         # As message_codec has it: the same object is found by a look at its place alone.
         self.name = shared_name(name)
         self.lsn: int = 0

@@ -5,7 +5,7 @@ Follows ServerSessionImpl.checkAutoCreate; who may not create what is missing is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import catalogue, retroactive
 from atalanta.kernel.bindings import ON_DEMAND, STRICT
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.message import Message
     from atalanta.kernel.session import Session
 
+MAY_SEND_MAX: Final = 1_000  # addresses of a session for which it is remembered
 
 
 def prepare_address(session: Session, now: int, message: Message) -> None:
@@ -31,15 +32,23 @@ def prepare_address(session: Session, now: int, message: Message) -> None:
 
     An address without any local queue gets its anycast queue with the message, however often it was deleted.
     """
+    try:
+        _prepare_address(session, now, message)
+    finally:
+        if message.address in session.may_send:
+            session.may_send[message.address] = session.broker.addresses.get(message.address)
+
+
+def _prepare_address(session: Session, now: int, message: Message) -> None:
     name, queue_name = split_fqqn(message.address)
     if session.rules_version != session.broker.security.version:
         session.rules_version = session.broker.security.version
         session.may_send.clear()
     if message.address not in session.may_send:
         session.check("send", name)
-        if len(session.may_send) > 1_000:
+        if len(session.may_send) >= MAY_SEND_MAX:
             session.may_send.clear()
-        session.may_send[message.address] = True
+        session.may_send[message.address] = None
         there = session.broker.addresses.get(name)
         if there is not None and there.lsn == 0 and not session.identity.cluster:
             retroactive.adopt(session.broker, now, there)

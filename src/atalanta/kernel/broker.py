@@ -49,6 +49,7 @@ from atalanta.kernel.special_turns import arm_gate
 from atalanta.kernel.spent import Spent
 from atalanta.kernel.stamping import stamping_wanted
 from atalanta.kernel.story import places, tell
+from atalanta.kernel.trimming import FINISHED_MIN, trim_front
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.xa import Branches
 
@@ -158,13 +159,21 @@ class Broker:
         return binding_id
 
     # -- the way of a message ---------------------------------------------------------------------
-    def publish(self, now: int, message: Message, endpoint: Endpoint | None, token: int) -> int:
+    def publish(
+        self,
+        now: int,
+        message: Message,
+        endpoint: Endpoint | None,
+        token: int,
+        known: Address | None = None,
+    ) -> int:
         """Route, journal and enqueue one message; `endpoint.done(token)` when it is safe.
 
         Returns the number of queues that take it. BrokerError if the address is unknown and may not be created.
+        `known`: the message's address, if who sends it has looked already.
         """
         if not message.special:
-            address = self.addresses.get(message.address)
+            address = self.addresses.get(message.address) if known is None else known
             if address is not None:
                 queue = address.sole_queue(message)
                 if queue is not None:
@@ -340,6 +349,8 @@ class Broker:
             tell(self.trace, "story_acknowledged", reference.message, queue.name)
         queue.acknowledged += 1
         drop_from_queue(self, reference)
+        if queue.tombstones >= FINISHED_MIN:
+            trim_front(queue)
         if token != SILENT:
             self.append_acknowledged()
             self.reply_when_durable(

@@ -78,6 +78,7 @@ def enter(broker: Broker, address: Address) -> None:
 def leave(broker: Broker, address: Address) -> None:
     """The opposite of `enter`."""
     del broker.addresses[address.name]
+    address.gone = True
     broker.wildcards.leave(address, broker.addresses)
     gone_caches.address_left(broker)
 

@@ -33,6 +33,7 @@ from atalanta.kernel.story import tell
 from atalanta.kernel.transaction import Transaction
 
 if TYPE_CHECKING:
+    from atalanta.kernel.address import Address
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.client import Client
     from atalanta.kernel.endpoint import Endpoint
@@ -69,8 +70,10 @@ class Session:
         self.auto_commit_acks = auto_commit_acks
         self.pre_acknowledge = pre_acknowledge
         self.consumers: dict[int, Consumer] = {}
+        self._acknowledging: Consumer | None = None
         self.transaction = Transaction()
-        self.may_send: dict[str, bool] = {}  # of this version of the rules:
+        # The addresses by that name, None where there is none of it; of this version of the rules:
+        self.may_send: dict[str, Address | None] = {}
         self.rules_version: int = broker.security.version
         self.metadata: dict[str, str] = {}
         self.xa: bool = False
@@ -100,11 +103,11 @@ class Session:
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
         """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
-        address = self.broker.addresses.get(message.address)
+        address = self.may_send.get(message.address)
         routing_type = message.routing_type
         if (
             address is None
-            or message.address not in self.may_send
+            or address.gone
             or self.rules_version != self.broker.security.version
             or (routing_type == ANYCAST and address.anycast_count == 0)
             or (routing_type >= 0 and not address.supports(routing_type))
@@ -115,12 +118,13 @@ class Session:
                 if not self.auto_commit_sends:
                     self.transaction.rollback_only = error
                 raise
+            address = self.may_send.get(message.address)
         if self.broker.memory.refusing and sending.refused(self, message, token):
             return
         if self.broker.stamping:
             stamp(self, now, message)
         if self.auto_commit_sends:
-            self.broker.publish(now, message, self.endpoint, token)
+            self.broker.publish(now, message, self.endpoint, token, address)
         else:
             if not sending.refused_in_transaction(self, address, message):
                 self._send_in_transaction(now, message)
@@ -313,9 +317,12 @@ class Session:
         self, now: int, consumer_id: int, message_id: int, individual: bool, token: int
     ) -> None:
         """Cumulative: everything delivered to the consumer up to the message; individual: that one."""
-        consumer = self.consumers.get(consumer_id)
-        if consumer is None:
-            self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
+        consumer = self._acknowledging  # as a rule the same as before
+        if consumer is None or consumer.id != consumer_id or consumer.closed:
+            consumer = self.consumers.get(consumer_id)
+            if consumer is None:
+                self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
+            self._acknowledging = consumer
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
         if first is not None:
