@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,6 +57,29 @@ def test_half_a_character_goes_through_json_and_back(cli: Cli, tmp_path: Path) -
     path.write_text(written, encoding="utf-8")
     cli("produce", "halves", "--file", str(path), "--json-lines")
     assert [row["text"] for row in cli.rows("browse", "halves")] == ["a\ud800b"]
+
+
+def test_what_comes_does_not_steer_the_terminal(cli: Cli) -> None:
+    body = "one\n\ttwo\u00a0\x1b[2J\r\x07"
+    cli("produce", "steering", "--text", body)
+    cli("produce", "steering", "--text", body, "-p", "p=\x1b[31m")
+    main, other = pty.openpty()
+    try:
+        for words in (["--count", "1"], ["--count", "1", "--headers"]):
+            command = [sys.executable, "-m", "atalanta", "consume", "steering", *words]
+            done = subprocess.run(
+                [*command, "--timeout", "20"],
+                stdout=other,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **cli.environment},
+            )
+            assert done.returncode == 0, done.stderr
+        shown = os.read(main, 10_000).decode()
+    finally:
+        os.close(main)
+        os.close(other)
+    assert shown.count("one\r\n\ttwo\u00a0\\x1b[2J\\r\\x07\r\n") == 2, shown
+    assert "p=\\x1b[31m" in shown and "\x1b" not in shown
 
 
 def test_lines_of_a_file_are_counted_and_must_be_utf8(cli: Cli, tmp_path: Path) -> None:

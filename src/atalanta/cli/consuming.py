@@ -12,7 +12,7 @@ import typer
 from atalanta.cli.destination import Destination, parse_destination
 from atalanta.cli.message_json import line_of_message, type_name
 from atalanta.cli.outcome import FAILED, USAGE, Refused, reported
-from atalanta.cli.plain import messages
+from atalanta.cli.plain import harmless, messages
 from atalanta.cli.target import Target
 from atalanta.client import Connection, Consumer, MessageTooLarge, Property, ReceivedMessage, run
 from atalanta.client.message import MULTICAST
@@ -102,10 +102,11 @@ class Writer:
         self._individual = job.acknowledge == "individual"
         self._none = job.acknowledge == "none"
         self._out = sys.stdout.buffer
+        self._terminal = sys.stdout.isatty()
         self._waiting: list[ReceivedMessage] = []
 
     async def write(self, message: ReceivedMessage) -> None:
-        write_shown(self._out, message, self._form)
+        write_shown(self._out, message, self._form, self._terminal)
         self._waiting.append(message)
         if len(self._waiting) >= ACKNOWLEDGE_EVERY or message.body_bytes > LARGE_BYTES:
             await self.done_with()
@@ -122,8 +123,8 @@ class Writer:
             await message.acknowledge()
 
 
-def write_shown(out: BinaryIO, message: ReceivedMessage, form: str) -> None:
-    """One message for stdout. A body as it is need not fit into memory."""
+def write_shown(out: BinaryIO, message: ReceivedMessage, form: str, terminal: bool) -> None:
+    """One message for stdout. A body as it is need not fit into memory; one for a terminal does not steer it."""
     if form == "json":
         out.write(line_of_message(message).encode("utf-8", "surrogatepass") + b"\n")
     elif form == "raw":
@@ -133,9 +134,12 @@ def write_shown(out: BinaryIO, message: ReceivedMessage, form: str) -> None:
         else:
             out.write(text.encode("utf-8", "surrogatepass"))
     else:
+        shown = readable(message)
         if form == "headers":
-            out.write(header_line(message).encode("utf-8", "replace") + b"\n")
-        out.write(readable(message).encode("utf-8", "replace") + b"\n")
+            shown = f"{header_line(message)}\n{shown}"
+        if terminal:
+            shown = harmless(shown)
+        out.write(shown.encode("utf-8", "replace") + b"\n")
 
 
 def text_of(message: ReceivedMessage) -> str | None:

@@ -12,6 +12,13 @@ def messages(count: int) -> str:
     return counted(count, "message")
 
 
+def harmless(text: str) -> str:
+    """As `plain`, but blanks of every kind stay: texts that are shown as a whole."""
+    return "".join(
+        each if each in "\n\t" or each > "\x9f" and each.isspace() else plain(each) for each in text
+    )
+
+
 def plain(text: str) -> str:
     """Control characters, escape sequences and lone surrogates become `\\x1b` and the like; lines stay lines."""
     return "".join(
