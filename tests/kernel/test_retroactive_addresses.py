@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel import catalogue, housekeeping
-from atalanta.kernel.config import BrokerConfig
+from atalanta.kernel.config import BrokerConfig, QueueConfig
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.diverts import create_divert
 from atalanta.kernel.housekeeping import SWEEP_TIMER
@@ -100,6 +100,17 @@ def test_the_last_messages_of_all_addresses_of_a_wildcard() -> None:
     assert bodies(subscribe(bench, "one", address="news.a")) == [b"news.a"]
 
 
+def test_what_no_wildcard_matches_is_not_kept_for_one() -> None:
+    """Requests of management are there already, when a wildcard address begins to keep its messages."""
+    bench = Bench(BrokerConfig(), repository("#"))
+    management = bench.config.management_address
+    bench.queue("requests", management, 0)
+    bench.queue("all", "#", 0)
+    send(bench, b"secret", address=management)
+    bench.settle()
+    assert bodies(subscribe(bench, address="#")) == []
+
+
 def test_each_message_that_its_address_took_is_kept() -> None:
     """One duplicate id at two addresses is two messages; and one at an address that came anew."""
     bench = Bench(BrokerConfig(), repository("#"))
@@ -121,6 +132,28 @@ def test_a_divert_of_all_addresses_sees_each_message_once() -> None:
     bench.settle()
     assert bodies(bench.broker.queues["audit"]) == [b"x"]
     assert bodies(subscribe(bench)) == [b"x"]
+
+
+def test_a_queue_that_the_file_names_from_a_restart_on_begins_with_them() -> None:
+    bench = started()
+    send(bench, *numbers(1, 5))
+    bench.settle()
+    bench.config.addresses[0].queues.append(QueueConfig("named", "prices", routing_type=0))
+    restart(bench)
+    assert bodies(bench.broker.queues["named"]) == numbers(3, 5)
+
+
+def test_copies_of_great_messages_are_no_record_that_is_too_large() -> None:
+    """The journal takes records of up to 1 GiB: a thousand messages may be more than that."""
+    bench = started(count=5)
+    body = bytes(12 << 20)
+    send(bench, *[b"%d" % number + body for number in range(5)])
+    bench.settle()
+    known = len(bench.journal.records)
+    assert len(bodies(subscribe(bench))) == 5
+    assert max(len(payload) for _, _, payload in bench.journal.records[known:]) < 48 << 20
+    restart(bench)
+    assert [body[:1] for body in bodies(bench.broker.queues["late"])] == [b"0", b"1", b"2", b"3", b"4"]
 
 
 # -- settings change ------------------------------------------------------------------------------

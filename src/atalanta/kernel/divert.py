@@ -18,7 +18,11 @@ class Divert:
     """`pattern` is set when the divert's address is a wildcard: it then covers all matching addresses."""
 
     def __init__(
-        self, config: DivertConfig, selector: Filter | None, pattern: AddressPattern | None
+        self,
+        config: DivertConfig,
+        selector: Filter | None,
+        pattern: AddressPattern | None,
+        automatic: bool,
     ) -> None:
         self.config = config
         self.name = config.name
@@ -30,8 +34,11 @@ class Divert:
         self.filter = selector
         self.pattern = pattern
         self.stored: bool = False  # created by management: in the journal
-        self.automatic: bool = False  # of a retroactive address: retroactive.py
+        self.automatic = automatic  # of a retroactive address: retroactive.py
         self.targets: list[str] = []
+        if automatic and config.forwarding_address:
+            self.targets.append(config.forwarding_address)  # the name may have a comma
+            return
         for part in config.forwarding_address.split(","):
             if part.strip():
                 self.targets.append(part.strip())

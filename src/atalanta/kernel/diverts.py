@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 KEY_PREFIX: Final = "divert."
 
 
-def create_divert(broker: Broker, config: DivertConfig, stored: bool) -> Divert:
+def create_divert(
+    broker: Broker, config: DivertConfig, stored: bool, automatic: bool = False
+) -> Divert:
     """A divert takes effect at once; `stored` ones survive a restart. BrokerError says what is wrong.
 
     Follows ActiveMQServerImpl.deployDivert; names are shared with queues, as Artemis' bindings are.
@@ -32,7 +34,10 @@ def create_divert(broker: Broker, config: DivertConfig, stored: bool) -> Divert:
     if not config.address:
         raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs an address")
     divert = Divert(
-        config, parse_filter(config.filter_text), broker.wildcards.pattern(config.address)
+        config,
+        parse_filter(config.filter_text),
+        broker.wildcards.pattern(config.address),
+        automatic,
     )
     if not divert.targets:
         raise BrokerError(ILLEGAL_STATE, f"divert {config.name} needs a forwarding-address")
@@ -58,12 +63,10 @@ def update_divert(broker: Broker, config: DivertConfig) -> Divert:
     changed = replace(config, address=known.address, exclusive=known.exclusive)
     _leave(broker, known)
     try:
-        divert = create_divert(broker, changed, known.stored)
+        return create_divert(broker, changed, known.stored, known.automatic)
     except BrokerError:
         _enter(broker, known)
         raise
-    divert.automatic = known.automatic
-    return divert
 
 
 def destroy_divert(broker: Broker, now: int, name: str) -> None:

@@ -61,6 +61,8 @@ def create_configured(broker: Broker, now: int) -> None:
             configured.multicast and known.add_routing_type(0)
         ):
             catalogue.store_address(broker, known)
+        if known is not None and configured.queues:
+            retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
         for queue in configured.queues:
             spec = queue.spec()
             spec.take_defaults(broker.settings_of(spec.address))

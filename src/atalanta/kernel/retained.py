@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.reference import Reference
 
 SUFFIX: Final = "retro"
+# One record of them; a message of a client may have any size below that of a record.
 COPIES_A_RECORD: Final = 1_000
+COPIES_BYTES: Final = 32 << 20
 
 
 class Retained:
@@ -49,6 +51,12 @@ class Copies:
         self.batch = records.Batch()
         self.plans: list[Plan] = []
         self.references: list[Reference] = []
+        self.bytes: int = 0
+
+    def full(self) -> bool:
+        """Whether they are enough for one record."""
+        count = len(self.batch)
+        return count >= COPIES_A_RECORD or (count > 0 and self.bytes >= COPIES_BYTES)
 
 
 def is_resource(config: BrokerConfig, name: str) -> bool:
@@ -72,7 +80,7 @@ def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) ->
         message = _copy(reference.message, queue)
         if selector is not None and not selector.matches(message):
             continue
-        if len(copies.batch) >= COPIES_A_RECORD:
+        if copies.full():
             if parts == 0:
                 _store_counters(broker, copies.batch)
             parts += 1
@@ -81,6 +89,7 @@ def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) ->
         plan = Plan(message)
         plan.routes = [Route(queue, b"")]
         copies.plans.append(plan)
+        copies.bytes += message.size
         copies.references.extend(add_to_batch(broker, plan, copies.batch))
     return copies
 

@@ -68,15 +68,20 @@ class Retroactive(Observer):
 def deploy(broker: Broker, now: int) -> None:
     """At start and when settings have changed: every address as its settings say now."""
     for address in list(broker.addresses.values()):
-        count = _wanted(broker, address)
-        if count > 0:
-            provide(broker, now, address, count)
+        keep(broker, now, address)
     for name in list(broker.addresses):
         source = source_of(broker.config, name)
         if source is not None:
             owner = broker.addresses.get(source)
             if owner is None or _wanted(broker, owner) == 0:
                 take_away(broker, now, source)
+
+
+def keep(broker: Broker, now: int, address: Address) -> None:
+    """As many messages as its settings say, if any."""
+    count = _wanted(broker, address)
+    if count > 0:
+        provide(broker, now, address, count)
 
 
 def adopt(broker: Broker, now: int, address: Address) -> None:
@@ -113,9 +118,7 @@ def provide(broker: Broker, now: int, address: Address, count: int) -> None:
                 forwarding_address=names.address,
                 routing_type=PASS,
             )
-            divert = create_divert(broker, config, False)
-            divert.automatic = True
-            divert.targets = [names.address]  # also where the name has a comma
+            create_divert(broker, config, False, True)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": address.name, "why": error.text})
 
