@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from atalanta.kernel import housekeeping
+from atalanta.kernel.moves import expire
 from atalanta.kernel.session import Session
 from tests.kernel.bench import Bench, RecordingEndpoint, endpoint
 
@@ -128,3 +129,25 @@ def test_levels_are_counted_right_when_they_mix_part_and_mix_again() -> None:
     _, after = consumer(bench)
     bench.settle()
     assert after.bodies() == [b"e9", b"b4", b"d0"]
+
+
+def test_when_one_priority_is_left_nobody_begins_again() -> None:
+    """Consumers of a non-destructive queue have their own places, by priority while those differ."""
+    bench = Bench()
+    queue = bench.queue("q", non_destructive=True)
+    sender = bench.session()
+    _, early = consumer(bench)
+    for body, priority in (("0", 4), ("1", 9), ("2", 4)):
+        send(bench, sender, body, priority)
+    bench.settle()
+    _, late = consumer(bench)
+    _, selecting = consumer(bench, "colour = 'red'")
+    bench.settle()
+    expire(bench.broker, bench.now, [each for each in queue.live() if each.message.priority == 9])
+    send(bench, sender, "3", 4)
+    send(bench, sender, "4", 4, "red")
+    bench.settle()
+    assert sorted(early.bodies()) == [b"0", b"1", b"2", b"3", b"4"]
+    assert late.bodies() == [b"1", b"0", b"2", b"3", b"4"]
+    assert selecting.bodies() == [b"4"]
+    housekeeping.validate(bench.broker)

@@ -49,15 +49,17 @@ class Priorities:
         else:
             self.live[level] += 1
 
-    def uncount(self, level: int) -> None:
-        """A live message less."""
+    def uncount(self, level: int) -> bool:
+        """A live message less; True if they were mixed and are not any more."""
         if self.only >= 0:
             self.alike -= 1
-            return
+            return False
         self.live[level] -= 1
-        if self.live[level] == 0 and self.levels() <= 1:
-            self.only = self.highest()
-            self.alike = self.live[self.only]
+        if self.live[level] > 0 or self.levels() > 1:
+            return False
+        self.only = self.highest()
+        self.alike = self.live[self.only]
+        return True
 
     def levels(self) -> int:
         """While mixed: how many different priorities live messages have."""

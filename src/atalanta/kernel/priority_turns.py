@@ -27,6 +27,14 @@ def mix_priorities(queue: Queue, level: int) -> None:
         consumer.cursors = [consumer.position] * LEVELS
 
 
+def settle_positions(queue: Queue) -> None:
+    """One priority is left: each consumer goes on where it was among its messages (all others are gone)."""
+    only = queue.priorities.only
+    for consumer in queue.consumers:
+        if not consumer.shares and consumer.cursors:
+            consumer.position = max(consumer.position, consumer.cursors[only])
+
+
 def next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short."""
     priorities = queue.priorities

@@ -16,7 +16,12 @@ from atalanta.kernel.groups import NOWHERE, Groups
 from atalanta.kernel.holding import dispatch_held
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import Priorities, level_of
-from atalanta.kernel.priority_turns import SCAN_MAX, mix_priorities, next_by_priority
+from atalanta.kernel.priority_turns import (
+    SCAN_MAX,
+    mix_priorities,
+    next_by_priority,
+    settle_positions,
+)
 from atalanta.kernel.queue_consumers import NOBODY, Hold, Pass, configure
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, Reference
@@ -223,7 +228,8 @@ class Queue:
                 return
         reference.state = DONE
         reference.consumer = None
-        self.priorities.uncount(level_of(reference.message.priority))
+        if self.priorities.uncount(level_of(reference.message.priority)):
+            settle_positions(self)
         self.message_count -= 1
         self.bytes -= reference.size
         self.tombstones += 1
