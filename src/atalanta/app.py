@@ -94,9 +94,7 @@ class Storage:
         if configuration.own.commits_in_loop:
             disk.commit_at_turn_end()
             driver.disk_at_turn_end(disk)
-        shell.analyzer = critical_analyzer(
-            shell, configuration.broker, lambda: disk.busy_since
-        )
+        shell.analyzer = critical_analyzer(shell, configuration.broker, lambda: disk.busy_since)
         return disk
 
     def large_files(
@@ -134,7 +132,7 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
 
     `web` is host:port of the HTTP server for metrics and health, None for none.
     """
-    configuration, security = read_files(broker_xml)
+    configuration, security = read_files(broker_xml, from_command_line=True)
     for warning in configuration.warnings:
         log_event(log, "configuration_warning", {"why": warning})
     for each in configuration.unsupported:
@@ -147,14 +145,14 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
         storage.close()
 
 
-def read_files(broker_xml: Path) -> tuple[Configuration, Security]:
+def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Configuration, Security]:
     """Configuration, users and roles; StartupError with every problem, each with file and line."""
     try:
-        configuration = read_broker_xml(broker_xml, dict(os.environ))
+        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
         return configuration, read_security(configuration)
     except ConfigError as error:
         lines = [str(problem) for problem in error.problems]
-        files = [Path(problem.file) for problem in error.problems]
+        files = [*(Path(problem.file) for problem in error.problems), *error.files]
         raise StartupError(exit_codes.BAD_CONFIGURATION, lines, files) from error
 
 
@@ -220,7 +218,7 @@ class Lives:
 
     async def next(self) -> int | None:
         """One life, with the files as they are now, or as they were if those are no good; None if it cannot begin
-        (somebody has its port). What is on disk stays where it was opened."""
+        (somebody has its port, a key store is being written). What is on disk stays where it was opened."""
         self.begun += 1
         first = self.begun == 1
         if not first:
@@ -235,7 +233,7 @@ class Lives:
                 self.guard,
             )
         except StartupError as error:
-            if first or error.status != exit_codes.UNAVAILABLE:
+            if first or error.status not in (exit_codes.UNAVAILABLE, exit_codes.BAD_CONFIGURATION):
                 raise
             log_event(log, "network_start_failed", {"why": " ".join(error.lines)})
             return None
@@ -262,9 +260,11 @@ async def live(
 ) -> int:
     """Builds the node and drives it to its end; the exit status."""
     shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
+    # What may be refused comes before the ports are taken.
+    config = node_config(configuration, security, storage)
     try:
-        shell.bind(listens(configuration))
         shell.links.secure(secure_connectors(configuration))
+        shell.bind(listens(configuration))
     except TlsError as error:
         raise StartupError(exit_codes.BAD_CONFIGURATION, [str(error)]) from error
     except OSError as error:
@@ -273,7 +273,7 @@ async def live(
     large = storage.large_files(shell, configuration)
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, configuration.broker.disk_scan_period_ms / 1_000)
-    node = Node(node_config(configuration, security, storage), ports(shell, disk, large))
+    node = Node(config, ports(shell, disk, large))
     shell.reloader = reloader(shell, configuration, storage)
     name = configuration.broker.name
     log_event(
@@ -376,7 +376,7 @@ def read_usable(
     except StartupError as error:
         raise ReloadRefused(error.lines, error.files) from error
     except TlsError as error:
-        raise ReloadRefused([str(error)]) from error
+        raise ReloadRefused([str(error)], watched_files(configuration)) from error
     for warning in configuration.warnings:
         if warning not in started.warnings:
             log_event(log, "configuration_warning", {"why": warning})

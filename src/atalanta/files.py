@@ -1,6 +1,7 @@
 """Reading files that people name in configurations: regular files only, and never more than a limit.
 
-A named pipe would be waited for until somebody writes into it, a device may give for ever.
+A named pipe would be waited for until somebody writes into it, a device may give for ever. What somebody names on a
+command line may be both: who types it waits for it, and can end it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 PIECE_BYTES: Final = 1 << 16
+STDIN: Final = Path("-")
 KINDS: Final = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -40,6 +42,25 @@ def read_regular(path: Path, bytes_max: int) -> bytes:
             pieces.append(file.read(min(PIECE_BYTES, bytes_max + 1 - size)))
             size += len(pieces[-1])
     return pieces[0] if size == len(pieces[0]) else b"".join(pieces)
+
+
+def read_named(path: Path, bytes_max: int) -> bytes:
+    """As `read_regular`, of what a command line names: a pipe, too (`<(…)`), a terminal, and stdin for "-"."""
+    if path == STDIN:
+        source = os.dup(0)
+    else:
+        kind = os.stat(path).st_mode
+        if not stat.S_ISFIFO(kind) and not stat.S_ISCHR(kind):
+            return read_regular(path, bytes_max)
+        source = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(source, "rb", buffering=0) as file:
+        data = bytearray()
+        while len(data) <= bytes_max:
+            piece = file.read(min(PIECE_BYTES, bytes_max + 1 - len(data)))
+            if not piece:
+                break
+            data += piece
+    return bytes(data)
 
 
 def _check(path: Path, found: os.stat_result) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +230,28 @@ def test_what_stands_in_files_is_no_markup(tmp_path: Path) -> None:
     a = write(tmp_path, "a", more="<frob>[bold]x[/]</frob>", cluster="[red]c")
     result = CliRunner().invoke(application, ["check", str(a)])
     assert result.exit_code == 1 and "frob" in result.output
+
+
+def test_a_pipe_on_the_command_line_is_read_but_not_one_that_is_included(tmp_path: Path) -> None:
+    text = write(tmp_path, "a").read_bytes()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for data, status in ((text, 0), (b"<x", 1)):
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        found = call(pipe, status=status)
+        writer.join()
+        assert bool(told(found, "error")) == bool(status)
+    include = b'<core><xi:include href="pipe" xmlns:xi="http://www.w3.org/2001/XInclude"/></core>'
+    outer = tmp_path / "outer.xml"
+    outer.write_bytes(b"<configuration>" + include + b"</configuration>")
+    assert "is a named pipe" in told(call(outer, status=1), "error")[0]
+
+
+def test_stdin_is_read_for_a_dash(tmp_path: Path) -> None:
+    text = write(tmp_path, "a").read_bytes()
+    command = [sys.executable, "-m", "atalanta", "check", "--json", "-"]
+    for data, status in ((text, 0), (text[:-20], 1)):
+        done = subprocess.run(command, input=data, stdout=subprocess.PIPE, check=False)
+        assert done.returncode == status, done.stdout
+        assert json.loads(done.stdout)["files"] == 1

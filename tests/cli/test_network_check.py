@@ -19,6 +19,7 @@ from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime import exit_codes
 from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
+from tests.certificates import Authority
 from tests.cli.cluster_nodes import cluster
 
 pytestmark = pytest.mark.process
@@ -153,6 +154,26 @@ def test_what_was_changed_meanwhile_counts_when_the_node_comes_back(tmp_path: Pa
         broker_xml.write_text(good.replace(f":{port}", f":{other}"), encoding="utf-8")
         network.found()
         until(lambda: accepts(other), broker)
+        assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+
+
+def test_a_key_store_that_is_no_good_when_the_network_comes_back_is_waited_for(tmp_path: Path) -> None:
+    network = Network(tmp_path)
+    port = free_port()
+    broker_xml = write_broker_xml(tmp_path, port, more=network.xml)
+    store = Authority().holder("a", "127.0.0.1").key_pem(broker_xml.parent)
+    text = broker_xml.read_text(encoding="utf-8")
+    tls = f":{port}?sslEnabled=true;keyStorePath={store.name}"
+    broker_xml.write_text(text.replace(f":{port}", tls), encoding="utf-8")
+    with BrokerProcess(broker_xml) as broker:
+        network.lose()
+        broker.until_logged("node_stopped")
+        good = store.read_bytes()
+        store.write_bytes(good[:100])
+        network.found()
+        until_logged(broker, "network_start_failed", 2)
+        store.write_bytes(good)
+        until_logged(broker, "node_ready", 2)
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
 
 

@@ -113,6 +113,17 @@ def test_every_count_in_plain_sight_counts(pieces: int, indefinite: bool) -> Non
         assert rounds_of(sealed_key(derived)) == rounds
 
 
+@pytest.mark.parametrize("digits", [8, 65, 126])
+def test_lengths_with_many_zeros_before_count_too(tmp_path: Path, digits: int) -> None:
+    """OpenSSL reads them."""
+    mac = sequence(sequence(algorithm(SHA1), tlv(4, bytes(20))), tlv(4, b"saltsalt"), integer(1 << 30))
+    content = integer(3) + sequence(tlv(6, DATA)) + mac
+    path = tmp_path / "store.p12"
+    path.write_bytes(bytes([0x30, 0x80 | digits]) + len(content).to_bytes(digits, "big") + content)
+    with pytest.raises(TlsError, match="asks for 1073741824 rounds"):
+        read_key_store(path, "secret", "", "", b"x")
+
+
 def test_what_is_no_count() -> None:
     """Negative ones, numbers of other structures; nothing is read of what does not fit into its own length."""
     assert rounds_of(store(sequence(derivation(DATA, 1 << 40)), 1)) == 1

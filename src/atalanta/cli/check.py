@@ -11,7 +11,7 @@ import typer
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml"),
+    typer.Argument(metavar="FILE…", help="broker.xml files, or folders with etc/broker.xml; - is stdin"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="for programs")]
 Strict = Annotated[bool, typer.Option("--strict", help="warnings count as errors")]

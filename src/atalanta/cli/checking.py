@@ -52,7 +52,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
 def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     """What `atalanta run` would say before it starts; None if it would not get any further."""
     try:
-        configuration = read_broker_xml(path, dict(os.environ))
+        configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
     except ConfigError as error:
         _problems(error, findings)
         return None

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="a standalone.xml or a broker.xml", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="a standalone.xml or a broker.xml; - is stdin", show_default=False)
 ]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="where to write it [default: the terminal]")
@@ -27,7 +27,7 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
         typer.echo(f"{output} exists; --force overwrites it", err=True)
         raise typer.Exit(BAD_CONFIGURATION)
     try:
-        converted = convert_file(file, dict(os.environ))
+        converted = convert_file(file, dict(os.environ), from_command_line=True)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)

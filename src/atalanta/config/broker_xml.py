@@ -46,10 +46,12 @@ ROOT: Final = "configuration"
 IN_VM: Final = ("vm://", "in-vm://")
 
 
-def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Configuration:
+def read_broker_xml(
+    path: Path, values: Mapping[str, str] | None = None, from_command_line: bool = False
+) -> Configuration:
     """The configuration in `path`. `values` are what `${name}` stands for (system properties,
     environment); `artemis.instance` and `artemis.instance.etc` are known besides. ConfigError
-    with all problems."""
+    with all problems. `from_command_line`: it may be a pipe, "-" is stdin."""
     report = Report()
     configuration = Configuration(path, instance_folder(path))
     known = {
@@ -57,7 +59,7 @@ def read_broker_xml(path: Path, values: Mapping[str, str] | None = None) -> Conf
         "artemis.instance.etc": dirname(realpath(path)),
         **(values or {}),
     }
-    reader = TreeReader(report, known)
+    reader = TreeReader(report, known, from_command_line)
     root = reader.read(path)
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):

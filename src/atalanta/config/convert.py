@@ -28,10 +28,13 @@ class Converted:
     stacks: dict[str, str] = field(default_factory=dict)
 
 
-def convert_file(path: Path, values: Mapping[str, str]) -> Converted:
+def convert_file(
+    path: Path, values: Mapping[str, str], from_command_line: bool = False
+) -> Converted:
     """`path` as the file of the other kind. ConfigError where it cannot be read.
 
-    Expressions (`${…}`) are replaced: with `values` (the environment), or with their defaults.
+    Expressions (`${…}`) are replaced: with `values` (the environment), or with their defaults. `from_command_line`: it
+    may be a pipe, "-" is stdin.
     """
     report = Report()
     known = {
@@ -39,7 +42,7 @@ def convert_file(path: Path, values: Mapping[str, str]) -> Converted:
         "artemis.instance.etc": dirname(realpath(path)),
         **values,
     }
-    root = TreeReader(report, known).read(path)
+    root = TreeReader(report, known, from_command_line).read(path)
     report.check()
     assert root is not None
     stacks: dict[str, str] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,11 @@ def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
 
 
 class ConfigError(Exception):
-    """Raised with every problem of the files, in their order."""
+    """Raised with every problem of the files, in their order. `files` were looked for, or read."""
 
-    def __init__(self, problems: Iterable[ConfigProblem]) -> None:
+    def __init__(self, problems: Iterable[ConfigProblem], files: Iterable[Path] = ()) -> None:
         self.problems = tuple(problems)
+        self.files = tuple(files)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
@@ -61,6 +63,7 @@ class Report:
     problems: list[ConfigProblem] = field(default_factory=list)
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)  # that were looked for, or read
 
     def problem(self, file: str, line: int, text: str, hint: str = "") -> None:
         self.problems.append(ConfigProblem(file, line, text, hint))
@@ -71,7 +74,7 @@ class Report:
     def check(self) -> None:
         """ConfigError with everything collected, if there is anything."""
         if self.problems:
-            raise ConfigError(sorted(self.problems, key=lambda found: (found.file, found.line)))
+            raise ConfigError(sorted(self.problems, key=lambda found: (found.file, found.line)), self.files)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

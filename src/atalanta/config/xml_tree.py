@@ -15,7 +15,7 @@ from typing import Any, Final
 from atalanta.config.problems import Report
 from atalanta.config.properties import substitute
 from atalanta.config.wildfly.values import ExpressionValues
-from atalanta.files import read_regular
+from atalanta.files import read_named, read_regular
 from atalanta.xml_root import XmlError, xml_root
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -50,9 +50,12 @@ class TreeReader:
     root.
     """
 
-    def __init__(self, report: Report, values: Mapping[str, str]) -> None:
+    def __init__(
+        self, report: Report, values: Mapping[str, str], from_command_line: bool = False
+    ) -> None:
         self.report = report
         self.values = values
+        self.from_command_line = from_command_line  # the one file: it may be a pipe
         self.folder = Path()
         self.includes = 0
         self.bytes = 0  # of all that were read
@@ -72,11 +75,13 @@ class TreeReader:
             self.values = ExpressionValues(self.values, system_properties(root))
         return self._node(root, path, 0)
 
-    def _data(self, path: Path) -> bytes | str:
+    def _data(self, path: Path, included: bool) -> bytes | str:
         """What the file holds, or why it is not taken."""
         self.files.append(path)
+        self.report.files.append(path)
+        read = read_named if self.from_command_line and not included else read_regular
         try:
-            data = read_regular(path, min(FILE_BYTES_MAX, ALL_BYTES_MAX - self.bytes))
+            data = read(path, min(FILE_BYTES_MAX, ALL_BYTES_MAX - self.bytes))
         except OSError as error:
             return f"cannot be read: {error.strerror}"
         if len(data) > FILE_BYTES_MAX:
@@ -90,7 +95,7 @@ class TreeReader:
     def _parse(self, path: Path, place: tuple[str, int] | None = None) -> Any:
         """The root element; `place` is where the file is included."""
         shown = str(path)
-        data = self._data(path)
+        data = self._data(path, place is not None)
         if isinstance(data, str):
             if place is None:
                 self.report.problem(shown, 0, data)

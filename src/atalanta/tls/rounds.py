@@ -152,10 +152,10 @@ def _header(data: bytes, at: int, end: int) -> tuple[int, int, int]:
     if size == INDEFINITE and tag & CONSTRUCTED:
         return tag, at, -1
     if size >= INDEFINITE:
-        count = size & 0x7F
+        count = size & 0x7F  # OpenSSL takes any number of zeros before
         if not 0 < count <= end - at:
             raise Malformed
-        size = int.from_bytes(data[at : at + min(count, 64)], "big") if count <= 64 else end
+        size = int.from_bytes(data[at : at + count], "big")
         at += count
     if size > end - at:
         raise Malformed
