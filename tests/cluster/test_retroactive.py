@@ -7,6 +7,7 @@ import pytest
 from atalanta.cluster.scale_down_phase import DONE
 from atalanta.kernel.queue_spec import MULTICAST
 from atalanta.sim.host import Host
+from tests.cluster.grouped import grouped_cluster
 from tests.cluster.rig import Rig, cluster_of, node_of
 from tests.cluster.scale_down_rig import held, leave
 
@@ -49,6 +50,22 @@ def test_each_node_keeps_what_was_sent_to_it(mode: str) -> None:
     for host in (first, second):
         for record in cluster_of(host).peers.values():
             assert not [name for name in record.bindings.bindings if name.startswith(PREFIX)]
+
+
+def test_groups_that_all_nodes_send_to_are_kept_at_each_of_them() -> None:
+    """A grouping handler decides about the queues of peers only: nobody waits for it because of a ring."""
+    rig = Rig()
+    hosts = grouped_cluster(rig, 2)
+    for host in hosts:
+        node_of(host).broker.settings.add("news", {"retroactive_message_count": 3})
+    clients = [rig.client(host) for host in hosts]
+    for host, client in zip(hosts, clients, strict=True):
+        client.publish("news", host.name.encode(), MULTICAST, _AMQ_GROUP_ID="red")
+        rig.run(1)
+    rig.until(lambda: all(client.answers for client in clients))
+    for host in hosts:
+        subscribe(rig, host, f"of-{host.name}")
+        assert held(host, f"of-{host.name}") == [host.name.encode()]
 
 
 def test_what_a_peer_tells_of_its_rings_is_not_heard() -> None:

@@ -18,6 +18,7 @@ from atalanta.kernel.plan import Plan
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.repeats import repeat
+from atalanta.kernel.retained import is_resource
 from atalanta.kernel.router import Route, route, split_fqqn
 
 if TYPE_CHECKING:
@@ -50,7 +51,11 @@ def routes_of(
     """As `route`, but messages of a group stay together across the cluster (kernel/grouping.py)."""
     message = plan.message
     handler = broker.grouping
-    if handler is not None and message.group_id is not None:
+    if (
+        handler is not None
+        and message.group_id is not None
+        and not is_resource(broker.config, address.name)  # of which peers are not told
+    ):
         return route_grouped(broker, handler, now, plan, address, only_queue, may_wait)
     return route(address, message, message.routing_type, only_queue)
 
