@@ -41,6 +41,56 @@ def test_with_window_zero_nothing_comes_for_a_call_that_is_over(tmp_path: Path) 
             got = [late.receive(10), late.receive(0), early.receive(0)]
             assert [each.text for each in got if each is not None] == ["0", "1", "2"]
             assert early.receive(0) is None and late.receive(0.05) is None
+            second.producer("q").send(Message(text="later"))
+            after = late.receive(10)
+            assert after is not None and after.text == "later"
+
+
+def test_with_window_zero_nothing_comes_for_a_call_that_was_cancelled(tmp_path: Path) -> None:
+    port = free_port()
+
+    async def main() -> None:
+        url = f"tcp://127.0.0.1:{port}?consumerWindowSize=0"
+        async with asyncio.timeout(60), connect(url) as first, connect(url) as second:
+            await first.create_queue("q", routing="anycast")
+            early, late = await first.consumer("q"), await second.consumer("q")
+            for _ in range(2):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(early.receive(), 0.05)
+            await first.query_queue("q")  # by now the broker has heard of it
+            producer = await first.producer("q")
+            await producer.send(Message(text="one"))
+            message = await late.receive(10)
+            assert message is not None and message.text == "one"
+            waiting = asyncio.create_task(early.receive())
+            await asyncio.sleep(0)
+            await producer.send(Message(text="two"))
+            message = await waiting
+            assert message is not None and message.text == "two"
+
+    with BrokerProcess(write_broker_xml(tmp_path, port)):
+        asyncio.run(main())
+
+
+def test_thousands_of_waits_in_vain_are_forgotten(tmp_path: Path) -> None:
+    port = free_port()
+
+    async def main() -> None:
+        async with asyncio.timeout(60), connect(f"tcp://127.0.0.1:{port}") as client:
+            await client.create_queue("q", routing="anycast")
+            consumer = await client.consumer("q")
+            for _ in range(1_500):
+                assert await consumer.receive(0.0001) is None
+            waiting = asyncio.create_task(consumer.receive(30))
+            producer = await client.producer("q")
+            await producer.send(Message(text="late"))
+            message = await waiting
+            assert message is not None and message.text == "late"
+            await asyncio.sleep(0.05)
+            assert (await client.query_queue("q")).exists and client.lost_count == 0
+
+    with BrokerProcess(write_broker_xml(tmp_path, port)):
+        asyncio.run(main())
 
 
 def test_a_killed_node_loses_and_doubles_nothing(tmp_path: Path) -> None:

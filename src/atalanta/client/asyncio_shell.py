@@ -256,6 +256,10 @@ class _Waiter:
         self, future: asyncio.Future[None], before: Callable[[Reply], None] | None
     ) -> None:
         self.future = future
+        self.before: Callable[[Reply], None] | None
+        # Those that were given up (a time was over) are left out: else they pile up, one for each wait.
+        while isinstance(other := getattr(before, "__self__", None), _Waiter) and other.future.done():
+            before = other.before
         self.before = before
 
     def done(self, reply: Reply) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.message import ReceivedMessage
@@ -72,7 +73,13 @@ class Consumer:
             await self._shell.answer(self._consumer.force())
             return self._next() or await self._withdrawn()
         while message is None:
-            if not await self._wait(timeout_s):
+            try:
+                arrived = await self._wait(timeout_s)
+            except asyncio.CancelledError:
+                self._consumer.withdraw()
+                self._shell.after_call()
+                raise
+            if not arrived:
                 return await self._withdrawn()
             message = self._next()
             timeout_s = 0.0 if timeout_s is not None and message is None else timeout_s

@@ -266,7 +266,8 @@ class ClientConsumer:
                 reply.resolve(None)
             else:
                 self.waiter = reply
-                self.want_one()
+        if not reply.done:
+            self.want_one()  # of an earlier wait that was given up, too: its credit was withdrawn
         return reply
 
     # -- forced delivery ------------------------------------------------------------------------
