@@ -61,9 +61,8 @@ class Model:
         newer = [each for each in there if each.value == sent.value and each.number > sent.number]
         if self.last_value and sent.value is not None and newer:
             return
-        if self.ring and len(self.waiting) >= RING:
-            return
         self.waiting = sorted([*self.waiting, sent], key=lambda each: each.number)
+        self.settle()
 
     def restart(self) -> None:
         there = sorted([*self.waiting, *self.held], key=lambda each: each.number)

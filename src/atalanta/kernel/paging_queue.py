@@ -137,7 +137,7 @@ class PagedQueue:
         if not found:
             consumer.position = max(consumer.position, self.last + 1)
         look.position = consumer.position
-        if not consumer.browse_only and queue.priorities.mixed():
+        if queue.priorities.mixed():
             # What comes into memory from now on was seen in its file, or has a higher place.
             consumer.cursors = [consumer.position] * LEVELS
         return chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.priorities import LEVELS, level_of
-from atalanta.kernel.reference import READY
+from atalanta.kernel.reference import DELIVERING, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -36,19 +36,24 @@ def settle_positions(queue: Queue) -> None:
 
 
 def next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
-    """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short."""
+    """As `_next_for`, the highest priority first; `priorities.unfinished` if the look was cut short.
+
+    Browsers, too (QueueBrowserIterator goes by PriorityLinkedList), which see what others hold.
+    """
     priorities = queue.priorities
+    browsing = consumer.browse_only
     priorities.unfinished = False
     selector = consumer.selector
     cursors = priorities.cursors if consumer.shares else consumer.cursors
-    groups = queue.groups
+    groups = None if browsing else queue.groups
     references = queue.references
     end = len(references)
     looks = 0
     for level in range(LEVELS - 1, -1, -1):
         if priorities.live[level] == 0:
             continue
-        index = queue.index_of(max(cursors[level], priorities.cursors[level]))
+        start = cursors[level] if browsing else max(cursors[level], priorities.cursors[level])
+        index = queue.index_of(start)
         while index < end:
             reference = references[index]
             if looks >= SCAN_MAX:
@@ -58,10 +63,13 @@ def next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Reference
             looks += 1
             index += 1
             message = reference.message
-            if reference.state != READY or level_of(message.priority) != level:
+            if level_of(message.priority) != level:
                 continue
-            if message.expiration != 0 and queue.set_aside_expired(reference, now_ms):
+            if reference.state != READY and not (browsing and reference.state == DELIVERING):
                 continue
+            if message.expiration != 0 and not browsing:
+                if queue.set_aside_expired(reference, now_ms):
+                    continue
             if selector is not None and not selector.matches(message):
                 continue
             if groups is not None and not groups.takes(consumer, reference):

@@ -272,7 +272,8 @@ class Queue:
             level = level_of(reference.message.priority)
             self.priorities.cursors[level] = min(sequence, self.priorities.cursors[level])
             for consumer in self.consumers:
-                consumer.cursors[level] = min(sequence, consumer.cursors[level])
+                if not consumer.browse_only:
+                    consumer.cursors[level] = min(sequence, consumer.cursors[level])
 
     def live(self) -> list[Reference]:
         """References that are not finished, in order (a copy)."""
@@ -383,7 +384,7 @@ class Queue:
             consumer = self.turns[start + place]
             if not consumer.ready():
                 continue
-            by_priority = self.priorities.mixed() and not consumer.browse_only
+            by_priority = self.priorities.mixed()
             paged = self.paged
             reference: Reference | None = None
             in_memory = paged is None or consumer.position < self.end() or by_priority

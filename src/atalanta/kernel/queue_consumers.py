@@ -79,7 +79,7 @@ def is_plain(queue: Queue) -> bool:
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
     """Behind those of its priority and of higher ones; it begins where the queue is, a browser at the start."""
     consumer.position = queue.start() if consumer.browse_only else queue.cursor
-    consumer.cursors = [queue.cursor] * LEVELS
+    consumer.cursors = [consumer.position] * LEVELS
     at = len(queue.consumers)
     while at > 0 and queue.consumers[at - 1].priority < consumer.priority:
         at -= 1

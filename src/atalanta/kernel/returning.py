@@ -25,6 +25,7 @@ from atalanta.kernel.finishing import drop_from_queue, store_delivery_count
 from atalanta.kernel.message_record import encode_message_record
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.placing import over_limit
+from atalanta.kernel.priorities import LEVELS
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, PagedReference, Reference
 from atalanta.kernel.router import Route
 from atalanta.kernel.spots import (
@@ -272,12 +273,14 @@ def free_between(low: int, high: int) -> int:
 def _move(queue: Queue, first: int, index: int, base: int, batch: records.Batch) -> int:
     """references[first:index] take the sequences from `base` on; returns the next one."""
     references = queue.references
-    browsing: list[tuple[Consumer, int]] = []
+    browsing: list[tuple[Consumer, int, int]] = []  # the last: a level, or -1 for the position
+    levels = LEVELS if queue.priorities.mixed() else 0
     for consumer in queue.consumers:
         if consumer.browse_only:
-            at = queue.index_of(consumer.position)
-            if first <= at < index:
-                browsing.append((consumer, at))
+            for level in range(-1, levels):
+                at = queue.index_of(consumer.position if level < 0 else consumer.cursors[level])
+                if first <= at < index:
+                    browsing.append((consumer, at, level))
     passing: list[tuple[Pass, int]] = []
     if queue.passes is not None:
         for each in queue.passes:
@@ -297,8 +300,11 @@ def _move(queue: Queue, first: int, index: int, base: int, batch: records.Batch)
             if reference.durable:
                 moved.append((int(reference.message.id), sequence))
         sequence += 1
-    for consumer, at in browsing:
-        consumer.position = references[at].sequence
+    for consumer, at, level in browsing:
+        if level < 0:
+            consumer.position = references[at].sequence
+        else:
+            consumer.cursors[level] = references[at].sequence
     for each, at in passing:
         each.cursor = references[at].sequence
     if moved:
