@@ -49,6 +49,8 @@ class Memory:
         self.used_bytes: int = 0
         self.used_messages: int = 0
         self.forward_bytes: int = 0
+        # What transactions hold, or less: those that end are taken off when it seems too much (sending.py).
+        self.uncommitted_bytes: int = 0
         self.paging: bool = False
         # Page files that wait for the disk are memory too: senders wait while there are many.
         self.behind: bool = False

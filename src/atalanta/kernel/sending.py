@@ -8,11 +8,13 @@ from atalanta.kernel.account import DROP, FAIL, Account
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES
 from atalanta.kernel.router import split_fqqn
+from atalanta.kernel.transaction import TRANSACTION_BYTES_MAX
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
     from atalanta.kernel.message import Message
     from atalanta.kernel.session import Session
+    from atalanta.kernel.transaction import Transaction
 
 
 def request_credits(session: Session, address: str, amount: int) -> None:
@@ -91,6 +93,30 @@ def refused_in_transaction(session: Session, address: Address | None, message: M
         count + 1,
     )
     return False
+
+
+def limit_uncommitted(session: Session, transaction: Transaction) -> None:
+    """All transactions together hold as much as all messages may (global-max-size), at least what one may hold.
+
+    Artemis counts what is not committed among an address' messages, so that BLOCK may wait for what only its own
+    commit would make room for; here the transaction that goes beyond is refused.
+    """
+    broker = session.broker
+    memory = broker.memory
+    limit = max(memory.limit_bytes, TRANSACTION_BYTES_MAX)
+    if memory.uncommitted_bytes <= limit:
+        return
+    held = 0
+    for each in broker.clients.sessions():
+        if each.branch is None:
+            held += each.transaction.held_bytes()
+    for branch in broker.branches.by_xid.values():
+        held += branch.transaction.held_bytes()
+    if held > limit and not session.identity.cluster:
+        held -= transaction.held_bytes()
+        transaction.fail(f"transactions hold more than {limit} bytes that are not committed")
+        broker.trace.event("uncommitted_refused", {"user": session.identity.user, "limit": limit})
+    memory.uncommitted_bytes = held
 
 
 def _dropped(session: Session, account: Account, name: str) -> None:

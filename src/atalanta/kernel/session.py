@@ -30,7 +30,7 @@ from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.router import split_fqqn
 from atalanta.kernel.stamping import stamp
 from atalanta.kernel.story import tell
-from atalanta.kernel.transaction import Transaction
+from atalanta.kernel.transaction import TRANSACTION_BYTES_MAX, Transaction
 
 if TYPE_CHECKING:
     from atalanta.kernel.address import Address
@@ -144,6 +144,9 @@ class Session:
                 )
             transaction.duplicate_ids[key] = True
         transaction.add_send(message)
+        self.broker.memory.uncommitted_bytes += message.size
+        if self.broker.memory.uncommitted_bytes > TRANSACTION_BYTES_MAX:
+            sending.limit_uncommitted(self, transaction)
 
     def request_credits(self, address: str, amount: int) -> None:
         sending.request_credits(self, address, amount)

@@ -28,11 +28,18 @@ class Transaction:
     def add_send(self, message: Message) -> None:
         self.bytes += message.size
         if self.bytes > TRANSACTION_BYTES_MAX:
-            self.rollback_only = BrokerError(
-                ILLEGAL_STATE, f"transaction is larger than {TRANSACTION_BYTES_MAX} bytes"
-            )
+            self.fail(f"transaction is larger than {TRANSACTION_BYTES_MAX} bytes")
         if self.rollback_only is None:
             self.messages.append(message)
+
+    def fail(self, why: str) -> None:
+        """It has become too much: what it was going to send is let go of at once."""
+        self.rollback_only = BrokerError(ILLEGAL_STATE, why)
+        self.messages = []
+
+    def held_bytes(self) -> int:
+        """Of messages that are in memory until the end of the transaction."""
+        return self.bytes if self.messages else 0
 
     def add_acknowledged(self, reference: Reference) -> None:
         self.acknowledged.append(reference)

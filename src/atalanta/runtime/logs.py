@@ -25,6 +25,7 @@ LEVELS: Final = {
     "disk_error": logging.CRITICAL,
     "duplicate_node_id": logging.ERROR,
     "address_drops_messages": logging.WARNING,
+    "uncommitted_refused": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
