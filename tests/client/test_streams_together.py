@@ -28,7 +28,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert broker.end(signal.SIGTERM) == 0
 
 
-async def slowly(body: bytes) -> AsyncIterator[bytes]:
+async def slowly(body: bytes, begun: asyncio.Event | None = None) -> AsyncIterator[bytes]:
+    if begun is not None:
+        begun.set()
     for at in range(0, len(body), 50_000):
         await asyncio.sleep(0.01)
         yield body[at : at + 50_000]
@@ -63,10 +65,11 @@ def test_a_commit_waits_for_the_stream(url: str) -> None:
     async def main() -> bytes:
         async with connect(url) as connection:
             tx = await connection.transaction().open()
+            begun = asyncio.Event()
             sending = asyncio.create_task(
-                tx.send("committed", Message(stream=slowly(BODY)), "anycast")
+                tx.send("committed", Message(stream=slowly(BODY, begun)), "anycast")
             )
-            await asyncio.sleep(0.02)
+            await begun.wait()
             await tx.commit()
             await sending
             async with await connection.consumer("committed", ack="auto") as consumer:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from pathlib import Path
+from unittest import mock
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -143,7 +144,6 @@ class StoreTarget(Target):
     def __init__(self) -> None:
         self.folder = scratch_folder()
         self.path = Path(self.folder.name) / "store"
-        stores.ROUNDS_MAX = 5_000
 
     def seeds(self) -> list[bytes]:
         key = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -190,7 +190,7 @@ class StoreTarget(Target):
         self.path.write_bytes(data[1:])
         what = data[0] % 5 if data else 0
         password = "pw" if what > 2 else ""
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), mock.patch.object(stores, "ROUNDS_MAX", 5_000):
             warnings.simplefilter("ignore")  # cryptography's, of stores that are not quite DER
             if what in (0, 3):
                 stores.read_key_store(self.path, password, "", "fuzz", b"passphrase")

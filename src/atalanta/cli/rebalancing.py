@@ -81,9 +81,10 @@ class Round:
                 continue
             place = f"{member.host}:{member.port}"
             other = f"tcp://{place}" + (f"?{options}" if options else "")
-            entering = stack.enter_async_context(Target(other, self.user, self.password).connect())
+            target = Target(other, self.user, self.password)
             try:
-                connection = await asyncio.wait_for(entering, CONNECT_S)
+                async with asyncio.timeout(CONNECT_S):
+                    connection = await stack.enter_async_context(target.connect())
             except (ClientError, TimeoutError) as error:
                 self.refusals[place] = str(error) or "no answer"
             else:

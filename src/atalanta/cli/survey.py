@@ -108,9 +108,9 @@ class Survey:
         at = head.partition("://")[2]
         url = f"{head}?{options}" if options else head
         try:
-            connection = await asyncio.wait_for(
-                _opened(url, self.target.user, self.target.password), self.connect_s
-            )
+            # Not wait_for: in Python 3.11 it forgets a cancellation (Ctrl-C) that comes with the answer.
+            async with asyncio.timeout(self.connect_s):
+                connection = await _opened(url, self.target.user, self.target.password)
         except (ClientError, OSError, TimeoutError) as error:
             self.refusals.append(error)
             self.found.unreachable.append(Unreachable(at, _why(error), expected))
@@ -155,9 +155,8 @@ class Survey:
         if not node.security_enabled:
             return False
         try:
-            connection = await asyncio.wait_for(
-                _opened(url, DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD), self.connect_s
-            )
+            async with asyncio.timeout(self.connect_s):
+                connection = await _opened(url, DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD)
         except (ClientError, OSError, TimeoutError):
             return False
         await connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.message import ReceivedMessage
@@ -75,7 +74,7 @@ class Consumer:
         while message is None:
             try:
                 arrived = await self._wait(timeout_s)
-            except asyncio.CancelledError:
+            except BaseException:  # the call is given up; asyncio itself is not imported here
                 self._consumer.withdraw()
                 self._shell.after_call()
                 raise
