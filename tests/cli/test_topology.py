@@ -10,6 +10,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -204,7 +205,11 @@ def test_watching_goes_on_when_the_named_node_is_away(tmp_path: Path) -> None:
     with cluster(tmp_path, 2) as (a, b):
         command = [sys.executable, "-m", "atalanta", "topology", a.at, "--watch", "--json"]
         command += ["--wait", "0.1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+        # Whoever runs the tests in the background may have SIGINT ignored, which a process inherits.
+        listens = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, preexec_fn=listens
+        ) as watching:
             assert watching.stdout is not None
             try:
                 await_line(watching.stdout, lambda found: len(found["nodes"]) == 2)
