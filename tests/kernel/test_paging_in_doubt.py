@@ -18,6 +18,15 @@ def branch_of(bench: Bench) -> Session:
     return session
 
 
+def ended(bench: Bench, commit: bool) -> None:
+    session = branch_of(bench)
+    if commit:
+        xa_session.commit(session, bench.now, XID, False, session.endpoint, 0)
+    else:
+        xa_session.roll_back(session, bench.now, XID, session.endpoint, 0)
+    bench.settle()
+
+
 def prepared_behind_a_page(bench: Bench) -> None:
     """The queue is in memory: 60 came from a page, whose file is still there; 100 is acknowledged by the branch."""
     send(bench, range(100))
@@ -59,12 +68,7 @@ def test_what_a_branch_holds_of_a_tail_ends_or_comes_back_with_it(commit: bool) 
     send(bench, range(110, 250))
     assert files(bench) > 1
     housekeeping.validate(bench.broker)
-    session = branch_of(bench)
-    if commit:
-        xa_session.commit(session, bench.now, XID, False, session.endpoint, 0)
-    else:
-        xa_session.roll_back(session, bench.now, XID, session.endpoint, 0)
-    bench.settle()
+    ended(bench, commit)
     left = [60, *range(101 if commit else 100, 250)]
     for _ in range(2):
         housekeeping.validate(bench.broker)

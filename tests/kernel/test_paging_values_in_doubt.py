@@ -11,7 +11,7 @@ import pytest
 from atalanta.kernel import housekeeping, xa_session
 from tests.kernel.bench import Bench, consume, endpoint
 from tests.kernel.test_paging import files
-from tests.kernel.test_paging_in_doubt import XID, branch_of
+from tests.kernel.test_paging_in_doubt import XID, branch_of, ended
 from tests.kernel.test_paging_special import bench_with, reader, seen
 from tests.kernel.test_paging_values import held_by_a_consumer, put, there
 
@@ -27,15 +27,6 @@ def taken_in_doubt(bench: Bench, selector: str, number: int) -> None:
     xa_session.end(session, bench.now, XID)
     xa_session.prepare(session, bench.now, XID, session.endpoint, 0)
     session.close(bench.now, False)
-    bench.settle()
-
-
-def ended(bench: Bench, commit: bool) -> None:
-    session = branch_of(bench)
-    if commit:
-        xa_session.commit(session, bench.now, XID, False, session.endpoint, 0)
-    else:
-        xa_session.roll_back(session, bench.now, XID, session.endpoint, 0)
     bench.settle()
 
 

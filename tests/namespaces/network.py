@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 PORT = 61616
 
@@ -31,6 +33,17 @@ def possible() -> bool:
     except (OSError, subprocess.CalledProcessError):
         return False
     return True
+
+
+# What tests with namespaces are marked with.
+MARKS = [
+    pytest.mark.process,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.environ.get("ATALANTA_SOAK") != "1", reason="make soak runs it"),
+    pytest.mark.skipif(
+        os.environ.get("ATALANTA_SOAK") == "1" and not possible(), reason="needs root and ip netns"
+    ),
+]
 
 
 class Namespaces:

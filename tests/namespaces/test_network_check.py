@@ -5,23 +5,13 @@ Part of `make soak`, which sets ATALANTA_SOAK; needs root and `ip`.
 
 from __future__ import annotations
 
-import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from tests.broker_process import write_broker_xml
-from tests.namespaces.network import PORT, Namespaces, possible, until
+from tests.namespaces.network import MARKS, PORT, Namespaces, until
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(os.environ.get("ATALANTA_SOAK") != "1", reason="make soak runs it"),
-    pytest.mark.skipif(
-        os.environ.get("ATALANTA_SOAK") == "1" and not possible(), reason="needs root and ip netns"
-    ),
-]
+pytestmark = MARKS
 
 
 def test_a_pulled_cable_stops_the_node_until_it_is_plugged_in_again(tmp_path: Path) -> None:

@@ -6,22 +6,14 @@ Part of `make soak`, which sets ATALANTA_SOAK; needs root and `ip`.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.namespaces.network import PORT, Namespaces, possible, until
+from tests.namespaces.network import MARKS, PORT, Namespaces, until
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(os.environ.get("ATALANTA_SOAK") != "1", reason="make soak runs it"),
-    pytest.mark.skipif(
-        os.environ.get("ATALANTA_SOAK") == "1" and not possible(), reason="needs root and ip netns"
-    ),
-]
+pytestmark = MARKS
 
 NAMES = ["a", "b", "c"]
 BROKER_XML = """<configuration><core><name>{name}</name><security-enabled>false</security-enabled>
