@@ -37,9 +37,9 @@ def test_a_pulled_cable_stops_the_node_until_it_is_plugged_in_again(tmp_path: Pa
         assert sent.result() == 20
         network.pull("a")
         logged("node_stopped")
-        coming = network.client("gateway", "receive", network.url("a"), "orders", 20, 60)
         network.plug("a")
         logged("node_ready", 2)
+        coming = network.client("gateway", "receive", network.url("a"), "orders", 20, 60)
         assert coming.result() == list(range(20))
         node.send_signal(signal.SIGTERM)
         node.wait(60)
