@@ -1,6 +1,6 @@
 # make demo   sets everything up, then runs the three-node cluster with Spark on real data
 # make test   sets everything up, then runs lint, types and the whole suite, interpreted and compiled
-# make check  lint and types only; `make help` lists the rest
+# make check  lint, types and structure only; `make help` lists the rest
 #
 # Everything lives in .venv/; stamp files in it make every step happen once, and the package is
 # installed again only when the contents of its sources change.
@@ -78,8 +78,9 @@ demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the s
 	@$(PYTHON) -m examples.flights
 
 .PHONY: check
-check: $(STAMPS)/dev  ## lint and types
+check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
 	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m tools.structure --trace --check tools/structure_limits.toml
 	@$(PYTHON) -m mypy src tests tools examples bench
 
 .PHONY: interop
