@@ -32,7 +32,9 @@ def base() -> str:
 def changed() -> list[str]:
     """Paths below the root, sorted; deleted files are left out."""
     since = base()
-    names = git("diff", "--name-only", since, "--", *FOLDERS) if since else git("ls-files", *FOLDERS)
+    names = (
+        git("diff", "--name-only", since, "--", *FOLDERS) if since else git("ls-files", *FOLDERS)
+    )
     names += git("ls-files", "--others", "--exclude-standard", "--", *FOLDERS)
     return sorted({name for name in names if name.endswith(".py") and (ROOT / name).is_file()})
 
