@@ -1,7 +1,7 @@
 """Prints the Python files that differ from the main branch, one a line; uncommitted and new ones included.
 
-Compared is with the commit at which this branch left origin/main; where that is not known, or
-nothing was committed since, with the commit before the last one.
+Compared is with the commit at which this branch left origin/main (or main); where that is not
+known, or nothing was committed since, with the commit before the last one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ def git(*arguments: str) -> list[str]:
 def base() -> str:
     """The commit to compare with; "" in a checkout with a single commit or none."""
     head = git("rev-parse", "HEAD")
-    forked = git("merge-base", "HEAD", "origin/main")
-    if forked and forked != head:
-        return forked[0]
+    for main in ("origin/main", "main"):
+        forked = git("merge-base", "HEAD", main)
+        if forked and forked != head:
+            return forked[0]
     before = git("rev-parse", "--verify", "HEAD~")
     return before[0] if before else ""
 
