@@ -1,6 +1,7 @@
 # make demo   sets everything up, then runs the three-node cluster with Spark on real data
 # make test   sets everything up, then runs lint, types and the whole suite, interpreted and compiled
-# make check  lint and types only; `make help` lists the rest
+# make quick  about a minute, while you work: lint, types of changed files, the fast tests
+# make check  lint, types and structure only; `make help` lists the rest
 #
 # Everything lives in .venv/; stamp files in it make every step happen once, and the package is
 # installed again only when the contents of its sources change.
@@ -78,9 +79,18 @@ demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the s
 	@$(PYTHON) -m examples.flights
 
 .PHONY: check
-check: $(STAMPS)/dev  ## lint and types
+check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
 	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m tools.structure --trace --check tools/structure_limits.toml
 	@$(PYTHON) -m mypy src tests tools examples bench
+
+# Lint, the types of files that differ from origin/main, and the tests of tests/quick.txt.
+.PHONY: quick
+quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast tests, one simulated cluster
+	@$(PYTHON) -m ruff check .
+	@files=$$($(PYTHON) tools/changed.py); test -z "$$files" || $(PYTHON) -m mypy $$files
+	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -q -m "not process" tests/test_*.py @tests/quick.txt
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)
 
 .PHONY: interop
 interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)

@@ -67,3 +67,11 @@ def test_ci_runs_the_whole_check() -> None:
     assert "make test" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["scripts"] == {"atalanta": "atalanta.cli.main:main"}
+
+
+def test_every_folder_of_the_quick_tests_is_there() -> None:
+    lines = (ROOT / "tests" / "quick.txt").read_text(encoding="utf-8").splitlines()
+    folders = [line for line in lines if not line.startswith("--ignore-glob=")]
+    assert folders
+    missing = [line for line in folders if not (ROOT / line).is_dir()]
+    assert not missing, f"tests/quick.txt names {missing}"
