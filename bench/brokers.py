@@ -28,14 +28,38 @@ class Artemis(ArtemisNode):
         return {"JAVACMD": java()}
 
 
+class OtherBuild(AtalantaNode):
+    """An Atalanta node of another build, for a comparison of two builds."""
+
+    def __init__(self, folder: Path, name: str, port: int, build: Path) -> None:
+        super().__init__(folder, name, port)
+        self._build = build
+
+    def _environment(self) -> dict[str, str]:
+        return {**super()._environment(), "PYTHONPATH": str(self._build)}
+
+
 class Broker:
     """One broker of either kind, in a folder that is new."""
 
-    def __init__(self, kind: str, folder: Path, port: int, plan: Plan, created_xml: str) -> None:
+    def __init__(
+        self,
+        kind: str,
+        folder: Path,
+        port: int,
+        plan: Plan,
+        created_xml: str,
+        peer_build: Path | None = None,
+    ) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        classes: dict[str, type[BrokerProcess]] = {"artemis": Artemis, "atalanta": AtalantaNode}
         self.kind = kind
-        self.process = classes[kind](folder, folder.name, port)
+        self.process: BrokerProcess
+        if kind == "atalanta":
+            self.process = AtalantaNode(folder, folder.name, port)
+        elif peer_build is not None:
+            self.process = OtherBuild(folder, folder.name, port, peer_build)
+        else:
+            self.process = Artemis(folder, folder.name, port)
         self.process.configure()
         etc = folder / "etc"
         (etc / "broker.xml").write_text(edited(created_xml, folder.name, port, plan))
@@ -74,7 +98,8 @@ class Broker:
 class Brokers:
     """Makes brokers and ends every one of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, peer_build: Path | None = None) -> None:
+        self._peer_build = peer_build
         self._made: list[Broker] = []
         self._kept: dict[str, dict[str, list[Broker]]] = {}
         self._created_xml = ""
@@ -82,7 +107,9 @@ class Brokers:
     def new(self, kind: str, plan: Plan, port: int | None = None) -> Broker:
         """Configured, not started."""
         folder = CACHE / "run" / f"{kind}-{len(self._made)}"
-        broker = Broker(kind, folder, port or free_port(), plan, self._created())
+        broker = Broker(
+            kind, folder, port or free_port(), plan, self._created(), self._peer_build
+        )
         self._made.append(broker)
         return broker
 

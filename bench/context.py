@@ -22,7 +22,7 @@ class Context:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.brokers = Brokers()
+        self.brokers = Brokers(settings.peer_build)
         self.jms = JmsGenerator()
         self.raw = RawGenerator()
         self._warm: set[tuple[int, str]] = set()
@@ -39,7 +39,7 @@ class Context:
         first, last = nodes[0], nodes[-1]
         counting = min(seconds or self.settings.seconds, self.settings.seconds)
         warm_up = self.settings.warm_up_seconds
-        if first.kind == "artemis":
+        if first.kind == "artemis" and self.settings.peer_build is None:
             warm_up = max(warm_up, self._jvm_warm_up(first.pid, scenario))
         other_port = last.port if last is not first else 0
         for attempt in range(PEER_ATTEMPTS):

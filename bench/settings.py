@@ -17,7 +17,7 @@ class BadSetting(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """BENCH_ONLY, BENCH_REPEATS, BENCH_SECONDS, BENCH_JVM_WARM_UP, BENCH_OUT."""
+    """BENCH_ONLY, BENCH_REPEATS, BENCH_SECONDS, BENCH_JVM_WARM_UP, BENCH_OUT, BENCH_PEER_BUILD."""
 
     only: tuple[str, ...] = ()
     repeats: int = 3
@@ -27,6 +27,8 @@ class Settings:
         12.0  # before the first counted window of an Artemis and a scenario
     )
     out: Path = CHECKOUT / "bench"
+    # The folder that holds another build's package `atalanta`: the peer instead of Artemis.
+    peer_build: Path | None = None
 
     def command(self, scenario: str) -> str:
         """What gives the figures of one scenario again."""
@@ -34,6 +36,11 @@ class Settings:
 
     def describe(self) -> str:
         """For the head of the report."""
+        if self.peer_build is not None:
+            return (
+                f"another build of Atalanta in the place of Artemis; {self.repeats} runs each, "
+                f"alternating, {self.seconds:g} s counted after {self.warm_up_seconds:g} s"
+            )
         return (
             f"{self.repeats} runs each, alternating, {self.seconds:g} s counted after "
             f"{self.warm_up_seconds:g} s; every Artemis ran {self.jvm_warm_up_seconds:g} s "
@@ -51,7 +58,20 @@ def read_settings() -> Settings:
         seconds=_number("BENCH_SECONDS", usual.seconds, 0.2),
         jvm_warm_up_seconds=_number("BENCH_JVM_WARM_UP", usual.jvm_warm_up_seconds, 0),
         out=Path(os.environ.get("BENCH_OUT", usual.out)).resolve(),
+        peer_build=_peer_build(),
     )
+
+
+def _peer_build() -> Path | None:
+    """The folder of BENCH_PEER_BUILD. BadSetting unless it holds the package, or if results would be overwritten."""
+    text = os.environ.get("BENCH_PEER_BUILD")
+    if not text:
+        return None
+    if not (Path(text) / "atalanta" / "__init__.py").is_file():
+        raise BadSetting(f"BENCH_PEER_BUILD={text}: no folder with the package atalanta in it")
+    if not os.environ.get("BENCH_OUT"):
+        raise BadSetting("BENCH_PEER_BUILD needs BENCH_OUT=FOLDER: the results are not beside Artemis")
+    return Path(text).resolve()
 
 
 def _number(name: str, usual: float, least: float) -> float:
