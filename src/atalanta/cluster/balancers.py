@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balance_departures import POLL
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.rebalance import Rebalance
@@ -54,15 +53,11 @@ class Balancers(Part):
     def on_timer(self, now: int, key: str) -> None:
         if self.clusters.broker.stopping:
             return
-        number, _, what = key[len(PREFIX) :].partition(".")
-        balance = self.by_number[int(number)]
-        if what == POLL:
-            balance.departures.poll(now)
-        else:
-            balance.on_tick(now)
+        number = key[len(PREFIX) :].partition(".")[0]
+        self.by_number[int(number)].on_tick(now)
 
     def of(self, conn: int) -> Rebalance:
-        """That of the cluster connection by whose acceptor somebody came in; -1: the first."""
+        """Returns the Rebalance of the cluster connection of `conn`'s acceptor; of the first one for -1."""
         connection = self.connections.get(conn)
         if not isinstance(connection, CoreConnection):
             return self.by_number[0]

@@ -2,8 +2,8 @@
 
 Once a second each node counts its clients, tells its peers (balance_count.py), and looks at what it knows of them. When
 the members have been the same for the settling time, it does its own part of the common plan (balance_plan.py): at most
-so many clients a second, only such as can go without harm (balance_client.py), each in a pause between two of its calls
-(wire/core/moving.py). It has nothing to do with message-load-balancing.
+so many clients a second, only such as can go without harm (balance_client.py), each when it is idle or right behind an
+answer (balance_departures.py). It has nothing to do with message-load-balancing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balance_client import Judge, is_client
+from atalanta.cluster.balance_client import Eligibility, is_client
 from atalanta.cluster.balance_count import place_of, tell_count
-from atalanta.cluster.balance_departures import Departures
+from atalanta.cluster.balance_departures import Redirects
 from atalanta.cluster.balance_plan import Place, moves_of
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.bindings import OFF, STRICT
@@ -59,10 +59,10 @@ class Rebalance:
         self.connections = connections
         self.acceptors = acceptors
         self.leaving: Callable[[], bool] = stays  # set by who knows: then nobody is to come here
-        self.judge = Judge(cluster.broker, own.rebalance_any_client, self.follows)
-        self.judge.door = cluster.transport(cluster.config.connector)
+        self.eligibility = Eligibility(cluster.broker, own.rebalance_any_client, self.follows)
+        self.eligibility.door = cluster.transport(cluster.config.connector)
         for acceptor in acceptors.values():
-            self.judge.doors += clusters.of_door(acceptor) is cluster
+            self.eligibility.doors += clusters.of_door(acceptor) is cluster
         self.clients: int = 0
         self.told: tuple[int, bool] = (-1, True)
         self.told_at: int = 0
@@ -75,7 +75,7 @@ class Rebalance:
         self.came_back: int = 0
         self.sent_in_all: int = 0
         self.stuck: bool = False
-        self.departures = Departures(self)
+        self.redirects = Redirects(self)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -83,14 +83,14 @@ class Rebalance:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
     def stop(self, now: int) -> None:
-        self.departures.keep_all(now)
+        self.redirects.cancel_all(now)
         self.broker.timers.cancel(self.prefix + TICK)
 
     def on_tick(self, now: int) -> None:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
         self.count(now)
         self._tell(now)
-        self.departures.let_go(now)
+        self.redirects.on_tick(now)
         self._balance(now)
 
     # -- who has how many -----------------------------------------------------------------------
@@ -114,19 +114,19 @@ class Rebalance:
         if self.sent > 0:
             for connection in here:
                 self._look_for_return(now, connection.conn, connection)
-        for conn in list(self.judge.returned):
+        for conn in list(self.eligibility.returned):
             if conn not in self.connections:
-                del self.judge.returned[conn]
+                del self.eligibility.returned[conn]
 
     def _look_for_return(self, now: int, conn: int, connection: CoreConnection) -> None:
         """Did it come back from where it was sent? If most do, there is no sense in going on."""
         if (
             connection.came_from != self.broker.node_id
             or connection.opened < self.sending_since
-            or conn in self.judge.returned
+            or conn in self.eligibility.returned
         ):
             return
-        self.judge.returned[conn] = True
+        self.eligibility.returned[conn] = True
         self.came_back += 1
         if self.came_back >= CAME_BACK_MIN and 2 * self.came_back > self.sent:
             self.paused_until = now + CAME_BACK_PAUSE_NS
@@ -147,14 +147,14 @@ class Rebalance:
             self.told = told
             self.told_at = now
             name = self.cluster.config.name
-            source = (self.broker.node_id, name, place_of(self.judge.door))
+            source = (self.broker.node_id, name, place_of(self.eligibility.door))
             notifications = self.cluster.notifications
             tell_count(notifications, now, source, self.clients, self.own.zone, accepts)
 
     def places(self, now: int) -> list[Place]:
         """This node and the members that tell their counts and can be reached; who is on the way is there already."""
         found = [Place(self.broker.node_id, self.own.zone, self.clients, False)]
-        coming = self.departures.coming(now)
+        coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
             if (
@@ -173,7 +173,7 @@ class Rebalance:
         member = self.cluster.topology.members.get(node_id)
         if member is None or member.primary is None:
             return None
-        return member.primary if secure(member.primary) == secure(self.judge.door) else None
+        return member.primary if secure(member.primary) == secure(self.eligibility.door) else None
 
     def follows(self, address: str) -> bool:
         """Messages of the address go where their consumers are."""
@@ -189,17 +189,17 @@ class Rebalance:
             self.members = members
             self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         if self.leaving():
-            self.departures.keep_all(now)
+            self.redirects.cancel_all(now)
         if self.waits_for(now) is not None:
             return
         moves = self.moves(now, places, now < self.asked_until)
-        departures = self.departures
-        if not moves and not departures.held:
+        redirects = self.redirects
+        if not moves and not redirects.pending:
             self.asked_until = 0
             self._end_round()
             return
-        missing = departures.begin(now, moves)
-        if missing > 0 and not departures.held and not departures.gone and not self.stuck:
+        missing = redirects.begin(now, moves)
+        if missing > 0 and not redirects.pending and not redirects.sent and not self.stuck:
             self.stuck = True
             surplus = sum(count for _, count in moves)
             counted = self.obstacles(now)
@@ -232,8 +232,8 @@ class Rebalance:
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
         return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
 
-    def sent_one(self, now: int) -> None:
-        """A client was told to go."""
+    def count_redirect(self, now: int) -> None:
+        """Counts a client that was redirected."""
         if self.sent == 0:
             self.sending_since = now
         self.clients -= 1
@@ -259,9 +259,10 @@ class Rebalance:
         """Reason -> how many clients stay for it, but for the connection `without`."""
         counted: dict[str, int] = {}
         for connection in self.clients_here(without):
-            reason = self.judge.obstacle(connection, now)
-            if reason is None and self.departures.again_at.get(connection.conn, 0) > now:
-                reason = f"made no pause: {self.departures.why[connection.conn]}"
+            reason = self.eligibility.obstacle(connection, now)
+            if reason is None:
+                busy = self.redirects.busy_with(connection.conn, now)
+                reason = None if busy is None else f"was busy: {busy}"
             if reason is not None:
                 counted[reason] = counted.get(reason, 0) + 1
         return counted
