@@ -1,7 +1,7 @@
-"""The part of a node that keeps clients balanced: one Rebalance for each cluster connection.
+"""The node's part for client rebalancing: one Rebalance for each cluster connection.
 
-A client belongs to the cluster connection of its acceptor, as its topology does. Keys of timers are
-"rebalance.<number of the connection>.<rest>".
+A client belongs to the cluster connection of its acceptor. Timer keys are "rebalance.<number of the cluster
+connection>.<rest>".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PREFIX: Final = "rebalance."
 
 
 class Balancers(Part):
-    """`by_number` in the order of the cluster connections; `connections` and `acceptors` are the node's."""
+    """`by_number` is in the order of the cluster connections; `connections` and `acceptors` are the node's."""
 
     def __init__(
         self,
