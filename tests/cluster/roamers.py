@@ -90,7 +90,6 @@ class Roamer(Client):
         self.work_ns = work_ns
         self.retry_ns = 50 * MILLISECOND
         self.was_at: str | None = None  # node id
-        self.redirected = False
         self.reconnects = True
         self.under_way: bytes | None = None
         self.work: list[ReceiveMessage] = []

@@ -1,4 +1,4 @@
-"""Whom a node with too many clients does not send away, and how gently it treats those it does."""
+"""Clients that a node with too many clients redirects, clients that it keeps, and messages neither lost nor doubled."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
-from atalanta.cluster.balance_client import is_client
-from atalanta.kernel.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.message import Message
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import PASSWORD, USER
-from atalanta.wire.core.connection import CoreConnection
-from atalanta.wire.core.moving import Moving
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessage
-from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
-from atalanta.wire.core.packets_session import CreateSession, SessionClose
 from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
 from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, node_of
@@ -108,7 +101,7 @@ def test_clients_with_a_distributed_transaction_go_when_it_is_finished() -> None
         one.send(XaPrepare(Xid(1, b"branch", b"%d" % number)))
     rig.run(15)
     assert at_node(roamers, hosts) == [2, 0]
-    why = "made no pause: has a distributed transaction that is not finished"
+    why = "was busy: has a distributed transaction that is not finished"
     assert why in balancer(hosts[0]).obstacles(rig.world.now)
     for number, one in enumerate(roamers):
         one.send(XaCommit(Xid(1, b"branch", b"%d" % number), False))
@@ -153,13 +146,13 @@ def test_a_client_with_messages_in_hand_goes_when_it_has_acknowledged_them() -> 
     assert len(roamers) == 2
 
 
-def test_a_client_that_finds_no_pause_stays_and_gets_what_was_held_back() -> None:
+def test_a_client_that_does_not_acknowledge_in_time_stays_and_gets_what_was_held_back() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 2, accounts, work_ns=3_600_000 * MILLISECOND)
     rig.sender(hosts[0], "orders", [b"%d" % number for number in range(20)], 1)
     rig.run(20)
     assert at_node(roamers, hosts) == [2, 0]
-    assert hosts[0].trace.counters["clients_without_pause"] >= 1
+    assert hosts[0].trace.counters["busy_clients_kept"] >= 1
     for one in roamers:
         one.work_ns = MILLISECOND
         one.drop()
@@ -178,7 +171,7 @@ def without_harm(rig: Rig, roamers: list[Roamer], accounts: Accounts) -> None:
     assert accounts.repeated(1) == []
 
 
-def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
+def test_who_sends_with_credit_is_redirected_behind_an_answer() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000)
     rig.until(lambda: at_node(roamers, hosts) == [2, 2], seconds=40)
@@ -186,7 +179,7 @@ def test_who_sends_without_a_pause_is_told_for_want_of_credit() -> None:
 
 
 @pytest.mark.parametrize("period_ms", [50, 20, 4])
-def test_who_calls_without_a_pause_and_needs_no_credit_is_told_behind_an_answer(
+def test_a_client_in_constant_use_is_redirected_right_behind_an_answer(
     period_ms: int,
 ) -> None:
     rig, hosts, accounts = two()
@@ -195,27 +188,52 @@ def test_who_calls_without_a_pause_and_needs_no_credit_is_told_behind_an_answer(
     without_harm(rig, roamers, accounts)
 
 
-def test_who_waits_for_a_message_may_go_meanwhile() -> None:
+def test_clients_that_never_pause_nor_get_answers_stay_and_are_named() -> None:
     rig, hosts, accounts = two()
-    roamers = fleet(rig, hosts[0], 2, accounts, window_bytes=0)
-    held = balancer(hosts[0]).departures.held
-    rig.until(lambda: bool(held))
+    roamers = fleet(rig, hosts[0], 2, accounts, queue="archive")
+    for one in roamers:
+        one.sending = False
+
+    def talk() -> None:
+        for one in roamers:
+            if one.ready:
+                one.publish_silently("prices", b"tick")
+        rig.world.at(300 * MILLISECOND, talk)
+
+    talk()
+    rig.run(20)
+    assert at_node(roamers, hosts) == [2, 0]
+    assert len(rig.events("rebalance_stuck surplus=1 stay=2 why=2 was busy: is talking")) == 1
+
+
+def test_a_call_that_waits_for_a_message_does_not_keep_a_client() -> None:
+    rig, hosts, accounts = two()
+    roamers = fleet(rig, hosts[0], 2, accounts, work_ns=900 * MILLISECOND)
+    rig.run(4)
+    rig.sender(hosts[0], "orders", [b"%d" % number for number in range(10)], 1)
+    pending = balancer(hosts[0]).redirects.pending
+    rig.until(lambda: bool(pending))
     for one in roamers:
         one.send(ForceConsumerDelivery(0, 1))
+    rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=20)
+    rig.run(10)
+    # The answer to the call is an empty message of its own.
+    assert sorted(body for body in accounts.received if body) == [b"%d" % number for number in range(10)]
+    assert [body for body in accounts.repeated(1) if body] == []
+
+
+def test_an_idle_client_that_waits_for_a_message_is_redirected() -> None:
+    rig, hosts, accounts = two(rebalance=False)
+    roamers = fleet(rig, hosts[0], 2, accounts, window_bytes=0)
+    for one in roamers:
+        one.send(ForceConsumerDelivery(0, 1))
+    rig.run(10)
+    assert at_node(roamers, hosts) == [2, 0]
+    balancer(hosts[0]).ask(rig.world.now)
     rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=3)
 
 
-def test_one_that_works_through_what_it_has_is_waited_for() -> None:
-    rig, hosts, accounts = two(rebalance_patience_ms=1_000)
-    roamers = fleet(rig, hosts[0], 2, accounts, work_ns=500 * MILLISECOND)
-    rig.sender(hosts[0], "orders", [b"%d" % number for number in range(20)], 1)
-    rig.until(lambda: at_node(roamers, hosts) == [1, 1], seconds=15)
-    rig.run(10)
-    assert len(accounts.received) == 20
-    assert accounts.repeated(1) == []
-
-
-def test_who_waits_for_credit_within_a_transaction_gets_enough_to_end_it() -> None:
+def test_a_client_in_constant_transactions_is_redirected_between_two_of_them() -> None:
     rig, hosts, accounts = two()
     roamers = fleet(
         rig, hosts[0], 4, accounts, period_ns=4 * MILLISECOND, credit_window=3_000, batch=7
@@ -224,64 +242,6 @@ def test_who_waits_for_credit_within_a_transaction_gets_enough_to_end_it() -> No
     assert accounts.errors == 0
     assert accounts.cut_short == 0
     assert accounts.redirects == 2
-
-
-def test_credit_that_was_held_back_comes_if_the_client_stays() -> None:
-    rig, hosts, accounts = two()
-    # What it has received it never acknowledges, so that it cannot go.
-    roamers = fleet(
-        rig, hosts[0], 2, accounts, work_ns=3_600_000 * MILLISECOND, period_ns=4 * MILLISECOND,
-        credit_window=3_000,
-    )  # fmt: skip
-    held = balancer(hosts[0]).departures.held
-    rig.until(lambda: bool(held))
-    rig.until(lambda: any(one.out_of_credit for one in roamers))
-    rig.until(lambda: not held and not any(one.out_of_credit for one in roamers))
-    assert at_node(roamers, hosts) == [2, 0]
-
-
-def test_who_asked_for_credit_of_too_many_full_addresses_is_told_when_it_stays() -> None:
-    rig = Rig()
-    (host,) = rig.cluster(1)
-    client = rig.client(host)
-    node = node_of(host)
-    (connection,) = (each for each in node.connections.values() if is_client(each))
-    assert isinstance(connection, CoreConnection)
-    moving = Moving(connection, rig.world.now, "elsewhere", False)
-    moving.begin(rig.world.now)
-    node.broker.memory.disk_full = True
-    for number in range(WAITING_ADDRESSES_MAX + 1):
-        client.send(RequestProducerCredits(1, f"a{number}"))
-    rig.run(1)
-    assert not client.errors
-    moving.give_up(rig.world.now)
-    client.create("another")
-    rig.until(lambda: client.errors)
-    assert "waiting for producer credits" in str(client.errors[0].message)
-
-
-def test_credit_that_a_closed_session_asked_for_is_nobodys() -> None:
-    """Not even that of the next session on its channel."""
-    rig = Rig()
-    (host,) = rig.cluster(1)
-    client = rig.client(host)
-    (connection,) = (each for each in node_of(host).connections.values() if is_client(each))
-    assert isinstance(connection, CoreConnection)
-    moving = Moving(connection, rig.world.now, "elsewhere", False)
-    moving.begin(rig.world.now)
-    client.send(RequestProducerCredits(1_000, "orders"))
-    client.send(SessionClose())
-    client.send(CreateSession("next", 10, 136, USER, PASSWORD, 102400, False, True, True), 1)
-    client.send(RequestProducerCredits(50, "orders"))
-    rig.run(1)
-    given: list[int] = []
-    client.on_packet = lambda packet: (  # type: ignore[method-assign]
-        given.append(packet.credits) if isinstance(packet, ProducerCredits) else None
-    )
-    moving.give_up(rig.world.now)
-    client.create("another")
-    rig.run(1)
-    assert given == [50]
 
 
 def test_clients_that_come_back_are_not_sent_for_ever() -> None:

@@ -12,7 +12,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PASSWORD, USER
 from atalanta.sim.world import SECOND
 from atalanta.wire.core.connection import CoreConnection
-from atalanta.wire.core.moving import Moving
+from atalanta.wire.core.moving import Redirect
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_cluster import ClusterConnect
 from atalanta.wire.core.packets_connection import (
@@ -163,9 +163,9 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
         for each in node_of(leaving).connections.values()
         if isinstance(each, CoreConnection) and each.came_from == "elsewhere"
     ]
-    moving = Moving(connection, rig.world.now, "node-0", False)
-    moving.begin(rig.world.now)
-    moving.tell(rig.world.now, TransportConfiguration("n0"), [])
+    redirect = Redirect(connection, rig.world.now, "node-0")
+    redirect.begin()
+    redirect.send(rig.world.now, TransportConfiguration("n0"), [])
     part = begin(rig, leaving)
     rig.until(lambda: part.frozen)
     peer.send(SendMessage(Message.create("orders", b"late", 4, True, 0, 4), False, -1, 1), 10)

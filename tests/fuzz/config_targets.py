@@ -20,10 +20,11 @@ from atalanta.config.problems import Report
 from atalanta.kernel.password import StoredPassword
 from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
-from atalanta.tls.masked import codec_key, mask, unmask
+from atalanta.tls.masked import codec_key, unmask
 from tests.certificates import END, START, name_of
 from tests.fuzz.target import Target
 from tests.fuzz.text_targets import scratch_folder
+from tests.tls.masking import mask
 
 
 class TomlTarget(Target):

@@ -15,7 +15,6 @@ from atalanta.kernel.ports import PageError
 from atalanta.kernel.records import BATCH, VALUE, encode_value
 from atalanta.kernel.recovery import Recovery
 from atalanta.sim.disk import SimDisk
-from atalanta.store.block import encode_record
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import PageFiles, page_name
 from atalanta.store.recovery import read_back
@@ -23,6 +22,7 @@ from atalanta.store.segment import Segment, segment_name
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import KIB, Target
 from tests.kernel.bench import Bench
+from tests.store.blocks import encode_record
 from tests.store.rig import JOURNAL_ID, Collector, Rig, config, encode_block
 from tests.wire.core.test_server_random import Chaos
 

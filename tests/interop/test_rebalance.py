@@ -25,8 +25,8 @@ OPTIONS = {
 }
 # The next call of a client may be on its way in spite of all care, on a machine that stands still now and then.
 ERRORS_MAX = 3
-# Of clients that call all the time, some 35 of which go: 3 at best, 15 while ten others want the processor.
-BUSY_ERRORS_MAX = CONNECTIONS // 3
+# A client that calls all the time may see one call fail when it is redirected.
+BUSY_ERRORS_MAX = CONNECTIONS
 
 
 def clients(node: BrokerProcess) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel import housekeeping
-from atalanta.kernel.address_rules import refresh_all
+from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.housekeeping import validate
 from atalanta.kernel.settings import SettingValue
 from tests.kernel.bench import SECOND, Bench, consume, endpoint
@@ -51,7 +51,7 @@ def test_changed_settings_hold_from_the_refresh_on() -> None:
     bench.queue("orders")
     assert bench.broker.addresses["orders"].rules is None
     bench.settings.add("orders", {"expiry_delay_ms": 100})
-    refresh_all(bench.broker)
+    refresh(bench.broker, bench.broker.addresses["orders"])
     bench.session().send(bench.now, bench.message("orders", b"x"), 1)
     bench.settle()
     found = bench.broker.queues["orders"].live()[0].message

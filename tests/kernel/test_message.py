@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import ANYCAST, NO_ROUTING_TYPE, TEXT, Message
+from atalanta.kernel.message import NO_ROUTING_TYPE, TEXT, Message
 from atalanta.kernel.message_codec import (
     decode_header,
     decode_message,
@@ -16,6 +16,7 @@ from atalanta.kernel.message_codec import (
     text_body,
 )
 from atalanta.kernel.properties import Byte, Int, PropertyValue
+from atalanta.kernel.queue_spec import ANYCAST
 from tests.kernel.test_properties import PROPERTIES
 
 

@@ -19,6 +19,7 @@ from atalanta.kernel.properties import (
     INT,
     LONG,
     NULL,
+    SCAN_END,
     SHORT,
     STRING,
     Byte,
@@ -28,8 +29,8 @@ from atalanta.kernel.properties import (
     PropertyValue,
     Short,
     TypedProperties,
-    end_of_properties,
     find_value,
+    scan_properties,
 )
 
 
@@ -65,13 +66,13 @@ CASES: list[tuple[PropertyValue, int, PropertyValue, str]] = [
 def test_every_java_type(value: PropertyValue, code: int, plain: PropertyValue, data: str) -> None:
     properties = TypedProperties()
     properties.put("n", value)
-    assert properties.type_of("n") == code
+    assert properties.entries["n"][0] == code
     assert properties.get("n") == plain
     assert type(properties.get("n")) is type(plain)
     assert encoded(properties).hex() == "0100000001000000026e00" + data
     again = decoded(encoded(properties))
     assert again == properties
-    assert again.type_of("n") == code
+    assert again.entries["n"][0] == code
 
 
 def test_no_properties_are_one_byte() -> None:
@@ -90,7 +91,7 @@ def test_order_names_and_removal() -> None:
     assert properties.items() == [("b", "b"), ("c", "c")]
     assert "a" not in properties
     assert properties.get("a") is None
-    assert properties.type_of("a") == -1
+    assert "a" not in properties.entries
     assert len(properties) == 2
 
 
@@ -179,7 +180,7 @@ def test_any_properties_come_back_byte_for_byte(values: dict[str, PropertyValue]
     assert again == properties
     assert again.names() == list(values)
     assert encoded(again) == data
-    assert end_of_properties(b"xx" + data + b"yy", 2, len(data) + 4) == 2 + len(data)
+    assert scan_properties(b"xx" + data + b"yy", 2, len(data) + 4) & SCAN_END == 2 + len(data)
 
 
 @given(PROPERTIES, st.text(max_size=3))
@@ -189,7 +190,7 @@ def test_finding_without_decoding(values: dict[str, PropertyValue], other: str) 
     for name in [*values, other]:
         position = find_value(b"head" + data, 4, name.encode("utf-16-le", "surrogatepass"))
         if name in values:
-            assert (b"head" + data)[position] == properties.type_of(name)
+            assert (b"head" + data)[position] == properties.entries[name][0]
         else:
             assert position == -1
 
@@ -211,7 +212,7 @@ def test_damage_is_noticed_by_both_readers_alike(
     size = source.draw(st.integers(0, len(data)))
     broken = bytes(data[:size])
     try:
-        end = end_of_properties(broken, 0, len(broken))
+        end = scan_properties(broken, 0, len(broken)) & SCAN_END
     except DecodeError:
         with pytest.raises(DecodeError):
             TypedProperties.decode(Reader(broken))
@@ -226,7 +227,7 @@ def test_a_count_beyond_the_bytes_is_refused_at_once() -> None:
     with pytest.raises(DecodeError, match="properties.count"):
         TypedProperties.decode(Reader(data))
     with pytest.raises(DecodeError, match="properties.count"):
-        end_of_properties(data, 0, len(data))
+        scan_properties(data, 0, len(data))
 
 
 def test_an_error_names_the_property() -> None:

@@ -17,7 +17,6 @@ from atalanta.spark.gateway import Credentials, Position
 ROOT = Path(__file__).resolve().parents[2]
 USER, PASSWORD = "spark", "a secret"
 QUEUE = "flights::archive"
-START_TIMEOUT_S = 60.0
 
 BROKER_XML = """\
 <configuration xmlns="urn:activemq">

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.store.block import BLOCK_HEAD_SIZE, encode_record
+from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.journal import Journal
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+from tests.store.blocks import encode_record
 from tests.store.rig import FIRST, JOURNAL_ID, SECOND, Rig, config, encode_block
 
 

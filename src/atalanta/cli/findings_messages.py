@@ -234,7 +234,7 @@ def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     ]
     if not hungry:
         return
-    why, mend = _what_starves(node, queue)
+    why, mend = _what_starves(queue)
     yield Finding(
         WARNING,
         "consumers_starve",
@@ -246,7 +246,7 @@ def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     )
 
 
-def _what_starves(node: NodeView, queue: QueueView) -> tuple[str, str]:
+def _what_starves(queue: QueueView) -> tuple[str, str]:
     if queue.paused:
         return "the queue is paused", f"atalanta queue resume {queue.name}"
     if not queue.enabled:

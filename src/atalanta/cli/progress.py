@@ -12,8 +12,6 @@ class Bar:
     """`with Bar("sent", 1000, quiet) as bar: bar.advance(1)`; without a total it counts."""
 
     def __init__(self, what: str, total: int | None, quiet: bool) -> None:
-        self._what = what
-        self._total = total
         self._progress: Progress | None = None
         if not quiet and sys.stderr.isatty():
             self._progress = Progress(

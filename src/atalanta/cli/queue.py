@@ -23,7 +23,6 @@ Address = Annotated[str | None, typer.Option(help="the address  [default: the qu
 Multicast = Annotated[
     bool, typer.Option("--multicast/--anycast", help="a copy for each queue of the address, or one")
 ]
-Filter = Annotated[str | None, typer.Option(help="takes only these messages", metavar="SQL")]
 NonDurable = Annotated[bool, typer.Option("--non-durable", help="gone after a restart")]
 MaxConsumers = Annotated[int, typer.Option(min=-1, help="-1: any number")]
 PurgeOnNoConsumers = Annotated[bool, typer.Option("--purge-on-no-consumers")]

@@ -25,7 +25,6 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
 Result = TypeVar("Result")
-Listener = Callable[[], None]
 
 
 class Shell(ClientEvents, ABC):

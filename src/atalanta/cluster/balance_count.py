@@ -1,11 +1,11 @@
-"""How many clients every member has, told to each other as a notification of our own.
+"""Client counts that members send to each other, as a notification type of Atalanta.
 
-The way is the one the members' other news go: a message on the notification address, read by each peer's bridge. A real
-Artemis has its type in no filter and never sends one: it does not notice, and nobody is sent to it.
+The notification is a message on the notification address, read by each peer's bridge. A real Artemis does not subscribe
+to this type and never sends it, so no client is redirected to it.
 
-A node with several cluster connections tells one count for each, and all its peers hear all: they take the one whose
-door is what the node announces to them. Names of cluster connections need not be the same everywhere; only where two
-of a node announce the same door does the name tell.
+A node with several cluster connections sends one count for each, and every peer receives all. A peer takes the count
+whose connector is the one the node announces to it. Names of cluster connections may differ between nodes; the name
+decides only if two cluster connections of a node announce the same connector.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DOOR: Final = "_ATALANTA_Door"
 
 
 class ClientCount:
-    """What a member said last, at `heard_at` of this node's clock. `accepts`: it takes clients of others."""
+    """The last count of a member, received at `heard_at` (ns). `accepts`: it takes clients of others."""
 
     def __init__(self, clients: int, zone: str | None, accepts: bool, heard_at: int) -> None:
         self.clients = clients
@@ -39,12 +39,12 @@ class ClientCount:
 
 
 def place_of(door: TransportConfiguration) -> str:
-    """How it is told which door is meant."""
+    """Returns the host:port by which the notification names a connector."""
     return f"{door.host}:{door.port}"
 
 
 def read_count(now: int, message: Message, cluster: Cluster, node_id: str) -> ClientCount | None:
-    """None if the message is no such news of that member of that cluster."""
+    """Returns the count in a notification; None if it is none of that member in that cluster."""
     properties = message.properties
     if properties.get("_AMQ_NotifType") != KIND or properties.get(NODE) != node_id:
         return None
@@ -70,7 +70,7 @@ def tell_count(
     zone: str | None,
     accepts: bool,
 ) -> None:
-    """To all peers that listen; `source` is the node's id, the name of the cluster connection, and its door."""
+    """Publishes the count to all peers. `source`: node id, cluster connection, host:port of its connector."""
     node_id, name, door = source
     notifications.publish(
         now,

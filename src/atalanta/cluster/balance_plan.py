@@ -1,9 +1,9 @@
-"""Who should give clients to whom. Every node computes the whole and does its own part of it, so that two nodes do not
-fill the same gap.
+"""Plan of client moves. Every node computes the whole plan and does its own part, so that two nodes do not fill the
+same member.
 
-A node gives only what it has above the mean, and only when that is more than the tolerance: afterwards nobody is above
-it, so nothing swings back. Zones are balanced each for itself, unless one of them as a whole has too much; also then
-the own zone's members get first.
+A node gives clients only if it has more than the tolerance above the mean, and gives down to the mean. Afterwards no
+member is above the mean, so no client is sent back. Each zone is balanced for itself, unless a zone as a whole has too
+many clients; then members of the own zone are filled first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PERCENT = 100
 
 
 class Place:
-    """A member: its clients, those on their way to it counted in. `accepts`: it may get more."""
+    """A member and its clients, with those that are on their way to it. `accepts`: it may get more."""
 
     def __init__(self, node_id: str, zone: str | None, clients: int, accepts: bool = True) -> None:
         self.node_id = node_id
@@ -26,7 +26,7 @@ class Place:
 def moves_of(
     own: str, places: Sequence[Place], tolerance_percent: int, across_zones: bool
 ) -> list[tuple[str, int]]:
-    """(node, how many clients) that `own` is to give; nothing if it has no surplus."""
+    """Returns pairs of (node id, clients) that the node `own` gives; empty if it has no surplus."""
     for group in groups_of(places, tolerance_percent, across_zones):
         if any(place.node_id == own for place in group):
             return _share(own, group, tolerance_percent)
@@ -36,7 +36,7 @@ def moves_of(
 def groups_of(
     places: Sequence[Place], tolerance_percent: int, across_zones: bool
 ) -> list[list[Place]]:
-    """The zones, or all members as one group where a zone's mean is too high and clients may leave their zone."""
+    """Returns the members by zone; as one group if a zone's mean is too high and clients may leave their zone."""
     zones: dict[str, list[Place]] = {}
     for place in places:
         zones.setdefault(place.zone or "", []).append(place)
@@ -52,12 +52,12 @@ def groups_of(
 
 
 def highest(total: int, members: int) -> int:
-    """The mean, rounded up: nobody has to have less."""
+    """Returns the mean of the members, rounded up."""
     return -(-total // members)
 
 
 def allowed(total: int, members: int, tolerance_percent: int) -> int:
-    """More than that is too much."""
+    """Returns the largest number of clients that a member may have."""
     return max(
         highest(total, members), total * (PERCENT + tolerance_percent) // (PERCENT * members)
     )
@@ -84,7 +84,7 @@ def _share(own: str, group: list[Place], tolerance_percent: int) -> list[tuple[s
 def _give(
     giver: Place, surplus: int, group: list[Place], room: dict[str, int]
 ) -> list[tuple[str, int]]:
-    """The emptiest of the own zone first, then the emptiest of the others; what they get is taken off `room`."""
+    """Gives to the members with the fewest clients, those of the own zone first, and updates `room`."""
     given: list[tuple[str, int]] = []
     takers = [place for place in group if room.get(place.node_id, 0) > 0]
     takers.sort(key=lambda place: (place.zone != giver.zone, place.clients, place.node_id))

@@ -1,4 +1,4 @@
-"""What an operator sees of the balance of clients, and his wish to have it now."""
+"""Management view of client balancing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class BalanceView(Balance):
-    """Of one node: what it knows, what it would do, in the cluster by whose acceptor it is asked."""
+    """Management view of client balancing on this node, for the cluster connection of the caller's acceptor."""
 
     def __init__(self, balancers: Balancers) -> None:
         self.balancers = balancers
@@ -33,8 +33,7 @@ class BalanceView(Balance):
             )
         moves: list[dict[str, object]] = []
         for node_id, count in rebalance.moves(now, places, exactly):
-            able = len(rebalance.departures.candidates(now, node_id, count, False))
-            able += len(rebalance.departures.candidates(now, node_id, count - able, True))
+            able = len(rebalance.redirects.candidates(now, node_id, count))
             moves.append(
                 {"node": node_id, "at": address(rebalance, node_id), "clients": count, "able": able}
             )
@@ -46,7 +45,7 @@ class BalanceView(Balance):
             "on": rebalance.own.rebalance,
             "members": members,
             "moves": moves,
-            "moving": len(rebalance.departures.held) + len(rebalance.departures.gone),
+            "moving": len(rebalance.redirects.pending) + len(rebalance.redirects.sent),
             "waits": rebalance.waits_for(now),
             "stay": rebalance.obstacles(now, asking),
             "sent": rebalance.sent_in_all,
@@ -57,7 +56,7 @@ class BalanceView(Balance):
 
 
 def address(rebalance: Rebalance, node_id: str) -> str | None:
-    """Where clients reach that member."""
+    """Returns the member's host:port for clients, None if it is not known."""
     member = rebalance.cluster.topology.members.get(node_id)
     if member is None or member.primary is None:
         return None

@@ -1,7 +1,7 @@
-"""The part of a node that keeps clients balanced: one Rebalance for each cluster connection.
+"""The node's part for client rebalancing: one Rebalance for each cluster connection.
 
-A client belongs to the cluster connection of its acceptor, as its topology does. Keys of timers are
-"rebalance.<number of the connection>.<rest>".
+A client belongs to the cluster connection of its acceptor. Timer keys are "rebalance.<number of the cluster
+connection>.<rest>".
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balance_departures import POLL
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.rebalance import Rebalance
@@ -24,7 +23,7 @@ PREFIX: Final = "rebalance."
 
 
 class Balancers(Part):
-    """`by_number` in the order of the cluster connections; `connections` and `acceptors` are the node's."""
+    """`by_number` is in the order of the cluster connections; `connections` and `acceptors` are the node's."""
 
     def __init__(
         self,
@@ -54,15 +53,11 @@ class Balancers(Part):
     def on_timer(self, now: int, key: str) -> None:
         if self.clusters.broker.stopping:
             return
-        number, _, what = key[len(PREFIX) :].partition(".")
-        balance = self.by_number[int(number)]
-        if what == POLL:
-            balance.departures.poll(now)
-        else:
-            balance.on_tick(now)
+        number = key[len(PREFIX) :].partition(".")[0]
+        self.by_number[int(number)].on_tick(now)
 
     def of(self, conn: int) -> Rebalance:
-        """That of the cluster connection by whose acceptor somebody came in; -1: the first."""
+        """Returns the Rebalance of the cluster connection of `conn`'s acceptor; of the first one for -1."""
         connection = self.connections.get(conn)
         if not isinstance(connection, CoreConnection):
             return self.by_number[0]

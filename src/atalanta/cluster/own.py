@@ -55,7 +55,7 @@ class OwnSettings:
     rebalance_patience_ms: int = option(
         3_000,
         "rebalance-patience",
-        "so long a client is held back until it pauses; then it is told behind an answer, or stays",
+        "how long a client that is to go gets no messages; it stays if it is not idle or behind an answer by then",
         unit="ms",
         minimum=0,
         maximum=60_000,

@@ -1,9 +1,9 @@
-"""Clients stay balanced over the members: a node with too many sends some of its clients to named others.
+"""Rebalancing of clients over the members of a cluster: a node with too many redirects some to other members.
 
-Once a second each node counts its clients, tells its peers (balance_count.py), and looks at what it knows of them. When
-the members have been the same for the settling time, it does its own part of the common plan (balance_plan.py): at most
-so many clients a second, only such as can go without harm (balance_client.py), each in a pause between two of its calls
-(wire/core/moving.py). It has nothing to do with message-load-balancing.
+Once a second each node counts its clients and sends the count to its peers (balance_count.py). When the members have
+been the same for `rebalance-settle-time`, each node does its own part of the common plan (balance_plan.py). It
+redirects (balance_departures.py) only clients that come to no harm (balance_client.py), and not more than
+`rebalance-rate` a second. It is independent of message-load-balancing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balance_client import Judge, is_client
+from atalanta.cluster.balance_client import Eligibility, is_client
 from atalanta.cluster.balance_count import place_of, tell_count
-from atalanta.cluster.balance_departures import Departures
+from atalanta.cluster.balance_departures import Redirects
 from atalanta.cluster.balance_plan import Place, moves_of
 from atalanta.cluster.own import OwnSettings
 from atalanta.kernel.bindings import OFF, STRICT
@@ -30,16 +30,17 @@ TICK: Final = "tick"
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = SECOND_NS
 HEARTBEAT_NS: Final = 5 * SECOND_NS
-STALE_NS: Final = 4 * HEARTBEAT_NS  # what a member said longer ago does not count
-ASKED_NS: Final = 60 * SECOND_NS  # an operator's wish holds so long at most
+STALE_NS: Final = 4 * HEARTBEAT_NS  # older counts of a member are ignored
+ASKED_NS: Final = 60 * SECOND_NS  # a request of an operator is valid so long at most
 CAME_BACK_MIN: Final = 5
 CAME_BACK_PAUSE_NS: Final = 600 * SECOND_NS
 
 
 class Rebalance:
-    """Among the members of one cluster connection: that of the clients' acceptor.
+    """The rebalancing of one cluster connection and of the clients of its acceptors.
 
-    `connections` are the node's, by the shell's number; `acceptors` its doors; `prefix` begins the keys of its timers.
+    `connections` are those of the node, by connection id; `acceptors` are the node's, by name; `prefix` begins the keys
+    of its timers.
     """
 
     def __init__(
@@ -58,11 +59,11 @@ class Rebalance:
         self.broker = cluster.broker
         self.connections = connections
         self.acceptors = acceptors
-        self.leaving: Callable[[], bool] = stays  # set by who knows: then nobody is to come here
-        self.judge = Judge(cluster.broker, own.rebalance_any_client, self.follows)
-        self.judge.door = cluster.transport(cluster.config.connector)
+        self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
+        self.eligibility = Eligibility(cluster.broker, own.rebalance_any_client, self.follows)
+        self.eligibility.door = cluster.transport(cluster.config.connector)
         for acceptor in acceptors.values():
-            self.judge.doors += clusters.of_door(acceptor) is cluster
+            self.eligibility.doors += clusters.of_door(acceptor) is cluster
         self.clients: int = 0
         self.told: tuple[int, bool] = (-1, True)
         self.told_at: int = 0
@@ -70,12 +71,12 @@ class Rebalance:
         self.calm_at: int = 0
         self.asked_until: int = 0
         self.paused_until: int = 0
-        self.sent: int = 0  # of this round,
-        self.sending_since: int = 0  # which began then
+        self.sent: int = 0  # redirects of this round
+        self.sending_since: int = 0  # first redirect of this round
         self.came_back: int = 0
         self.sent_in_all: int = 0
         self.stuck: bool = False
-        self.departures = Departures(self)
+        self.redirects = Redirects(self)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -83,19 +84,19 @@ class Rebalance:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
 
     def stop(self, now: int) -> None:
-        self.departures.keep_all(now)
+        self.redirects.cancel_all(now)
         self.broker.timers.cancel(self.prefix + TICK)
 
     def on_tick(self, now: int) -> None:
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
         self.count(now)
         self._tell(now)
-        self.departures.let_go(now)
+        self.redirects.on_tick(now)
         self._balance(now)
 
-    # -- who has how many -----------------------------------------------------------------------
+    # -- counts ---------------------------------------------------------------------------------
     def clients_here(self, without: int = -1) -> list[CoreConnection]:
-        """The clients of this cluster connection, oldest first, but for the connection `without`."""
+        """Returns the clients of this cluster connection, oldest first, without the connection `without`."""
         found: list[CoreConnection] = []
         for conn, connection in self.connections.items():
             if (
@@ -108,25 +109,25 @@ class Rebalance:
         return found
 
     def count(self, now: int, without: int = -1) -> None:
-        """Who is here; who came back is noted."""
+        """Counts the clients of this node, and those that came back after a redirect."""
         here = self.clients_here(without)
         self.clients = len(here)
         if self.sent > 0:
             for connection in here:
-                self._look_for_return(now, connection.conn, connection)
-        for conn in list(self.judge.returned):
+                self._record_return(now, connection.conn, connection)
+        for conn in list(self.eligibility.returned):
             if conn not in self.connections:
-                del self.judge.returned[conn]
+                del self.eligibility.returned[conn]
 
-    def _look_for_return(self, now: int, conn: int, connection: CoreConnection) -> None:
-        """Did it come back from where it was sent? If most do, there is no sense in going on."""
+    def _record_return(self, now: int, conn: int, connection: CoreConnection) -> None:
+        """Records a client that came back after its redirect. Pauses the rebalancing if most of them do."""
         if (
             connection.came_from != self.broker.node_id
             or connection.opened < self.sending_since
-            or conn in self.judge.returned
+            or conn in self.eligibility.returned
         ):
             return
-        self.judge.returned[conn] = True
+        self.eligibility.returned[conn] = True
         self.came_back += 1
         if self.came_back >= CAME_BACK_MIN and 2 * self.came_back > self.sent:
             self.paused_until = now + CAME_BACK_PAUSE_NS
@@ -147,14 +148,14 @@ class Rebalance:
             self.told = told
             self.told_at = now
             name = self.cluster.config.name
-            source = (self.broker.node_id, name, place_of(self.judge.door))
+            source = (self.broker.node_id, name, place_of(self.eligibility.door))
             notifications = self.cluster.notifications
             tell_count(notifications, now, source, self.clients, self.own.zone, accepts)
 
     def places(self, now: int) -> list[Place]:
-        """This node and the members that tell their counts and can be reached; who is on the way is there already."""
+        """Returns this node and the members that take clients; redirected clients count at their target already."""
         found = [Place(self.broker.node_id, self.own.zone, self.clients, False)]
-        coming = self.departures.coming(now)
+        coming = self.redirects.arrivals(now)
         for node_id, record in self.cluster.peers.items():
             news = record.clients
             if (
@@ -169,14 +170,14 @@ class Rebalance:
         return found
 
     def target(self, node_id: str) -> TransportConfiguration | None:
-        """How clients reach that member: by TLS if ours do."""
+        """Returns the member's connector for clients; None if only one of both nodes announces TLS."""
         member = self.cluster.topology.members.get(node_id)
         if member is None or member.primary is None:
             return None
-        return member.primary if secure(member.primary) == secure(self.judge.door) else None
+        return member.primary if secure(member.primary) == secure(self.eligibility.door) else None
 
     def follows(self, address: str) -> bool:
-        """Messages of the address go where their consumers are."""
+        """Tells if messages of the address are redistributed to nodes with consumers."""
         if self.cluster.mode in (OFF, STRICT):
             return False
         return self.broker.settings_of(address).redistribution_delay_ms >= 0
@@ -189,17 +190,17 @@ class Rebalance:
             self.members = members
             self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         if self.leaving():
-            self.departures.keep_all(now)
+            self.redirects.cancel_all(now)
         if self.waits_for(now) is not None:
             return
         moves = self.moves(now, places, now < self.asked_until)
-        departures = self.departures
-        if not moves and not departures.held:
+        redirects = self.redirects
+        if not moves and not redirects.pending:
             self.asked_until = 0
             self._end_round()
             return
-        missing = departures.begin(now, moves)
-        if missing > 0 and not departures.held and not departures.gone and not self.stuck:
+        missing = redirects.begin(now, moves)
+        if missing > 0 and not redirects.pending and not redirects.sent and not self.stuck:
             self.stuck = True
             surplus = sum(count for _, count in moves)
             counted = self.obstacles(now)
@@ -212,7 +213,7 @@ class Rebalance:
             )
 
     def waits_for(self, now: int) -> str | None:
-        """Why nothing is done just now, None if there may be."""
+        """Returns why no client is redirected now, None if clients may be."""
         if self.leaving():
             return "leaves the cluster"
         if len(self.members) < 2:
@@ -228,12 +229,12 @@ class Rebalance:
         return None
 
     def moves(self, now: int, places: list[Place], exactly: bool) -> list[tuple[str, int]]:
-        """(member, how many it gets from here); `exactly` without tolerance."""
+        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`."""
         tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
         return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
 
-    def sent_one(self, now: int) -> None:
-        """A client was told to go."""
+    def count_redirect(self, now: int) -> None:
+        """Counts a client that was redirected."""
         if self.sent == 0:
             self.sending_since = now
         self.clients -= 1
@@ -241,7 +242,7 @@ class Rebalance:
         self.sent_in_all += 1
 
     def ask(self, now: int) -> None:
-        """An operator wants it now, and exactly."""
+        """Starts the rebalancing now and without tolerance, for an operator."""
         self.asked_until = now + ASKED_NS
         self.paused_until = 0
         self.broker.timers.set(self.prefix + TICK, now)
@@ -256,21 +257,23 @@ class Rebalance:
         self.stuck = False
 
     def obstacles(self, now: int, without: int = -1) -> dict[str, int]:
-        """Reason -> how many clients stay for it, but for the connection `without`."""
+        """Returns the number of clients that stay, by reason, without the connection `without`."""
         counted: dict[str, int] = {}
         for connection in self.clients_here(without):
-            reason = self.judge.obstacle(connection, now)
-            if reason is None and self.departures.again_at.get(connection.conn, 0) > now:
-                reason = f"made no pause: {self.departures.why[connection.conn]}"
+            reason = self.eligibility.obstacle(connection, now)
+            if reason is None:
+                busy = self.redirects.busy_with(connection.conn, now)
+                reason = None if busy is None else f"was busy: {busy}"
             if reason is not None:
                 counted[reason] = counted.get(reason, 0) + 1
         return counted
 
 
 def stays() -> bool:
-    """A node that never leaves but by being stopped."""
+    """Returns False: the node does not leave the cluster."""
     return False
 
 
 def secure(transport: TransportConfiguration) -> bool:
+    """Tells if a connector uses TLS."""
     return transport.parameters.get("sslEnabled", "").lower() == "true"

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
@@ -16,8 +16,6 @@ from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.security import OLD_PERMISSIONS, PERMISSIONS, SecurityRule
 from atalanta.kernel.settings import AddressSettings
 from atalanta.kernel.wildcard import verify_match
-
-ROUTING_TYPES: Final = {"anycast": ANYCAST, "multicast": MULTICAST}
 
 
 class AddressSections:

@@ -99,7 +99,6 @@ class BrokerXml:
         self.ha = HaSection(configuration, report)
         self.bridges = BridgeSection(configuration, report)
         self.routers = RouterSection(configuration, report)
-        self.defined: set[str] = set()
 
     def read(self, root: Node) -> None:
         if root.name == "core":

@@ -67,9 +67,3 @@ def refresh(broker: Broker, address: Address) -> None:
         address.set_rules(None)
     else:
         address.set_rules(AddressRules(expiry, exclusive, list(copying.values())))
-
-
-def refresh_all(broker: Broker) -> None:
-    """After a change of the address settings or of a divert."""
-    for address in broker.addresses.values():
-        refresh(broker, address)

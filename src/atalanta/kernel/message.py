@@ -33,8 +33,6 @@ BYTES: Final = 4
 MAP: Final = 5
 STREAM: Final = 6
 
-MULTICAST: Final = 0
-ANYCAST: Final = 1
 NO_ROUTING_TYPE: Final = -1
 ROUTING_TYPE_UNREAD: Final = -2
 

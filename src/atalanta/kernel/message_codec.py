@@ -34,7 +34,7 @@ def decode_header(reader: Reader) -> Message:
     """HDR, at the reader's position; what follows it stays unread. The body is empty.
 
     DecodeError names the field; the structure of the properties is checked, though not decoded.
-    Written out by hand, as end_of_properties is.
+    Written out by hand, as scan_properties is.
     """
     data = reader.data
     begin = reader.advance(9, "message id") + 8

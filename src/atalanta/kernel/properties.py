@@ -94,11 +94,6 @@ class TypedProperties:
         entry = self.entries.get(name)
         return None if entry is None else entry[1]
 
-    def type_of(self, name: str) -> int:
-        """The type code, -1 if there is no such property."""
-        entry = self.entries.get(name)
-        return -1 if entry is None else entry[0]
-
     def put(self, name: str, value: PropertyValue) -> None:
         """The type follows from the value: int is long, float is double, wrappers say theirs."""
         self.put_typed(name, type_of_value(value), value)
@@ -284,16 +279,12 @@ def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
         writer.blob(value)
 
 
-def end_of_properties(data: bytes, position: i64, end: i64) -> i64:
-    """Where the properties encoded at `position` end. Checks their whole structure, builds nothing."""
-    return scan_properties(data, position, end) & SCAN_END
-
-
 def scan_properties(data: bytes, position: i64, end: i64) -> i64:
-    """As end_of_properties; above SCAN_END it has what the broker must know about every message.
+    """Returns where the properties encoded at `position` end (& SCAN_END), and marks above these bits.
 
-    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`, whose value + 1 is in the two bits from
-    SCAN_ROUTING_SHIFT on (0: there is none). Written out by hand: every message that comes in goes through here.
+    The whole structure is checked; nothing is built. SCAN_SPECIAL: a name begins with `_AMQ_` and is not
+    `_AMQ_ROUTING_TYPE`, whose value + 1 is in the two bits from SCAN_ROUTING_SHIFT on (0: there is none). Written out
+    by hand: every message that comes in goes through here.
     DecodeError as decode.
     """
     if end - position < 1:
@@ -351,7 +342,7 @@ def scan_properties(data: bytes, position: i64, end: i64) -> i64:
 def find_value(data: bytes, position: i64, key: bytes) -> i64:
     """Where the type code of the name `key` (UTF-16LE) lies in the properties at `position`, or -1.
 
-    The properties must have passed end_of_properties. One search answers most often; only a hit
+    The properties must have passed scan_properties. One search answers most often; only a hit
     makes us walk, since a value may hold the same bytes.
     """
     if data.find(key, position) < 0 or data[position] == 0:

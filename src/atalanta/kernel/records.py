@@ -54,8 +54,6 @@ PASSING: Final = bytes(
     ]
 )
 
-BATCH_RECORDS_MAX: Final = 1_000_000
-
 
 class Batch:
     """Records that become durable together or not at all: one BATCH record (or the one record itself)."""

@@ -49,7 +49,7 @@ def with_entries(head: bytes, offset: i64, entries: bytes, count: i64) -> bytes:
 def without(head: bytes, offset: i64, key: bytes) -> bytes:
     """The header without the property of this name (UTF-16LE), the same one if there is no such property.
 
-    The properties must have passed properties.end_of_properties. One walk, however often the name is repeated.
+    The properties must have passed properties.scan_properties. One walk, however often the name is repeated.
     """
     if find_value(head, offset, key) < 0:
         return head

@@ -32,7 +32,6 @@ TELL_S: Final = 5.0  # after so long it is told for the first time
 STILL_S: Final = 3.0
 LOGGED_S: Final = 1.0  # for one line of the log, which may hang too
 FRAMES: Final = 3
-LOG: Final = "LOG"
 HALT: Final = "HALT"
 SHUTDOWN: Final = "SHUTDOWN"
 

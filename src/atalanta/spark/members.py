@@ -42,7 +42,6 @@ class Link:
         self.node_id = node_id
         self.gateway: Gateway | None = None
         self.position: Position | None = None
-        self.queue_missing = False
         self.error = "not tried yet"
         self.next_try_s = 0.0
 
@@ -168,12 +167,11 @@ class Members:
         try:
             position = gateway.position(self.options.queue)
         except QueueMissing as error:
-            link.queue_missing, link.position, link.error = True, None, str(error)
+            link.position, link.error = None, str(error)
             return
         except NodeUnavailable as error:
             link.drop(str(error))
             return
-        link.queue_missing = False
         link.node_id = position.node_id
         link.position = position
         found.setdefault(position.node_id, Located(link.server, position))

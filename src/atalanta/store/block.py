@@ -61,11 +61,6 @@ class BlockError(Exception):
         self.why = why
 
 
-def encode_record(kind: int, payload: bytes) -> bytes:
-    """A record as it lies in a block; the journal writes its own in place. OverflowError for a kind outside 0..255."""
-    return (len(payload) + 1).to_bytes(4, "big") + kind.to_bytes(1, "big") + payload
-
-
 def encode_block_head(seal: bytes, first: int, count: int, records: bytes) -> bytes:
     """What stands before the `records` of a block; `first` is the lsn of the first of `count`."""
     checksum: int = crc32c(records)

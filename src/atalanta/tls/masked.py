@@ -42,7 +42,7 @@ def codec_key(codec: str, values: Mapping[str, str]) -> str:
     return values.get(KEY_PROPERTY, "").strip() or values.get(KEY_VARIABLE, "") or DEFAULT_KEY
 
 
-def _secret(key: str) -> bytes:
+def secret_of(key: str) -> bytes:
     """Blowfish goes round and round over a short key: one written several times is the same to it."""
     secret = (key or codec_key("", os.environ)).encode("utf-8")
     if not 1 <= len(secret) <= 56:
@@ -55,7 +55,7 @@ def unmask(text: str, key: str = "") -> str:
     inner = text[4:-1] if is_masked(text) else text
     if len(inner) > LENGTH_MAX:
         raise ValueError("the masked password is too long")
-    secret = _secret(key)
+    secret = secret_of(key)
     try:
         number = int(inner, 16)
     except ValueError:
@@ -70,13 +70,3 @@ def unmask(text: str, key: str = "") -> str:
         return (unpadder.update(padded) + unpadder.finalize()).decode("utf-8")
     except ValueError:
         raise ValueError("the masked password cannot be read with this key") from None
-
-
-def mask(text: str, key: str = "") -> str:
-    """The inverse of `unmask`."""
-    secret = _secret(key)
-    padder = PKCS7(BLOCK_BYTES * 8).padder()
-    padded = padder.update(text.encode("utf-8")) + padder.finalize()
-    encryptor = Cipher(Blowfish(secret), modes.ECB()).encryptor()
-    sealed = encryptor.update(padded) + encryptor.finalize()
-    return f"ENC({int.from_bytes(sealed, 'big', signed=True):x})"

@@ -18,7 +18,6 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
     (b"STOMP\r\n", "STOMP"),
     (b"GET ", HTTP),
 ]
-_PREFIX_BYTES_MAX: Final = 12
 
 
 def detect(prefix: bytes) -> str:

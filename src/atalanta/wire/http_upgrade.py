@@ -27,7 +27,6 @@ NONCE_BYTES: Final = 16
 ENABLED: Final = "httpUpgradeEnabled"
 ENDPOINT: Final = "httpUpgradeEndpoint"
 SERVER_NAME: Final = "activemqServerName"
-REQUEST: Final = b"GET "
 
 
 def accept_of(key: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from atalanta.kernel.buffer import Writer
 from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.message import Message
-from atalanta.wire.core.moving import Moving
+from atalanta.wire.core.moving import Redirect
 from atalanta.wire.core.packets_consumer import ConsumerClose, DisconnectConsumer
 from atalanta.wire.core.packets_message import SendMessage
 from atalanta.wire.core.packets_producer import CreateProducer
@@ -64,11 +64,11 @@ def test_a_session_is_ended_and_the_connection_lives_on() -> None:
     worker.succeeds(ConsumerClose(3))
     with pytest.raises(AssertionError, match="closed by management"):
         worker.create_queue("more")
-    moving = Moving(server.connections[worker.conn], server.now, "elsewhere", False)
-    moving.begin(server.now)
+    redirect = Redirect(server.connections[worker.conn], server.now, "elsewhere")
+    redirect.begin()
     with pytest.raises(AssertionError, match="closed by management"):
         worker.create_queue("more")
-    moving.give_up(server.now)
+    redirect.cancel(server.now)
     worker.succeeds(SessionStop())
     worker.succeeds(SessionClose())
     worker.open_session(11, "admin", "admin")

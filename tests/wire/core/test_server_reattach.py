@@ -9,12 +9,11 @@ import pytest
 
 from atalanta.kernel.housekeeping import validate
 from atalanta.wire.core.config import AcceptorConfig
-from atalanta.wire.core.moving import Moving
+from atalanta.wire.core.moving import Redirect
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_connection import NullResponse, PacketsConfirmed, Ping
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_session import (
     CreateSessionV2,
@@ -258,34 +257,12 @@ def test_only_its_own_client_gets_a_session() -> None:
     assert patient.come_back()
 
 
-def moving(server: Server, patient: Patient) -> Moving:
-    """A patient one: only credit is held back."""
-    connection = server.connections[patient.client.conn]
-    found = Moving(connection, server.now, "elsewhere", True)
-    found.begin(server.now)
-    return found
-
-
-def test_credit_held_back_of_a_client_that_was_to_move_comes_along() -> None:
+def test_a_redirected_client_cannot_reattach_its_sessions() -> None:
     server = Server()
     patient = consuming(server)
-    moving(server, patient)
-    patient.send(RequestProducerCredits(1_000, "q"))
-    server.connections[patient.client.conn].check_alive(server.now)
-    server.turn()
-    patient.take()
-    assert not patient.kept  # it has been told that the request was taken up
-    patient.lose(noticed=False)
-    assert patient.come_back()
-    server.settle()
-    patient.take()
-    assert [one.credits for one in patient.got if isinstance(one, ProducerCredits)] == [1_000]
-
-
-def test_a_client_that_was_told_to_go_makes_its_sessions_anew() -> None:
-    server = Server()
-    patient = consuming(server)
-    moving(server, patient).tell(server.now, TransportConfiguration("there"), [])
+    redirect = Redirect(server.connections[patient.client.conn], server.now, "elsewhere")
+    redirect.begin()
+    redirect.send(server.now, TransportConfiguration("there"), [])
     patient.lose(noticed=False)
     assert not patient.come_back()
 

@@ -16,12 +16,6 @@ from atalanta.kernel.option import option
 from atalanta.wire.tls import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
 
-CONNECTOR_FACTORY: Final = (
-    "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
-)
-ACCEPTOR_FACTORY: Final = (
-    "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
-)
 SCHEMES: Final = ("tcp",)
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
 SERVED_PROTOCOLS: Final = ("CORE",)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 PACKETS_CONFIRMED: Final = 22
-SESS_ADD_METADATA2: Final = 105
-SESS_UNIQUE_ADD_METADATA: Final = 106
 
 
 class Confirmations:

@@ -52,7 +52,7 @@ from atalanta.wire.core.session import DELIVERED_BYTES_MAX, CoreSession
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.host import CoreHost
-    from atalanta.wire.core.moving import Moving
+    from atalanta.wire.core.moving import Redirect
     from atalanta.wire.core.transport import TransportConfiguration
 
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10
@@ -110,7 +110,7 @@ class CoreConnection(Connection):
         self.held: list[bytes] = []
         self.replaying: bool = False  # at least one session keeps what it sends until it is confirmed
         self.gone: bool = False
-        self.moving: Moving | None = None  # to another node
+        self.pending_redirect: Redirect | None = None  # until the client has gone
         self.came_from: str | None = None  # a client that reconnects says where it was before
         self.pinned: bool = False  # it needs this node and no other
         self.arriving: bool = False  # the node stops while its client comes from another one
@@ -132,8 +132,8 @@ class CoreConnection(Connection):
                 return
         self.framer.begin(data)
         self._take_up(now)
-        if self.moving is not None:
-            self.moving.fed(now)
+        if self.pending_redirect is not None:
+            self.pending_redirect.mark_received()
 
     def _take_up(self, now: int) -> None:
         """What the framer has, until a session must wait for the disk."""
@@ -176,8 +176,8 @@ class CoreConnection(Connection):
                 if not data:
                     continue
             self.framer.begin(data)
-        if self.moving is not None:
-            self.moving.mark = self.host.broker.journal.last
+        if self.pending_redirect is not None:
+            self.pending_redirect.mark_received()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
 
@@ -188,9 +188,9 @@ class CoreConnection(Connection):
                 return
             raise ProtocolError(f"{types.packet_name(packet_type)} before login")
         framer = self.framer
-        moving = self.moving
-        if moving is not None and channel in moving.sessions:
-            moving.late(now, packet_type, channel, framer.data, framer.start, framer.end)
+        redirect = self.pending_redirect
+        if redirect is not None and channel in redirect.sessions:
+            redirect.receive(now, packet_type, channel, framer.data, framer.start, framer.end)
         elif packet_type != types.PACKETS_CONFIRMED:
             self.host.broker.trace.count("frames_for_closed_sessions")
             if channel in self.ended:
@@ -259,7 +259,7 @@ class CoreConnection(Connection):
             answered(self, now, identity)
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
-        """The client is another node's. It closes the connection itself; the empty id is explained in moving.py."""
+        """Sends the client to another node. The client closes the connection; moving.py explains the empty node id."""
         self.send(DisconnectV3("", REASON_REDIRECT, node_id, target), 0)
 
     def logged_in_by_session(self, now: int) -> None:
@@ -321,6 +321,12 @@ class CoreConnection(Connection):
         )
 
     def flush(self, now: int) -> None:
+        if self.pending_redirect is not None and len(self.out):
+            self.pending_redirect.answered(now)
+        self.write_out(now)
+
+    def write_out(self, now: int) -> None:
+        """Writes the output buffer to the wire, also in the middle of a turn."""
         self.dirty = False
         if len(self.out):
             data = self.out.getvalue()
@@ -328,8 +334,6 @@ class CoreConnection(Connection):
             if self.replaying:
                 remember(self.sessions, data)
             self.host.wire.write(self.conn, data)
-            if self.moving is not None:
-                self.moving.written(now)
         if self.full:
             self.full = False
             if not self.blocked:
@@ -339,7 +343,7 @@ class CoreConnection(Connection):
     def settle(self, now: int) -> None:
         """What is written and not yet on its way is kept by the sessions that may go on elsewhere."""
         if not self.gone:
-            self.flush(now)
+            self.write_out(now)
         elif len(self.out):
             remember(self.sessions, self.out.getvalue())
             self.out.truncate(0)
@@ -364,16 +368,16 @@ class CoreConnection(Connection):
                 self._hold(True)
 
     def _hold(self, hold: bool) -> None:
-        hold = hold or (self.moving is not None and self.moving.holding)
+        hold = hold or self.pending_redirect is not None
         for session in self.sessions.values():
             session.session.set_blocked(hold)
 
     def hold_deliveries(self) -> None:
-        """Nothing new for a client that is to move."""
+        """Stops the deliveries to a client with a pending redirect."""
         self._hold(True)
 
     def release_deliveries(self) -> None:
-        """It stays."""
+        """Delivers again to a client whose redirect was given up."""
         self._hold(self.blocked or self.full)
 
     # -- life -----------------------------------------------------------------------------------
@@ -442,8 +446,8 @@ class CoreConnection(Connection):
         self.opened += held_ns  # it could not go on meanwhile
         self.stop(now)
         if self.arriving:
-            if self.moving is not None:
-                self.moving.put_back()
+            if self.pending_redirect is not None:
+                self.pending_redirect.restore_sessions()
             for channel in self.sessions:
                 self.ended[channel] = True
             self.end_sessions(now)
@@ -464,8 +468,8 @@ class CoreConnection(Connection):
         if self.gone:
             return
         self.gone = True
-        if self.moving is not None:
-            self.moving.put_back()
+        if self.pending_redirect is not None:
+            self.pending_redirect.restore_sessions()
         self.host.cluster.unsubscribe(self)
         self.end_sessions(now)
 
@@ -477,7 +481,8 @@ class CoreConnection(Connection):
 
     def lost(self, now: int, why: str) -> None:
         """Sessions that can be reattached wait for their client, for the time to live of the connection."""
-        if self.gone or not self.replaying or self.host.broker.stopping or self.moving is not None:
+        redirected = self.pending_redirect is not None
+        if self.gone or not self.replaying or self.host.broker.stopping or redirected:
             self.closed(now, why)
             return
         for session in list(self.sessions.values()):

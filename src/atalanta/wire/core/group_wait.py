@@ -35,7 +35,6 @@ class GroupWait(GroupWaiter):
         self.correlation = correlation
         self.packet_type = packet_type
         self.body = body
-        self.trying: bool = False
         self.waits: bool = False
 
     def begin(self) -> None:

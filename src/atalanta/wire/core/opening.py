@@ -66,14 +66,14 @@ def open_session(
     )  # fmt: skip
     kernel.xa = packet.xa
     session.kernel = kernel
-    moving = connection.moving is not None and connection.moving.holding
-    kernel.set_blocked(connection.blocked or connection.full or moving)
+    redirected = connection.pending_redirect is not None
+    kernel.set_blocked(connection.blocked or connection.full or redirected)
     if isinstance(packet, CreateSessionV2) and connection.client.client_id is None:
         connection.client.client_id = packet.client_id
     connection.client.sessions[packet.name] = kernel
     if connection.replaying:
         # What is left to write of an earlier session of this channel is not this one's.
-        connection.flush(now)
+        connection.write_out(now)
     connection.sessions[channel] = session
     if packet.confirmation_window > 0 and not identity.cluster:
         session.replay = Replay(packet.confirmation_window)

@@ -144,14 +144,13 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
         not_reattached(connection)
         return
     old = session.connection
-    if old.moving is not None:
-        old.moving.give_up(now)  # with its credit
-        old.settle(now)
+    if old.pending_redirect is not None:
+        old.pending_redirect.cancel(now)
     _move(host, session, old, connection)
     replay = session.replay
     assert replay is not None
     replay.confirmed(packet.last_confirmed_command_id)
-    connection.flush(now)
+    connection.write_out(now)
     if replay.count > 0:
         host.wire.write(connection.conn, replay.unconfirmed())
     connection.logged_in_by_session(now)
@@ -179,8 +178,8 @@ def _may(connection: CoreConnection, session: CoreSession, last: int) -> bool:
         return False
     if connection.host.broker.stopping:
         return False
-    if old.moving is not None and old.moving.told_at:
-        return False  # what crossed the good-bye was not all taken up (moving.py)
+    if old.pending_redirect is not None and old.pending_redirect.sent_at:
+        return False  # frames behind the redirect may have been dropped (moving.py)
     if connection.acceptor is not old.acceptor or int(session.channel) in connection.sessions:
         return False
     if _host_of(connection.client.remote) != _host_of(old.client.remote):

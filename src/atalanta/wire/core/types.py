@@ -12,11 +12,9 @@ SESSION_CHANNEL: Final = 1
 CLUSTER_CHANNEL: Final = 3
 FIRST_SESSION_CHANNEL: Final = 10
 
-# What Artemis 2.37 to 2.44 speak, the oldest they accept, and where layouts changed.
+# The version that Artemis 2.37 to 2.44 speak, and versions in which layouts changed.
 NEWEST_VERSION: Final = 136
-OLDEST_VERSION: Final = 121
 ASYNC_RESPONSE_VERSION: Final = 130
-COMMIT_CORRELATION_VERSION: Final = 132
 SENDER_ID_VERSION: Final = 134
 
 # Connection and channel
