@@ -291,8 +291,6 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
             queue.cursor = queue.start()
     configure(queue)
     if queue.special is not None:
-        if queue.paged is not None:
-            queue.paged.pushed_out = queue.special.pushes_out()
         cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
     broker.mark_dirty(queue)
 

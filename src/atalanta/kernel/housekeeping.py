@@ -19,18 +19,18 @@ from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.large_check import validate_large
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
-from atalanta.kernel.paging_values import validate_values
 from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import BELOW, DELIVERING, DONE, SCHEDULED, PagedReference
+from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, PagedReference
 from atalanta.kernel.spent import SPENT_TIMER
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.special import Special
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
@@ -239,7 +239,7 @@ def validate(broker: Broker) -> None:
             live += queue.paged.count
             size += queue.paged.bytes
         if queue.special is not None:
-            validate_values(queue, queue.special)
+            _validate_values(queue, queue.special)
         assert live == queue.message_count, (
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
@@ -253,6 +253,16 @@ def validate(broker: Broker) -> None:
     _validate_memory(broker)
     _validate_stored(broker)
     validate_large(broker)
+
+
+def _validate_values(queue: Queue, special: Special) -> None:
+    """Of each value at most one message waits in memory, the newest."""
+    for reference in queue.references:
+        value = special.value_of(reference.message)
+        if value is not None and reference.state == READY:
+            assert special.newest.get(value) is reference, f"queue {queue.name}: {value} is not the newest"
+    for value, newest in special.newest.items():
+        assert newest.state != DONE and queue.has(newest), f"queue {queue.name}: {value} is not there"
 
 
 def _validate_notes(queue: Queue, levels: list[int]) -> None:

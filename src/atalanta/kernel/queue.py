@@ -216,7 +216,7 @@ class Queue:
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
         if self.special is not None:
-            self.special.removed(reference, reference.state == READY)
+            self.special.removed(reference)
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         elif reference.state == SCHEDULED:
@@ -460,8 +460,6 @@ class Queue:
         """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
-        if self.special is not None:
-            self.special.taken(reference)
         reference.state = DELIVERING
         self.delivering_count += 1
         self.found_expired.append(reference)

@@ -40,8 +40,6 @@ def hand_out_specially(queue: Queue, consumer: Consumer, reference: Reference) -
             arrange(queue)
             if queue.spec.group_first_key is not None:
                 consumer.marked = marked_first(reference.message, queue.spec.group_first_key)
-        if not queue.keeps_messages:
-            special.taken(reference)
     groups = queue.groups
     if groups is not None:
         queue.look_again(groups.handed_out(consumer, reference))
