@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
+CACHE_SWEEP_MS: Final = 30_000  # where address-queue-scan-period is off
 # Messages one turn of the search for expired ones looks at; the rest follows by a zero timer.
 EXPIRY_SCAN_MAX: Final = 20_000
 
@@ -115,8 +116,15 @@ def arm(broker: Broker, now: int) -> None:
         broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
     if config.message_expiry_scan_period_ms > 0:
         broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
-    if config.address_queue_scan_period_ms > 0:
-        broker.timers.set(SWEEP_TIMER, now + config.address_queue_scan_period_ms * 1_000_000)
+    _arm_sweep(broker, now)
+
+
+def _arm_sweep(broker: Broker, now: int) -> None:
+    """Duplicate ids are swept also where addresses and queues are not."""
+    period_ms = broker.config.address_queue_scan_period_ms
+    if period_ms <= 0:
+        period_ms = CACHE_SWEEP_MS
+    broker.timers.set(SWEEP_TIMER, now + period_ms * 1_000_000)
 
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
@@ -140,11 +148,12 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == OPEN_TIMER:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
-        catalogue.sweep(broker, now)
+        if broker.config.address_queue_scan_period_ms > 0:
+            catalogue.sweep(broker, now)
         gone_caches.sweep(broker, now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
-        broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
+        _arm_sweep(broker, now)
 
 
 def _look_for_open_bodies(broker: Broker, now: int) -> None:
