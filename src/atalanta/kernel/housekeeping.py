@@ -14,6 +14,7 @@ from atalanta.kernel import (
     xa,
 )
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.finishing import SPENT_TIMER
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.large_check import validate_large
@@ -24,7 +25,6 @@ from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, PagedReference
-from atalanta.kernel.spent import SPENT_TIMER
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
