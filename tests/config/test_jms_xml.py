@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.convert import convert_file
 from atalanta.config.problems import ConfigError
 
 JMS = """<jms xmlns="urn:activemq:jms">
@@ -32,7 +31,6 @@ def test_they_are_addresses_as_artemis_2_has_them(tmp_path: Path, sections: str)
     assert addresses["news"].multicast and not addresses["news"].queues
     assert "own" in addresses
     assert [each.name for each in configuration.unsupported] == ["connection-factory"]
-    assert 'name="orders"' in convert_file(path, {}).text
 
 
 def test_what_is_wrong_in_it_has_its_line(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
-from atalanta.config.convert import convert_file
 from atalanta.config.problems import ConfigError
 
 FILE = """<server xmlns="urn:jboss:domain:{domain}">
@@ -103,35 +102,6 @@ def test_what_wildfly_lets_be_without_end(tmp_path: Path) -> None:
     assert connection.confirmation_window_bytes == 2**31 - 1
 
 
-def test_defaults_of_artemis_are_written_where_wildfly_has_others(tmp_path: Path) -> None:
-    path = tmp_path / "broker.xml"
-    path.write_text("""<configuration><core>
-<connectors><connector name="c">tcp://127.0.0.1:61616</connector></connectors>
-<acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>
-<cluster-connections><cluster-connection name="cc"><connector-ref>c</connector-ref></cluster-connection>
-</cluster-connections>
-<bridges><bridge name="b"><queue-name>q</queue-name><static-connectors><connector-ref>c</connector-ref>
-</static-connectors></bridge></bridges>
-<address-settings>
-<address-setting match="#"><redistribution-delay>0</redistribution-delay></address-setting>
-<address-setting match="a.#"><auto-create-queues>false</auto-create-queues></address-setting>
-<address-setting match="a.b"><max-size-bytes>1000</max-size-bytes></address-setting>
-</address-settings></core></configuration>""")
-    written = tmp_path / "standalone.xml"
-    written.write_text(convert_file(path, {}).text)
-    again = read_broker_xml(written)
-    before = read_broker_xml(path)
-    settings = {each.match: each.values for each in again.broker.address_settings}
-    assert settings["#"]["auto_create_queues"] is True
-    assert settings["a.#"]["auto_create_queues"] is False
-    assert settings["a.b"]["auto_create_queues"] is False  # as a.# says
-    assert settings["a.b"]["auto_delete_queues"] is True
-    assert again.cluster_connections == before.cluster_connections
-    window = before.bridges[0].producer_window_bytes
-    assert again.bridges[0].producer_window_bytes == window
-    assert again.broker.max_disk_usage == before.broker.max_disk_usage
-
-
 def test_expressions_find_properties_of_the_file_and_the_environment(tmp_path: Path) -> None:
     """The file's <system-properties>; and NAME_IN_CAPITALS, since no shell can set name.with.dots."""
     assert read(tmp_path).broker.cluster_password == "secret"
@@ -168,24 +138,3 @@ def test_two_brokers_are_named_with_their_lines(tmp_path: Path) -> None:
     (problem,) = caught.value.problems
     assert problem.line == 19
     assert "'s' (line 9)" in problem.hint and "'backup' (line 19)" in problem.hint
-
-
-@pytest.mark.parametrize(
-    ("settings", "schema"),
-    [
-        ("", "13.0"),
-        ("<address-settings><address-setting match='#'><auto-delete-created-queues>true"
-         "</auto-delete-created-queues></address-setting></address-settings>", "14.0"),
-        ("<address-settings><address-setting match='#'><max-read-page-bytes>1000</max-read-page-bytes>"
-         "</address-setting></address-settings>", "16.0"),
-    ],
-)  # fmt: skip
-def test_the_oldest_schema_that_knows_what_is_written(
-    tmp_path: Path, settings: str, schema: str
-) -> None:
-    path = tmp_path / "broker.xml"
-    path.write_text(
-        "<configuration><core><acceptors><acceptor name='a'>tcp://127.0.0.1:61616</acceptor></acceptors>"
-        f"{settings}</core></configuration>"
-    )
-    assert f'"urn:jboss:domain:messaging-activemq:{schema}"' in convert_file(path, {}).text

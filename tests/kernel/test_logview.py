@@ -6,8 +6,8 @@ import pytest
 
 from atalanta.kernel import housekeeping, logview
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
+from atalanta.kernel.finishing import FREED_MAX, SPENT_TIMER
 from atalanta.kernel.queue import Queue
-from atalanta.kernel.spent import FREED_MAX, SPENT_TIMER
 from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
 TTL = 60 * SECOND

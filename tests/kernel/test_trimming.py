@@ -9,7 +9,7 @@ import pytest
 from atalanta.kernel import catalogue
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.housekeeping import validate
-from atalanta.kernel.trimming import FINISHED_MIN, FINISHED_SHARE
+from atalanta.kernel.queue import FINISHED_MIN, FINISHED_SHARE
 from tests.kernel.bench import Bench, consume, endpoint
 
 SENT = 60

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from atalanta.tls.errors import TlsError
-from atalanta.tls.stores import read_key_store, read_revoked
+from atalanta.tls.stores import read_key_store, read_revoked, read_trust_store
 from tests.certificates import Authority
 
 
@@ -30,6 +30,15 @@ def test_a_list_of_a_version_to_come_cannot_be_read(tmp_path: Path) -> None:
     path.write_bytes(data.replace(b"\x02\x01\x01\x30", b"\x02\x01\x03\x30", 1))
     with pytest.raises(TlsError, match="crlPath"):
         read_revoked(path)
+
+
+def test_a_store_of_more_than_1_mib_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.pem"
+    path.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(TlsError, match=r"keyStorePath: .* is larger than 1048576 bytes"):
+        read_key_store(path, "", "", "", b"passphrase")
+    with pytest.raises(TlsError, match=r"trustStorePath: .* is larger than 1048576 bytes"):
+        read_trust_store(path, "", "")
 
 
 def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`atalanta convert`: WildFly's standalone.xml as broker.xml, and back."""
+"""`atalanta convert`: WildFly's standalone.xml as broker.xml."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="a standalone.xml or a broker.xml; - is stdin", show_default=False)
-]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="a standalone.xml; - is stdin", show_default=False)]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="where to write it [default: the terminal]")
 ]
@@ -18,7 +16,7 @@ Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
 
 
 def convert(file: File, output: Output = None, force: Force = False) -> None:
-    """Write a WildFly standalone.xml as broker.xml, or a broker.xml as WildFly's subsystem; name what is left out."""
+    """Write a WildFly standalone.xml as broker.xml; name what is left out."""
     from atalanta.config.convert import convert_file
     from atalanta.config.problems import ConfigError
     from atalanta.runtime.exit_codes import BAD_CONFIGURATION
@@ -38,8 +36,7 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
             typer.echo(f"the file names the JGroups stack {name}: --output writes it, too", err=True)
     else:
         output.write_text(converted.text, encoding="utf-8")
-        kind = "a WildFly standalone.xml" if converted.to_wildfly else "a broker.xml"
-        typer.echo(f"{output}: {kind}", err=True)
+        typer.echo(f"{output}: a broker.xml", err=True)
         for name, text in converted.stacks.items():
             beside = output.with_name(name)
             if beside.exists() and not force:

@@ -64,8 +64,6 @@ class QueueWalk:
     def take(self, reference: Reference) -> None:
         """It is on its way: nobody else gets it, unless it is given back."""
         if reference.state == READY:
-            if self.queue.special is not None:
-                self.queue.special.taken(reference)
             reference.state = DELIVERING
             self.queue.delivering_count += 1
         elif reference.state == SCHEDULED:

@@ -1,4 +1,4 @@
-"""A broker.xml as WildFly's standalone.xml and back, as text, with a list of what is left out."""
+"""WildFly's standalone.xml as the text of a broker.xml, with a list of what is left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from atalanta.config.configuration import instance_folder
 from atalanta.config.problems import Report, grouped
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
-from atalanta.config.wildfly.writer import subsystem_tree
 from atalanta.config.xml_text import xml_text
 from atalanta.config.xml_tree import Node, TreeReader
 
@@ -20,10 +19,9 @@ NAMESPACE = "urn:activemq"
 
 @dataclass(frozen=True)
 class Converted:
-    """The other file's text; `left_out` are lines for people; `stacks` are JGroups stack files to stand beside it."""
+    """The broker.xml's text; `left_out` are lines for people; `stacks` are JGroups stack files to stand beside it."""
 
     text: str
-    to_wildfly: bool
     left_out: list[str]
     stacks: dict[str, str] = field(default_factory=dict)
 
@@ -31,7 +29,7 @@ class Converted:
 def convert_file(
     path: Path, values: Mapping[str, str], from_command_line: bool = False
 ) -> Converted:
-    """`path` as the file of the other kind. ConfigError where it cannot be read.
+    """The standalone.xml `path` as a broker.xml. ConfigError where it cannot be read, or is no standalone.xml.
 
     Expressions (`${…}`) are replaced: with `values` (the environment), or with their defaults. `from_command_line`: it
     may be a pipe, "-" is stdin.
@@ -45,18 +43,15 @@ def convert_file(
     root = TreeReader(report, known, from_command_line).read(path)
     report.check()
     assert root is not None
-    stacks: dict[str, str] = {}
-    if is_wildfly(root):
-        made = broker_tree(root, report)
-        stacks = {} if made is None else made.stacks
-        comment = f"written from {path.name}"
-        text = "" if made is None else xml_text(in_namespaces(made.configuration), comment)
-        to_wildfly = False
-    else:
-        text = xml_text(subsystem_tree(root, report), f"written from {path.name}")
-        to_wildfly = True
+    if not is_wildfly(root):
+        hint = "a standalone.xml of WildFly is converted to a broker.xml, and not the other way"
+        report.problem(root.file, root.line, f"<{root.name}> is no standalone.xml of WildFly", hint)
     report.check()
-    return Converted(text, to_wildfly, grouped(report.unsupported), stacks)
+    made = broker_tree(root, report)
+    report.check()
+    assert made is not None
+    text = xml_text(in_namespaces(made.configuration), f"written from {path.name}")
+    return Converted(text, grouped(report.unsupported), made.stacks)
 
 
 def in_namespaces(configuration: Node) -> Node:

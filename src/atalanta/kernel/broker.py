@@ -23,8 +23,8 @@ from atalanta.kernel.duplicates import (
 )
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.finishing import drop, drop_from_queue, finish
-from atalanta.kernel.forced import answer_forced
+from atalanta.kernel.finishing import Spent, drop, drop_from_queue, finish
+from atalanta.kernel.gate import arm_gate
 from atalanta.kernel.grouping import GroupingHandler
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER, LargeBodies
 from atalanta.kernel.memory import Memory
@@ -37,7 +37,7 @@ from atalanta.kernel.parked import DeferredRefusal, Parked
 from atalanta.kernel.placing import add_to_batch, over_limit
 from atalanta.kernel.plan import Plan
 from atalanta.kernel.preparing import prepare
-from atalanta.kernel.queue import Queue
+from atalanta.kernel.queue import FINISHED_MIN, Queue
 from atalanta.kernel.reference import DELIVERING, Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.retroactive import Retroactive
@@ -45,11 +45,8 @@ from atalanta.kernel.scheduled import ScheduledMessages
 from atalanta.kernel.settings import AddressSettings, AddressSettingsRepository
 from atalanta.kernel.sinks import Sinks
 from atalanta.kernel.slow_consumers import SlowConsumers
-from atalanta.kernel.special_turns import arm_gate
-from atalanta.kernel.spent import Spent
 from atalanta.kernel.stamping import stamping_wanted
 from atalanta.kernel.story import places, tell
-from atalanta.kernel.trimming import FINISHED_MIN, trim_front
 from atalanta.kernel.wildcard_addresses import WildcardAddresses
 from atalanta.kernel.xa import Branches
 
@@ -350,7 +347,7 @@ class Broker:
         queue.acknowledged += 1
         drop_from_queue(self, reference)
         if queue.tombstones >= FINISHED_MIN:
-            trim_front(queue)
+            queue.trim_front()
         if token != SILENT:
             self.append_acknowledged()
             self.reply_when_durable(
@@ -467,3 +464,20 @@ class Broker:
     # -- look-ups -----------------------------------------------------------------------------------
     def settings_of(self, address: str) -> AddressSettings:
         return self.settings.match(address)
+
+
+def answer_forced(queue: Queue) -> None:
+    """Answers the forced deliveries of a queue after a round that left nothing.
+
+    Those of consumers that cannot have got everything yet stay in `queue.forced`.
+    """
+    forced = queue.forced
+    queue.forced = []
+    for consumer, sequence in forced:
+        late = consumer.blocked or (
+            queue.counting is not None and queue.counting.waits(consumer)
+        )
+        if late and not consumer.closed:
+            queue.forced.append((consumer, sequence))
+        elif not consumer.closed:
+            consumer.endpoint.forced(consumer, sequence)

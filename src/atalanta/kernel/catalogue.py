@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel import counting, gone_caches, paging_ending, records
+from atalanta.kernel import counting, paging_ending, records
 from atalanta.kernel.address import Address
 from atalanta.kernel.address_rules import refresh
 from atalanta.kernel.buffer import Writer
@@ -80,7 +80,6 @@ def leave(broker: Broker, address: Address) -> None:
     del broker.addresses[address.name]
     address.gone = True
     broker.wildcards.leave(address, broker.addresses)
-    gone_caches.address_left(broker)
 
 
 def apply_settings(broker: Broker, address: Address) -> None:
@@ -291,8 +290,6 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
             queue.cursor = queue.start()
     configure(queue)
     if queue.special is not None:
-        if queue.paged is not None:
-            queue.paged.pushed_out = queue.special.pushes_out()
         cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
     broker.mark_dirty(queue)
 

@@ -1,7 +1,8 @@
-"""Messages that push others out of their queue: last values and rings (special.py decides which).
+"""Messages that replace others in their queue: last values and rings (special.py decides which).
 
-The end of a last value stands in the same journal record as the message that replaces it, so that a crash leaves either
-the old one or the new one, never both and never none. A ring is cut when a turn ends, and once more after a restart.
+An older last value ends when a newer one comes into memory: as a new message, or from a page file (as in Artemis,
+LastValueQueue.addTail). Its ACKS record is behind the newer message's own record, so a crash never loses the newest; a
+restart applies the rule again. A ring is cut when a turn ends, and once more after a restart.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.finishing import drop_from_queue, unstore
-from atalanta.kernel.paging_values import leave_tail, restore_values
-from atalanta.kernel.reference import PagedReference
+from atalanta.kernel.reference import READY, PagedReference
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -25,21 +25,10 @@ BLOCKS_A_TURN: Final = 32
 UNBOUNDED: Final = 1 << 62
 
 
-def displace(broker: Broker, references: list[Reference], batch: records.Batch) -> None:
-    """One message got its places: the journal forgets, with it, what it pushes out."""
-    for reference in references:
-        queue = reference.queue
-        special = queue.special
-        if special is not None and special.last_value_key is not None:
-            _forget(broker, special.displace(reference), batch)
-            if special.values is not None:
-                special.values.displace(special, reference, batch)
-
-
-def _forget(broker: Broker, displaced: list[Reference], batch: records.Batch) -> None:
+def _forget(broker: Broker, references: list[Reference], batch: records.Batch) -> None:
     message_ids: list[int] = []
     queue_id = 0
-    for reference in displaced:
+    for reference in references:
         if reference.durable:
             queue_id = reference.queue.id
             message_ids.append(reference.message.id)
@@ -51,15 +40,15 @@ def _forget(broker: Broker, displaced: list[Reference], batch: records.Batch) ->
 
 
 def enter(broker: Broker, special: Special, reference: Reference) -> None:
-    """`reference` is in its queue: what it pushes out leaves the queue, unless a consumer has it."""
-    if reference.sequence in special.displaced:
-        for displaced in special.entered(reference):
-            _leave(broker, special, displaced)
-    elif special.values is not None:
-        special.values.entered(broker, special, reference)
+    """`reference` is in its queue. In the tail of a queue that pages, last values are not compared until read back."""
+    queue = reference.queue
+    if special.last_value_key is not None and (queue.paged is None or reference.state != READY):
+        replaced = special.entered(reference)
+        if replaced is not None:
+            discard(broker, [replaced])
     if special.ring_size >= 0 and not special.overfull:
         special.overfull = True
-        broker.rings.append(reference.queue)
+        broker.rings.append(queue)
 
 
 def cut_rings(broker: Broker) -> None:
@@ -76,7 +65,7 @@ def cut(broker: Broker, now: int, queue: Queue, special: Special, blocks_max: in
 
     After `blocks_max` blocks the rest is left to the next turn.
     """
-    discard(broker, special, special.beyond_ring(queue))
+    discard(broker, special.beyond_ring(queue))
     blocks = 0
     while queue.paged is not None and special.excess(queue) > 0:
         if blocks >= blocks_max:
@@ -87,30 +76,30 @@ def cut(broker: Broker, now: int, queue: Queue, special: Special, blocks_max: in
         blocks += 1
         if not broker.paging.bring(now, queue):
             return
-        discard(broker, special, special.beyond_ring(queue))
+        discard(broker, special.beyond_ring(queue))
 
 
 def restore(broker: Broker, now: int, queue: Queue, special: Special) -> None:
-    """After a restart, with everything in its place: what a newer value or a newer message of a ring replaces goes."""
-    discard(broker, special, special.restore(queue))
-    discard(broker, special, restore_values(broker, queue, special))
+    """After a restart: older values in memory end, and what a ring has no room for."""
+    discard(broker, special.restore(queue))
     cut(broker, now, queue, special, UNBOUNDED)
 
 
-def discard(broker: Broker, special: Special, references: list[Reference]) -> None:
+def discard(broker: Broker, references: list[Reference]) -> None:
     """References of one queue that have no place in it (any more): gone now, and from the journal too."""
     if not references:
         return
     batch = records.Batch()
     _forget(broker, references, batch)
     for reference in references:
-        _leave(broker, special, reference)
+        _leave(broker, reference)
     broker.append_batch(batch, [], [], None, 0)
 
 
-def _leave(broker: Broker, special: Special, reference: Reference) -> None:
-    special.replaced += 1
-    if not leave_tail(broker.paging, special, reference):
-        drop_from_queue(broker, reference)
+def _leave(broker: Broker, reference: Reference) -> None:
+    queue = reference.queue
+    if queue.special is not None:
+        queue.special.replaced += 1
+    drop_from_queue(broker, reference)
     if broker.trace.on:
-        tell(broker.trace, "story_replaced", reference.message, reference.queue.name)
+        tell(broker.trace, "story_replaced", reference.message, queue.name)

@@ -18,11 +18,6 @@ BROUGHT_BYTES: Final = 32
 TOKENS: Final = "$.atalanta::departures"
 # Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
 OLDEST_MAX: Final = 256
-# Of addresses that are gone (gone_caches.py): ids, some 20 MB; ids that would take the room of a cache; caches that
-# came and went since the last look.
-WEIGHT_MAX: Final = 100_000
-CACHE_WEIGHT: Final = 4
-LOOK_AFTER: Final = 1_000
 
 
 class DuplicateCache:
@@ -33,9 +28,8 @@ class DuplicateCache:
         self.size = size
         self.ids: dict[bytes, int] = {}
         self._oldest: list[bytes] = []  # the first of `ids`, the very first at the end
-        # When its address was first missed, or the last id had come since (`newest`); 0: it is there.
+        # When the sweep first missed its address after the newest id (gone_caches.py); 0: not missed.
         self.gone_since: int = 0
-        self.newest: bytes = b""
 
     def lsn_of(self, duplicate_id: bytes) -> int:
         """The lsn whose durability the answer to a repeat must wait for; -1 if the id is new."""
@@ -54,6 +48,7 @@ class DuplicateCache:
                 self._oldest = oldest
             del ids[oldest.pop()]
         ids[duplicate_id] = lsn
+        self.gone_since = 0
 
     def forget(self, duplicate_id: bytes) -> None:
         self.ids.pop(duplicate_id, None)
@@ -65,9 +60,6 @@ class DuplicateCaches:
 
     def __init__(self) -> None:
         self.by_name: dict[str, DuplicateCache] = {}
-        # Of addresses that are gone (gone_caches.py): how much is kept, and from how many caches on they are looked at.
-        self.weight_max: int = WEIGHT_MAX
-        self.look_above: int = LOOK_AFTER
 
     def cache(self, name: str, size: int) -> DuplicateCache:
         found = self.by_name.get(name)

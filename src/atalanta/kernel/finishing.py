@@ -10,9 +10,12 @@ from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue import Queue
 
 LOST_RANGES_MAX: Final = 1_000  # of a queue; the oldest are forgotten beyond this
+SPENT_TIMER: Final = "kernel.spent"
+FREED_MAX: Final = 2_000  # references one turn frees
 
 
 def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> None:
@@ -106,3 +109,29 @@ def store_delivery_count(broker: Broker, reference: Reference, at_ms: int) -> No
             reference.queue.id, reference.message.id, reference.delivery_count, at_ms
         ),
     )
+
+
+class Spent:
+    """References that no queue has any more, until their memory is freed, some at a time.
+
+    A reader may acknowledge a million at once. Freeing them is half of the work of that, and nobody waits for it.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.lists: list[list[Reference]] = []
+
+    def add(self, references: list[Reference]) -> None:
+        """The caller keeps none of them."""
+        if len(references) > FREED_MAX:
+            self.lists.append(references)
+            self.timers.set(SPENT_TIMER, 0)
+
+    def on_timer(self, now: int) -> None:
+        """The next ones."""
+        references = self.lists[len(self.lists) - 1]
+        del references[-FREED_MAX:]
+        if not references:
+            self.lists.pop()
+        if self.lists:
+            self.timers.set(SPENT_TIMER, now)

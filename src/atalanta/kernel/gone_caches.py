@@ -1,21 +1,13 @@
-"""Duplicate ids of addresses that are gone: remembered for a while, then dropped, in memory and on disk.
+"""Duplicate ids of addresses that are gone: remembered for a day, then dropped, in memory and on disk.
 
-Artemis drops both caches of an address with it, and already with its last binding (PostOfficeImpl.removeAddressInfo,
-removeBinding: deleteDuplicateCache). Then a sender whose answer was lost with its connection, and whose message was
-taken meanwhile by the last consumer of an automatic address, has it delivered twice when it sends it again; and so has
-a member that was out of reach, or a bridge, which tries for as long as it takes. So here:
+Artemis drops both caches of an address with its last binding (PostOfficeImpl.removeBinding: deleteDuplicateCache).
+Then a sender, a member or a bridge whose answer was lost with its connection delivers its message twice, if the last
+consumer of an automatic address has taken the first one meanwhile. So here the ids stay for `KEPT_NS` after the sweep
+first misses the address, after a newer id, and after a restart. There are at most `IDS_MAX` of them: temporary queues
+come and go by the thousand, and the caches that are gone for longest are dropped first.
 
-- Who deletes an address (management, config-delete-addresses) deletes its senders' ids with it, as in Artemis: who
-  begins anew may use the same ids again.
-- An address that went by itself, or is not here yet (ids that a leaving node has handed over), keeps those of its
-  senders for `SENT_KEPT_NS`. Ids of links and bridges are used once only, keeping them costs nothing but room:
-  they stay for `BRIDGED_KEPT_NS`, whoever deleted the address.
-- All that are kept so for longer than `FRESH_NS` have one limit (duplicates.py: WEIGHT_MAX): temporary queues come and
-  go by the thousand. The oldest go first.
-
-The times begin when the sweep (address-queue-scan-period) first misses the address, with every new id (a peer forwards
-to a queue of a wildcard address what has addresses that are not known here), and after a restart. Where nothing sweeps
-a look comes when there are more than twice as many caches as at the last one.
+An operator who deletes an address (management, config-delete-addresses) deletes its senders' ids with it, as in
+Artemis: who begins anew may use the same ids again.
 """
 
 from __future__ import annotations
@@ -24,49 +16,36 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.buffer import Writer
-from atalanta.kernel.duplicates import BRIDGE_PREFIX, CACHE_WEIGHT, LOOK_AFTER, TOKENS
+from atalanta.kernel.duplicates import BRIDGE_PREFIX, TOKENS
 from atalanta.kernel.router import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.duplicates import DuplicateCache
 
-SENT_KEPT_NS: Final = 3_600 * 1_000_000_000
-BRIDGED_KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000
-FRESH_NS: Final = 600 * 1_000_000_000
+KEPT_NS: Final = 24 * 3_600 * 1_000_000_000
+IDS_MAX = 100_000  # in all caches of addresses that are gone
 
 
 def sweep(broker: Broker, now: int) -> None:
-    """Drop what was kept long enough, and what is too much."""
+    """Drops the caches that were kept long enough, and the oldest of those that hold too much."""
     gone: list[DuplicateCache] = []
-    weight = 0
+    count = 0
     for cache in list(broker.caches.by_name.values()):
         if cache.name == TOKENS or _is_here(broker, cache.name):
             cache.gone_since = 0
         elif not cache.ids:
             drop(broker, cache)
         else:
-            newest = next(reversed(cache.ids))
-            if cache.gone_since == 0 or newest != cache.newest:
+            if cache.gone_since == 0:
                 cache.gone_since = now
-                cache.newest = newest
             gone.append(cache)
-            weight += len(cache.ids) + CACHE_WEIGHT
+            count += len(cache.ids)
     gone.sort(key=_since)
     for cache in gone:
-        bridged = cache.name.startswith(BRIDGE_PREFIX)
-        kept_ns = BRIDGED_KEPT_NS if bridged else SENT_KEPT_NS
-        age_ns = now - cache.gone_since
-        if age_ns >= kept_ns or (weight > broker.caches.weight_max and age_ns >= FRESH_NS):
-            weight -= len(cache.ids) + CACHE_WEIGHT
+        if count > IDS_MAX or now - cache.gone_since >= KEPT_NS:
+            count -= len(cache.ids)
             drop(broker, cache)
-    broker.caches.look_above = 2 * len(broker.caches.by_name) + LOOK_AFTER
-
-
-def address_left(broker: Broker) -> None:
-    """Where nothing sweeps, or not often enough for what comes and goes."""
-    if len(broker.caches.by_name) > broker.caches.look_above:
-        sweep(broker, broker.now)
 
 
 def forget_sent(broker: Broker, address: str) -> None:

@@ -14,26 +14,27 @@ from atalanta.kernel import (
     xa,
 )
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.finishing import SPENT_TIMER
 from atalanta.kernel.gate import TIMER as GATE_TIMER
 from atalanta.kernel.large import OPEN_LOOK_NS, OPEN_TIMER
 from atalanta.kernel.large_check import validate_large
 from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.moves import scan_expired
-from atalanta.kernel.paging_values import validate_values
 from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import BELOW, DELIVERING, DONE, SCHEDULED, PagedReference
-from atalanta.kernel.spent import SPENT_TIMER
+from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.message import Message
     from atalanta.kernel.queue import Queue
+    from atalanta.kernel.special import Special
 
 EXPIRY_TIMER: Final = "kernel.expiry"
 SWEEP_TIMER: Final = "kernel.sweep"
+CACHE_SWEEP_MS: Final = 30_000  # where address-queue-scan-period is off
 # Messages one turn of the search for expired ones looks at; the rest follows by a zero timer.
 EXPIRY_SCAN_MAX: Final = 20_000
 
@@ -115,8 +116,15 @@ def arm(broker: Broker, now: int) -> None:
         broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
     if config.message_expiry_scan_period_ms > 0:
         broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
-    if config.address_queue_scan_period_ms > 0:
-        broker.timers.set(SWEEP_TIMER, now + config.address_queue_scan_period_ms * 1_000_000)
+    _arm_sweep(broker, now)
+
+
+def _arm_sweep(broker: Broker, now: int) -> None:
+    """Duplicate ids are swept also where addresses and queues are not."""
+    period_ms = broker.config.address_queue_scan_period_ms
+    if period_ms <= 0:
+        period_ms = CACHE_SWEEP_MS
+    broker.timers.set(SWEEP_TIMER, now + period_ms * 1_000_000)
 
 
 def on_timer(broker: Broker, now: int, key: str) -> None:
@@ -140,11 +148,12 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == OPEN_TIMER:
         _look_for_open_bodies(broker, now)
     elif key == SWEEP_TIMER:
-        catalogue.sweep(broker, now)
+        if broker.config.address_queue_scan_period_ms > 0:
+            catalogue.sweep(broker, now)
         gone_caches.sweep(broker, now)
         if broker.slow_consumers.period_s == 0:
             slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
-        broker.timers.set(key, now + broker.config.address_queue_scan_period_ms * 1_000_000)
+        _arm_sweep(broker, now)
 
 
 def _look_for_open_bodies(broker: Broker, now: int) -> None:
@@ -239,7 +248,7 @@ def validate(broker: Broker) -> None:
             live += queue.paged.count
             size += queue.paged.bytes
         if queue.special is not None:
-            validate_values(queue, queue.special)
+            _validate_values(queue, queue.special)
         assert live == queue.message_count, (
             f"queue {queue.name}: {live} live, {queue.message_count} counted"
         )
@@ -253,6 +262,16 @@ def validate(broker: Broker) -> None:
     _validate_memory(broker)
     _validate_stored(broker)
     validate_large(broker)
+
+
+def _validate_values(queue: Queue, special: Special) -> None:
+    """Of each value at most one message waits in memory, the newest."""
+    for reference in queue.references:
+        value = special.value_of(reference.message)
+        if value is not None and reference.state == READY:
+            assert special.newest.get(value) is reference, f"queue {queue.name}: {value} is not the newest"
+    for value, newest in special.newest.items():
+        assert newest.state != DONE and queue.has(newest), f"queue {queue.name}: {value} is not there"
 
 
 def _validate_notes(queue: Queue, levels: list[int]) -> None:

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import records
 from atalanta.kernel.account import PAGE
 from atalanta.kernel.buffer import Writer
+from atalanta.kernel.displacing import discard
 from atalanta.kernel.finishing import drop
-from atalanta.kernel.memory import MESSAGE_MEMORY_BYTES
-from atalanta.kernel.paging_merge import merge
 from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.paging_queue import BLOCK_BYTES, PagedQueue, within_prefetch
 from atalanta.kernel.paging_reader import PageReader, alive
-from atalanta.kernel.paging_values import PagedValues, leaving_of
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.reference import READY, PagedReference, Reference
 from atalanta.kernel.story import tell
@@ -126,39 +124,25 @@ class Paging:
                 continue
             if queue.keeps_messages:
                 self.broker.mark_dirty(queue)
-            fits = paged.pushed_out and self._fits(queue, paged)
-            if (fits or self._wanted(queue, paged)) and not queue.paused:
-                self.refill(now, queue, fits)
+            if not queue.paused:
+                self._read_back(now, queue, paged)
             if queue.paged is None:
                 continue
             if not paged.tail and not paged.pages:
                 queue.paged = None
                 continue
-            if paged.sparse:
-                merge(self, queue, paged)
-            if not paged.pushed_out:
-                paged.encode_tail()  # what may be pushed out of the tail is encoded when it is written
+            paged.encode_tail()
             if self._page_is_due(paged):
                 self._write(paged)
 
-    def _wanted(self, queue: Queue, paged: PagedQueue) -> bool:
-        if paged.wanted:
-            return True
-        if queue.consumer_count() > 0 and not (paged.pushed_out and queue.keeps_messages):
-            return True
-        return not paged.pages and not self.broker.memory.full_for(queue.account)
-
-    def _fits(self, queue: Queue, paged: PagedQueue) -> bool:
-        """What was pushed out makes room: all of the queue would take no more than half of its address' memory."""
-        account = queue.account
-        memory = self.broker.memory
-        size = account.bytes - paged.tail_bytes + paged.bytes + MESSAGE_MEMORY_BYTES * paged.count
-        count = account.messages - len(paged.tail) + paged.count
-        limit_bytes = min(account.limit_bytes, memory.limit_bytes)
-        limit_messages = min(account.limit_messages, memory.limit_messages)
-        return (
-            2 * size <= limit_bytes and 2 * count <= limit_messages and not memory.full_for(account)
-        )
+    def _read_back(self, now: int, queue: Queue, paged: PagedQueue) -> None:
+        full = self.broker.memory.full_for(queue.account)
+        if queue.spec.last_value_key is not None and not full:
+            # Newer values take the room of older ones, so what is read back may need no more memory. Without this, a
+            # queue without consumers would page for ever once it had begun.
+            self.bring(now, queue)
+        elif paged.wanted or queue.consumer_count() > 0 or not (paged.pages or full):
+            self.refill(now, queue, False)
 
     def _page_is_due(self, paged: PagedQueue) -> bool:
         size = paged.tail_bytes
@@ -206,7 +190,6 @@ class Paging:
         batch = records.Batch()
         batch.add(records.PAGE, encode_page(page, ids))
         self.put(page, paged.take_blocks(), batch)
-        self._note_values(paged.queue, page, tail)
         for reference in tail:
             if broker.trace.on:
                 tell(broker.trace, "story_paged", reference.message, paged.queue.name)
@@ -217,15 +200,6 @@ class Paging:
         self.tail_bytes -= paged.tail_bytes
         paged.tail_bytes = 0
         broker.trace.count("pages_written")
-
-    def _note_values(self, queue: Queue, page: Page, tail: list[Reference]) -> None:
-        special = queue.special
-        if special is None or special.last_value_key is None:
-            return
-        if special.values is None:
-            special.values = PagedValues()
-        for index, reference in enumerate(tail):
-            special.values.written(special, reference, page, index)
 
     def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
         """The file of a new page, and its PAGE record with what goes with it."""
@@ -372,11 +346,15 @@ class Paging:
     def _enter(self, now: int, queue: Queue, came: list[Reference]) -> None:
         broker = self.broker
         special = queue.special
-        values = None if special is None else special.values
+        replaced: list[Reference] = []
         for reference in came:
             queue.enter(reference)
-            if values is not None and special is not None:
-                values.arrived(special, reference)
+            if special is not None:
+                older = special.entered(reference)
+                if older is not None:
+                    replaced.append(older)
+                if older is reference:
+                    continue
             if isinstance(reference, PagedReference):
                 delivered = reference.page.deliveries.get(reference.index)
                 if delivered is not None and delivered[1] * 1_000_000 > now:
@@ -384,6 +362,7 @@ class Paging:
                     continue
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 broker.note_unattended(queue)
+        discard(broker, replaced)
         broker.mark_dirty(queue)
 
     # -- finished -------------------------------------------------------------------------------
@@ -427,20 +406,7 @@ class Paging:
 
     def store(self, page: Page) -> None:
         """Its state anew, behind everything older that says something of it."""
-        page.lsn = self.broker.journal.append(records.PAGE, self.state_of(page))
-
-    def state_of(self, page: Page) -> bytes:
-        """The PAGE record of a page that has one already."""
-        queue = self.broker.queues_by_id.get(page.queue_id)
-        finished = page.finished
-        if queue is not None and queue.special is not None:
-            for index in leaving_of(queue.special, page):
-                if page.finished is finished:
-                    page.finished = bytearray(finished)
-                page.finish(index)
-        record = encode_page(page, [])
-        page.finished = finished
-        return record
+        page.lsn = self.broker.journal.append(records.PAGE, encode_page(page, []))
 
     def record_bytes(self) -> int:
         """About what the journal keeps of pages."""

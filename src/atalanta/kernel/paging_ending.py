@@ -25,13 +25,8 @@ def clear(paging: Paging, queue: Queue) -> int:
     queue.bytes -= paged.bytes
     paging.tail_bytes -= paged.tail_bytes
     paging.outside(paged, -paged.count, -paged.bytes)
-    special = queue.special
     for reference in paged.tail:
-        if special is not None:
-            special.removed(reference, True)
         drop(paging.broker, reference)
-    if special is not None and special.values is not None:
-        special.values.clear(special)
     for page in paged.pages:
         for index in range(page.read, page.entries):
             if not page.is_finished(index):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.reference import Reference
 
 ENTRIES_MAX: Final = 1 << 24
-SPARSE_SHARE: Final = 4
 # What an entry says of itself.
 DURABLE: Final = 1
 PLACED: Final = 2
@@ -86,10 +85,6 @@ class Page:
         if not self.finished:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
-
-    def sparse(self) -> bool:
-        """Most of it has ended before it came into memory: last values do (paging_merge.py)."""
-        return self.read == 0 and self.unread * SPARSE_SHARE < self.entries
 
     def is_below(self, index: int, sequence: int, through: int) -> bool:
         """Was the entry, written with that sequence, acknowledged through the log view? Where it lies now counts."""

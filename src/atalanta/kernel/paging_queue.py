@@ -53,9 +53,6 @@ class PagedQueue:
         self.page_end: int = 0  # at a restart: what has a higher sequence is the tail's
         self.id_max: int = 0
         self.wanted: bool = False
-        # A ring, or last values: what waits in the tail may be pushed out of it.
-        self.pushed_out: bool = queue.special is not None and queue.special.pushes_out()
-        self.sparse: bool = False  # perhaps a page has become so: paging_merge.py
         self.touched: bool = False
         self.looks: dict[Consumer, Look] = {}  # of this turn
         # The coming page as far as it is encoded: whole blocks and an open one; `encoded` of the tail are in them.

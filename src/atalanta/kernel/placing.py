@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel import records
 from atalanta.kernel.account import DROP, FAIL
-from atalanta.kernel.displacing import displace
 from atalanta.kernel.message_record import encode_message_record
 from atalanta.kernel.origin import name_origin
 from atalanta.kernel.reference import Reference
@@ -29,11 +28,8 @@ def add_to_batch(broker: Broker, plan: Plan, batch: records.Batch) -> list[Refer
     # A message for later has no place in its queues yet (kernel/scheduled.py).
     scheduled_ms = message.scheduled_ms
     later = scheduled_ms != 0 and scheduled_ms > broker.now // 1_000_000
-    displacing = False
     for planned in plan.routes:
         queue = planned.queue
-        if queue.special is not None and not later:
-            displacing = True
         sequence = 0 if later else queue.take_sequence()
         reference = Reference(message, queue, sequence, planned.route_to)
         queue.pending += 1
@@ -56,8 +52,6 @@ def add_to_batch(broker: Broker, plan: Plan, batch: records.Batch) -> list[Refer
                 records.DUPLICATES,
                 records.encode_duplicates(cache_name, message.id, [duplicate_id]),
             )
-    if displacing:
-        displace(broker, references, batch)
     if broker.trace.on:
         tell(broker.trace, "story_routed", message, places(references))
     if plan.diverted is not None:

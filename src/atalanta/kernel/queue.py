@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.kernel.account import Account
+from atalanta.kernel.gate import hand_out_specially, look_at_gate
 from atalanta.kernel.groups import NOWHERE, Groups
 from atalanta.kernel.holding import dispatch_held
 from atalanta.kernel.message import Message
-from atalanta.kernel.priorities import Priorities, level_of
-from atalanta.kernel.priority_turns import (
+from atalanta.kernel.priorities import (
     SCAN_MAX,
+    Priorities,
+    level_of,
     mix_priorities,
     next_by_priority,
     settle_positions,
@@ -26,7 +28,6 @@ from atalanta.kernel.queue_consumers import NOBODY, Hold, Pass, configure
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
-from atalanta.kernel.special_turns import hand_out_specially, look_at_gate
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 # Tombstones before a trim is worth while. Few: each keeps its message, in every one of thousands of queues.
 TRIM_MIN: Final = 16
+# Finished references at which `trim_front` is worth while, and one in so many of all, since the others are moved.
+FINISHED_MIN: Final = 4
+FINISHED_SHARE: Final = 6
 
 
 class Queue:
@@ -47,9 +51,7 @@ class Queue:
     from far away, and then what counts is how many cache lines that is (bench/README.md, scaling).
     """
 
-    def __init__(
-        self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str
-    ) -> None:
+    def __init__(self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str) -> None:
         self.filter = selector
         self.special: Special | None = special_of(spec)
         self.account: Account = Account()  # of its address, see Address.add_queue
@@ -216,7 +218,7 @@ class Queue:
     def remove(self, reference: Reference) -> None:
         """The reference is finished: acknowledged, expired, moved or purged."""
         if self.special is not None:
-            self.special.removed(reference, reference.state == READY)
+            self.special.removed(reference)
         if reference.state == DELIVERING:
             self.delivering_count -= 1
         elif reference.state == SCHEDULED:
@@ -236,6 +238,19 @@ class Queue:
         if self.tombstones >= TRIM_MIN and self.tombstones * 2 > len(self.references):
             self.references = [kept for kept in self.references if kept.state != DONE]
             self.tombstones = 0
+
+    def trim_front(self) -> None:
+        """Takes finished references off the list's front while the CPU caches them: 2.1 to 1.5 us (bench/README.md)."""
+        references = self.references
+        finished: i64 = 0
+        size: i64 = len(references)
+        if self.tombstones * FINISHED_SHARE < size:
+            return
+        while finished < size and references[finished].state == DONE:
+            finished += 1
+        if finished > 0:
+            del references[:finished]
+            self.tombstones = max(0, self.tombstones - int(finished))
 
     def start_groups(self) -> None:
         """The first message with a group id came: from here on each consumer has a position of its own."""
@@ -460,8 +475,6 @@ class Queue:
         """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
         if reference.message.expiration > now_ms or self.active_lease() is not None:
             return False
-        if self.special is not None:
-            self.special.taken(reference)
         reference.state = DELIVERING
         self.delivering_count += 1
         self.found_expired.append(reference)

@@ -32,7 +32,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
             continue  # it has ended, or never left a non-destructive queue (QueueImpl.postRollback)
         queue = reference.queue
         if queue.special is not None and queue.special.refuses(queue, reference):
-            discard(broker, queue.special, [reference])
+            discard(broker, [reference])
             continue
         settings = broker.settings_of(queue.spec.address)
         attempts = settings.max_delivery_attempts
@@ -48,7 +48,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
             store_delivery_count(broker, reference, at_ms)
         queue.give_back(reference)
         if at_ms == 0 and queue.special is not None:
-            discard(broker, queue.special, queue.special.beyond_ring(queue))
+            discard(broker, queue.special.beyond_ring(queue))
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
         elif queue.open_consumers == 0 and not queue.has_match(reference.message):

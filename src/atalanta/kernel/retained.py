@@ -98,13 +98,9 @@ def _kept(broker: Broker, now: int, ring: Queue) -> list[Reference]:
     """The newest of a ring, in order, as many as it may have; then those that are for later."""
     if ring.deleted:
         return []
-    special = ring.special
     now_ms = now // 1_000_000
-    found: list[Reference] = []
+    found: list[Reference] = list(everything(ring))
     later: list[Reference] = []
-    for reference in everything(ring):
-        if special is None or reference.sequence not in special.leaving:
-            found.append(reference)
     for parked in broker.parked:
         for reference in parked.references:
             if reference.queue is ring and reference.state != DONE:

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
-from atalanta.kernel.displacing import discard, displace
+from atalanta.kernel.displacing import discard
 from atalanta.kernel.reference import READY, SCHEDULED
 
 if TYPE_CHECKING:
@@ -155,13 +155,13 @@ def release(broker: Broker, due: list[Reference]) -> None:
         refused = special is not None and reference.sequence != 0 and special.refuses(queue, reference)
         queue.count_scheduled(reference, -1)
         reference.state = READY
-        if special is not None and refused:
-            discard(broker, special, [reference])
+        if refused:
+            discard(broker, [reference])
             continue
         if reference.sequence != 0:
             queue.give_back(reference)
             if special is not None:
-                discard(broker, special, special.beyond_ring(queue))
+                discard(broker, special.beyond_ring(queue))
             broker.mark_dirty(queue)
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
                 broker.note_unattended(queue)
@@ -180,5 +180,4 @@ def release(broker: Broker, due: list[Reference]) -> None:
     batch = records.Batch()
     for queue_id, taken in places.items():
         batch.add(records.PLACED, records.encode_placed(queue_id, taken))
-    displace(broker, arriving, batch)
     broker.append_batch(batch, [], arriving, None, 0)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.gate import Gate
 from atalanta.kernel.queue_spec import LAST_VALUE_KEY
-from atalanta.kernel.reference import BELOW, READY
+from atalanta.kernel.reference import BELOW, DONE, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.message import Message
-    from atalanta.kernel.paging_values import PagedValues
     from atalanta.kernel.queue import Queue
     from atalanta.kernel.queue_spec import QueueSpec
     from atalanta.kernel.reference import Reference
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
 class Special:
     """`chosen` is the one consumer of an exclusive queue that gets messages.
 
-    `newest` maps a last value to its newest reference, also while that waits for the journal. A message that pushes
-    others out (`displaced`: sequence -> references) does so in its own journal record; in memory they go when it enters
-    the queue, unless they were handed out in the meantime. `leaving` are those others by sequence, `leaving_ready` how
-    many of them are READY. A ring is cut to its size at the end of a turn, when consumers had their chance: nothing
-    below the sequence `oldest` is in its way out.
+    `newest` maps a last value to its newest reference in memory; what lies in page files is not in it. A ring is cut to
+    its size at the end of a turn, when consumers had their chance: nothing below the sequence `oldest` can be dropped.
     """
 
     def __init__(self, spec: QueueSpec) -> None:
@@ -39,11 +35,7 @@ class Special:
         self.ring_size: int = spec.ring_size
         self.oldest: int = BELOW
         self.overfull: bool = False  # is looked at when this turn ends: Broker.rings
-        self.displaced: dict[int, list[Reference]] = {}
-        self.leaving: dict[int, Reference] = {}
-        self.leaving_ready: int = 0
         self.replaced: int = 0
-        self.values: PagedValues | None = None  # those in page files, once there was one
         self.gate: Gate | None = gate_of(spec)
 
     # -- who is asked ---------------------------------------------------------------------------
@@ -68,12 +60,7 @@ class Special:
             return True
         return False
 
-    def taken(self, reference: Reference) -> None:
-        """A consumer holds the message now: it is not READY any more."""
-        if self.leaving and reference.sequence in self.leaving:
-            self.leaving_ready -= 1
-
-    # -- who is pushed out ----------------------------------------------------------------------
+    # -- last values and rings ------------------------------------------------------------------
     def value_of(self, message: Message) -> str | None:
         """The last value a message carries: under the queue's key, else under `_AMQ_LVQ_NAME`."""
         key = self.last_value_key
@@ -86,20 +73,22 @@ class Special:
             return "true" if value else "false"
         return None if value is None or isinstance(value, bytes) else str(value)
 
-    def displace(self, reference: Reference) -> list[Reference]:
-        """`reference` was given its place (not in the queue yet): whom does it push out? Each is named once."""
+    def entered(self, reference: Reference) -> Reference | None:
+        """Returns the reference that must end because `reference` is in memory now; None if there is none.
+
+        That is the older one of its value, unless a consumer has it; or `reference` itself, if it is older than the
+        newest one.
+        """
         value = self.value_of(reference.message)
         if value is None:
-            return []
-        previous = self.newest.get(value)
-        self.newest[value] = reference
-        if previous is None or previous.state != READY or previous.sequence in self.leaving:
-            return []
-        self.leaving[previous.sequence] = previous
-        self.leaving_ready += 1
-        found = [previous]
-        self.displaced[reference.sequence] = found
-        return found
+            return None
+        newest = self.newest.get(value)
+        older = newest
+        if newest is not None and newest.sequence > reference.sequence:
+            older = reference
+        else:
+            self.newest[value] = reference
+        return older if older is not None and older.state == READY else None
 
     def beyond_ring(self, queue: Queue) -> list[Reference]:
         """What is too much for the ring: its oldest messages, but none that a consumer holds."""
@@ -114,7 +103,7 @@ class Special:
             reference = references[index]
             index += 1
             self.oldest = reference.sequence + 1
-            if reference.state == READY and reference.sequence not in self.leaving:
+            if reference.state == READY:
                 found.append(reference)
         return found
 
@@ -122,20 +111,8 @@ class Special:
         """How many messages, wherever they lie, the ring has no room for (0 or less: none)."""
         return self.ready_count(queue) - self.ring_size if self.ring_size >= 0 else 0
 
-    def pushes_out(self) -> bool:
-        return self.last_value_key is not None or self.ring_size >= 0
-
-    def entered(self, reference: Reference) -> list[Reference]:
-        """`reference` is in the queue now: those it pushes out that must leave the queue's memory."""
-        found = self.displaced.pop(reference.sequence, None)
-        if found is None:
-            return []
-        return [displaced for displaced in found if displaced.state == READY]
-
-    def removed(self, reference: Reference, was_ready: bool) -> None:
+    def removed(self, reference: Reference) -> None:
         """The reference left the queue, for whatever reason."""
-        if self.leaving and self.leaving.pop(reference.sequence, None) is not None and was_ready:
-            self.leaving_ready -= 1
         value = self.value_of(reference.message)
         if value is not None and self.newest.get(value) is reference:
             del self.newest[value]
@@ -146,14 +123,10 @@ class Special:
         A last value that has a newer one is gone (LastValueQueue.pruneLastValues), and so is what is older than all
         that wait in a full ring (QueueImpl.addHead); the value of a key without a newer one counts again.
         """
-        if reference.sequence in self.leaving:
-            return True
         value = self.value_of(reference.message)
         if value is not None:
             newest = self.newest.get(value)
             if newest is None:
-                if self.values is not None and value in self.values.lying:
-                    return True
                 self.newest[value] = reference
             elif newest is not reference:
                 return True
@@ -167,7 +140,7 @@ class Special:
         index = queue.index_of(self.oldest)
         while index < len(references) and references[index].sequence < sequence:
             older = references[index]
-            if older.state == READY and older.sequence not in self.leaving:
+            if older.state == READY:
                 return True
             self.oldest = older.sequence + 1
             index += 1
@@ -178,22 +151,19 @@ class Special:
         self.oldest = min(self.oldest, reference.sequence)
 
     def ready_count(self, queue: Queue) -> int:
-        """Messages that wait for a consumer, without those that are on their way out."""
-        waiting = queue.message_count - queue.delivering_count - queue.scheduled_count
-        return waiting - self.leaving_ready
+        """Messages that wait for a consumer, in memory and in page files."""
+        return queue.message_count - queue.delivering_count - queue.scheduled_count
 
     def restore(self, queue: Queue) -> list[Reference]:
-        """After recovery, with `queue.references` in order: finds the newest values; returns older ones."""
-        stale: list[Reference] = []
-        if self.last_value_key is not None:
-            for reference in queue.references:
-                value = self.value_of(reference.message)
-                if value is not None:
-                    previous = self.newest.get(value)
-                    if previous is not None and previous.state == READY:
-                        stale.append(previous)
-                    self.newest[value] = reference
-        return stale
+        """After recovery, with `queue.references` in order: finds the newest values in memory; returns older ones."""
+        older: list[Reference] = []
+        self.newest.clear()
+        for reference in queue.references:
+            if reference.state != DONE:
+                found = self.entered(reference)
+                if found is not None:
+                    older.append(found)
+        return older
 
     def reconfigure(self, spec: QueueSpec, dispatching: bool) -> None:
         """The queue's definition was changed, while it had consumers (`dispatching`) or none."""

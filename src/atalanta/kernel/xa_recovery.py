@@ -57,10 +57,14 @@ def _hold_back(
 ) -> None:
     """What the branch acknowledged is nobody's until its end is known."""
     found: list[Reference] = []
+    queue = broker.queues_by_id.get(queue_id)
+    if queue is not None and queue.spec.last_value_key is not None:
+        # Once the branch has ended, an older value in a file would count as the newest: the whole queue is read back.
+        while queue.paged is not None and broker.paging.bring(now, queue):
+            pass
     message = broker.messages.get(message_id)
     if message is not None:
         found = [each for each in message.references if each.queue.id == queue_id]
-    queue = broker.queues_by_id.get(queue_id)
     if not found and queue is not None:
         pulled = pull(broker, now, queue, message_id)
         if pulled is not None:

@@ -16,10 +16,9 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 
 from atalanta.files import read_regular
 from atalanta.tls.errors import TlsError
-from atalanta.tls.rounds import rounds_of, rounds_of_pem
 
-FILE_BYTES_MAX: Final = 16 * 1024 * 1024
-ROUNDS_MAX = 10_000_000  # of all keys and certificates: some 10 s of one core
+STORE_BYTES_MAX: Final = 1024 * 1024
+REVOKED_BYTES_MAX: Final = 16 * 1024 * 1024
 JAVA_MAGIC: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 # What cryptography says of bytes that are no store: InternalError for keys that OpenSSL does not take.
 UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, InternalError, x509.InvalidVersion)
@@ -43,7 +42,6 @@ def read_key_store(
 ) -> KeyMaterial:
     """TlsError names `keyStorePath` and says what is wrong with it."""
     data, kind = _read("keyStore", path, kind)
-    _check_rounds("keyStore", path, data, kind)
     secret = password.encode("utf-8") or None
     if kind == PEM:
         return _pem_key(path, data, secret, passphrase)
@@ -64,7 +62,6 @@ def read_key_store(
 def read_trust_store(path: Path, password: str, kind: str) -> str:
     """The certificates in it as PEM. TlsError names `trustStorePath`."""
     data, kind = _read("trustStore", path, kind)
-    _check_rounds("trustStore", path, data, kind)
     if kind == PEM:
         try:
             found = x509.load_pem_x509_certificates(data)
@@ -85,7 +82,7 @@ def read_trust_store(path: Path, password: str, kind: str) -> str:
 
 def read_revoked(path: Path) -> str:
     """A list of revoked certificates as PEM. TlsError names `crlPath`."""
-    data = _bytes("crlPath", path)
+    data = _bytes("crlPath", path, REVOKED_BYTES_MAX)
     try:
         if PEM_MARK in data:
             revoked = x509.load_pem_x509_crl(data)
@@ -144,7 +141,7 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
     wanted = TYPES.get(kind.upper())
     if wanted is None:
         raise TlsError(f"{which}Type: '{kind}' is not supported: PKCS12 and PEM are")
-    data = _bytes(f"{which}Path", path)
+    data = _bytes(f"{which}Path", path, STORE_BYTES_MAX)
     java = JAVA_MAGIC.get(data[:4])
     if java is not None:
         raise TlsError(
@@ -154,25 +151,13 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
     return data, wanted or (PEM if PEM_MARK in data else PKCS12)
 
 
-def _check_rounds(which: str, path: Path, data: bytes, kind: str) -> None:
-    """OpenSSL makes as many as the file asks for, and cannot be stopped."""
+def _bytes(parameter: str, path: Path, bytes_max: int) -> bytes:
     try:
-        found = rounds_of_pem(data) if kind == PEM else rounds_of(data)
-    except ValueError as error:
-        raise TlsError(f"{which}Path: {path} cannot be opened: {error}") from error
-    if found > ROUNDS_MAX:
-        raise TlsError(
-            f"{which}Path: {path} asks for {found} rounds to derive keys from its password, more than {ROUNDS_MAX}"
-        )
-
-
-def _bytes(parameter: str, path: Path) -> bytes:
-    try:
-        data = read_regular(path, FILE_BYTES_MAX)
+        data = read_regular(path, bytes_max)
     except OSError as error:
         raise TlsError(f"{parameter}: {path} cannot be read: {error.strerror}") from error
-    if len(data) > FILE_BYTES_MAX:
-        raise TlsError(f"{parameter}: {path} is larger than {FILE_BYTES_MAX} bytes")
+    if len(data) > bytes_max:
+        raise TlsError(f"{parameter}: {path} is larger than {bytes_max} bytes")
     return data
 
 

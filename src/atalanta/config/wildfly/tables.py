@@ -1,7 +1,4 @@
-"""Names of the messaging-activemq subsystem beside those of broker.xml (fact sheet C15; WildFly's schema 17.0).
-
-Both readings use these tables: subsystem to broker.xml (reader.py) and back (writer.py).
-"""
+"""Names of the messaging-activemq subsystem beside those of broker.xml (fact sheet C15; WildFly's schema 17.0)."""
 
 from __future__ import annotations
 
@@ -10,16 +7,6 @@ from typing import Final
 SUBSYSTEM: Final = "urn:jboss:domain:messaging-activemq:"
 JGROUPS: Final = "urn:jboss:domain:jgroups:"
 UNDERTOW: Final = "urn:jboss:domain:undertow:"
-UNDERTOW_SCHEMA: Final = "14.0"
-SCHEMA: Final = "13.0"  # what is written: understood by WildFly 23 and newer
-# (element, attribute) -> the schema that has it first; what is written with one of these takes that schema.
-SINCE: Final = {
-    ("server", "address-queue-scan-period"): "13.1",
-    ("bridge", "routing-type"): "14.0",
-    ("address-setting", "auto-delete-created-queues"): "14.0",
-    ("address-setting", "max-read-page-bytes"): "16.0",
-    ("scale-down", "commit-interval"): "17.0",
-}
 JGROUPS_GROUP: Final = ("jgroups-cluster", "jgroups-channel", "jgroups-stack")
 
 # Attributes of <server> with the name of the element of <core>.
@@ -140,7 +127,6 @@ PERMISSIONS: Final = {
     "delete-non-durable-queue": ("deleteNonDurableQueue", "deleteAddress"),
     "manage": ("manage",),
 }
-IMPLIED: Final = ("browse", "createAddress", "deleteAddress")
 
 # Attribute -> element, where the names differ; all other attributes are elements of the same name.
 ADDRESS_SETTING: Final = {"redelivery-multiplier": "redelivery-delay-multiplier"}
@@ -158,13 +144,6 @@ DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "bridge": {"producer-window-size": "-1"},
 }
 CORE_DEFAULTS: Final = {"max-disk-usage": "100"}
-# And those of Artemis, to be written where a broker.xml says nothing.
-ARTEMIS_DEFAULTS: Final[dict[str, dict[str, str]]] = {
-    "address-setting": {"auto-create-queues": "true", "auto-delete-queues": "true"},
-    "cluster-connection": {"producer-window-size": "1048576"},
-    "bridge": {"producer-window-size": "1048576"},
-}
-ARTEMIS_CORE_DEFAULTS: Final = {"max-disk-usage": "90"}
 
 # Attributes of links that WildFly lets be -1, without end (InfiniteOrPositiveValidators), and Artemis' broker.xml not.
 ENDLESS: Final = ("check-period", "connection-ttl", "confirmation-window-size")
@@ -190,35 +169,3 @@ JMS_TOPIC: Final = "jms.topic."
 
 # Parameters that keep their hyphens; of all others WildFly's `batch-delay` is Artemis' `batchDelay`.
 HYPHENATED: Final = ("handshake-timeout", "connect-timeout-millis")
-
-# What the subsystem has attributes for; everything else of broker.xml is left out when it is written.
-_LINK: Final = (
-    "check-period", "connection-ttl", "min-large-message-size", "call-timeout", "retry-interval",
-    "retry-interval-multiplier", "max-retry-interval", "reconnect-attempts", "use-duplicate-detection",
-    "confirmation-window-size", "producer-window-size",
-)  # fmt: skip
-KNOWN: Final[dict[str, tuple[str, ...]]] = {
-    "cluster-connection": (
-        *_LINK, "address", "connector-ref", "call-failover-timeout", "initial-connect-attempts",
-        "message-load-balancing", "max-hops", "notification-attempts", "notification-interval",
-    ),
-    "bridge": (
-        *_LINK, "queue-name", "forwarding-address", "ha", "reconnect-attempts-same-node", "user",
-        "password", "routing-type", "transformer-class-name",
-    ),
-    "divert": ("address", "forwarding-address", "routing-name", "exclusive", "transformer-class-name"),
-    "grouping-handler": ("type", "address", "timeout", "group-timeout", "reaper-period"),
-    "broadcast-group": ("broadcast-period",),
-    "discovery-group": ("refresh-timeout", "initial-wait-timeout"),
-    "scale-down": ("enabled", "group-name", "commit-interval"),
-    "address-setting": (
-        "dead-letter-address", "expiry-address", "expiry-delay", "redelivery-delay",
-        "redelivery-delay-multiplier", "max-delivery-attempts", "max-read-page-bytes",
-        "max-redelivery-delay", "max-size-bytes", "page-size-bytes", "page-max-cache-size",
-        "address-full-policy", "message-counter-history-day-limit", "last-value-queue",
-        "redistribution-delay", "send-to-dla-on-no-route", "slow-consumer-check-period",
-        "slow-consumer-policy", "slow-consumer-threshold", "auto-create-jms-queues",
-        "auto-delete-jms-queues", "auto-create-queues", "auto-delete-queues", "auto-create-addresses",
-        "auto-delete-addresses", "auto-delete-created-queues",
-    ),
-}  # fmt: skip
