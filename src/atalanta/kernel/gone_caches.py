@@ -1,4 +1,4 @@
-"""Duplicate ids of addresses that are gone: remembered for a day, then dropped, in memory and on disk.
+"""Duplicate ids of addresses that are gone: remembered for a week, then dropped, in memory and on disk.
 
 Artemis drops both caches of an address with its last binding (PostOfficeImpl.removeBinding: deleteDuplicateCache).
 Then a sender, a member or a bridge whose answer was lost with its connection delivers its message twice, if the last
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.duplicates import DuplicateCache
 
-KEPT_NS: Final = 24 * 3_600 * 1_000_000_000
+KEPT_NS: Final = 7 * 24 * 3_600 * 1_000_000_000
 IDS_MAX = 100_000  # in all caches of addresses that are gone
 
 
