@@ -164,7 +164,7 @@ def test_a_killed_node_whose_target_has_left_says_what_to_do_and_goes_on_when_th
         assert (said["phase"], said["left"]) == ("done", 0)
         first, second = three.nodes[:2]
         assert second.wait() == 0
-        settings = tmp_path / "n0" / "atalanta.toml"
+        settings = next((tmp_path / "n0").rglob("atalanta.toml"))
         long = settings.read_text()
         settings.write_text("scale-down-timeout = 1500\n")
         first.start()

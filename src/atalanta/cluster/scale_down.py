@@ -431,7 +431,7 @@ class ScaleDown(Part):
         target = "" if self.target is None else self.target.node_id
         self.broker.trace.event(
             "scale_down_ended",
-            {"target": target, "moved": self.moved, "left": self.left(), "why": why},
+            {"target": target, "moved": self.moved, "left": self.left(), "why": self.why},
         )
         for name, count in self.queues_left().items():
             self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
