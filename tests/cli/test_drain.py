@@ -150,7 +150,7 @@ def test_a_node_that_is_killed_while_it_leaves_goes_on_when_it_is_started(pair: 
     assert pair.waiting(1) == 100
 
 
-def test_a_killed_node_whose_target_has_left_meanwhile_goes_where_that_has_gone(
+def test_a_killed_node_whose_target_has_left_says_what_to_do_and_goes_on_when_that_is_back(
     tmp_path: Path,
 ) -> None:
     three = Pair(tmp_path, TO_THE_SECOND, 3)
@@ -162,9 +162,20 @@ def test_a_killed_node_whose_target_has_left_meanwhile_goes_where_that_has_gone(
         three.kill_midway()
         said = json.loads(Cli()("drain", three.urls[1].removeprefix("tcp://"), "--json"))
         assert (said["phase"], said["left"]) == ("done", 0)
-        assert three.nodes[1].wait() == 0
+        first, second = three.nodes[:2]
+        assert second.wait() == 0
+        settings = next((tmp_path / "n0").rglob("atalanta.toml"))
+        long = settings.read_text()
+        settings.write_text("scale-down-timeout = 1500\n")
+        first.start()
+        assert first.wait() == 3, first.log()
+        assert f"the target 127.0.0.1:{three.urls[1].rsplit(':', 1)[1]} (" in first.log()
+        assert "start it and this node again" in first.log()
+        settings.write_text(long)
+        second.start()
+        second.wait_ready()
         three.go_on()
-        assert three.waiting(2) == 100
+        assert three.waiting(1) + three.waiting(2) == 100
 
 
 def test_of_a_broker_that_cannot_do_it_the_reason_is_said(tmp_path: Path) -> None:

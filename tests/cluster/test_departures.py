@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.departures import Departures
 from atalanta.kernel.catalogue import create_queue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.sim.host import Host
@@ -141,29 +140,3 @@ def test_an_anycast_message_for_the_leaving_node_is_the_targets() -> None:
     rig.until(lambda: count(target, "orders") + count(sender, "orders") == 30, 30)
     everything = held(target, "orders") + held(sender, "orders")
     assert sorted(everything, key=int) == [b"%d" % number for number in range(30)]
-
-
-def test_what_comes_for_a_node_that_left_long_ago_is_looked_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody knows any more what its queues were. All of it was looked at five times a second, for two minutes."""
-    rig = Rig()
-    target, gone, late = rig.cluster(3)
-    waiting_for(rig, late, gone, 50)
-    late.crash()
-    leave(rig, to(gone, "n0"))
-    target.crash()
-    rig.form(target, late)
-    looks = 0
-    known_as = Departures._known_as
-
-    def counted(self: Departures, *arguments: object) -> bytes:
-        nonlocal looks
-        looks += 1
-        return known_as(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Departures, "_known_as", counted)
-    leave(rig, to(late, "n0"))
-    rig.run(20)
-    parked = waiting(target, "node-1")
-    assert 0 < parked <= looks <= 100

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
-from tests.cluster.rig import Client, Rig, count, linked, node_of, waiting
+from tests.cluster.rig import Rig, count, linked, node_of, waiting
 from tests.cluster.scale_down_rig import (
     NeverOurs,
     begin,
@@ -142,57 +143,22 @@ def of(*hosts: Host) -> list[bytes]:
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_two_nodes_that_leave_at_once_do_not_leave_to_each_other(first: int) -> None:
-    """The one with the lower node id goes at once, whoever began, and the other waits for it; then nobody is left."""
+def test_of_two_nodes_that_leave_at_once_none_goes_to_one_that_leaves(first: int) -> None:
+    """One gives up and serves its clients; from then on it is a target for the other."""
     rig = Rig()
     hosts = rig.cluster(2, mode="OFF")
     filled(rig, *hosts)
-    begin(rig, hosts[first])
-    begin(rig, hosts[1 - first])
-    parts = [departure(host) for host in hosts]
-    rig.until(parts[0].over, 3)
-    hosts[0].stop()
-    rig.until(parts[1].over, 25)
-    assert [(part.phase, part.frozen) for part in parts] == [(DONE, True), (FAILED, False)]
-    client = Client(rig.world, rig.network, "late", "n1")
-    client.start()
-    rig.until(lambda: client.ready)
-    assert sorted(held(hosts[1], "orders")) == of(*hosts)
-
-
-def test_who_waits_for_the_other_goes_to_a_third_that_comes() -> None:
-    rig = Rig()
-    hosts = rig.cluster(2, mode="OFF")
-    late = rig.node(mode="OFF")
-    filled(rig, *hosts)
-    parts = [begin(rig, host) for host in hosts]
-    rig.until(parts[0].over, 3)
-    hosts[0].stop()
-    late.start()
-    rig.until(parts[1].over, 25)
-    assert [part.phase for part in parts] == [DONE, DONE]
-    assert sorted(held(late, "orders")) == of(*hosts)
-
-
-def test_who_waits_for_the_other_waits_as_long_as_that_one_moves() -> None:
-    """Longer than it would wait for anybody to appear: then a third comes that takes all."""
-    rig = Rig()
-    hosts = rig.cluster(2, mode="OFF")
-    late = rig.node(mode="OFF")
-    filled(rig, *[host for host in hosts for _ in range(10)])
-    departure(hosts[0]).choice.config.commit_interval = 1
-    rig.network.latency_ns = (200_000_000, 210_000_000)
-    parts = [begin(rig, host) for host in hosts]
-    rig.until(lambda: parts[0].phase == "moving", 10)
-    rig.until(parts[0].over, 60)
-    moving_s = rig.world.now / 1e9
-    assert moving_s > 20
-    assert parts[1].phase == "seeking"
-    hosts[0].stop()
-    late.start()
-    rig.until(parts[1].over, 60)
-    assert [part.phase for part in parts] == [DONE, DONE]
-    assert len(held(late, "orders")) == 2 * 10 * len(BODIES)
+    parts = [begin(rig, hosts[first]), begin(rig, hosts[1 - first])]
+    rig.until(lambda: any(part.over() for part in parts), 15)
+    (stays,) = [each for each in parts if each.over()]
+    assert (stays.phase, stays.frozen) == (FAILED, False)
+    assert stays.why.endswith("that node leaves itself")
+    assert all(sorted(held(host, "orders")) == of(host) for host in hosts)
+    rig.until(lambda: all(part.over() for part in parts), 15)
+    (there,) = [host for host in hosts if departure(host) is stays]
+    assert rig.client(there).ready
+    gone = [host for host in hosts if departure(host).phase == DONE]
+    assert sorted(held(there, "orders")) == of(there, *gone)
 
 
 def test_two_of_three_leave_to_the_one_that_stays() -> None:
@@ -205,41 +171,110 @@ def test_two_of_three_leave_to_the_one_that_stays() -> None:
     assert sorted(held(hosts[0], "orders")) == of(*hosts)
 
 
-@pytest.mark.parametrize("crash", [False, True])
-def test_when_the_target_leaves_itself_the_others_go_where_it_goes(crash: bool) -> None:
+def test_a_target_that_leaves_itself_is_not_followed_and_the_next_start_serves_clients() -> None:
+    """What it has taken went on with it; all else is still here, and goes when the node leaves again."""
     rig = Rig()
     last, middle, first = rig.cluster(3, mode="OFF")
     filled(rig, last, middle, first)
     one = begin(rig, to(first, "n1", 1))
     moving(rig, one, 2)
-    two = begin(rig, to(middle, "n0"))
-    rig.until(two.over)
-    assert two.phase == DONE
-    middle.stop()
-    if crash:
-        first.crash()
-        first.start()
-        one = departure(first)
-    rig.until(one.over)
-    assert (one.phase, one.left()) == (DONE, 0)
+    leave(rig, to(middle, "n0"))
+    assert one.phase == FAILED and 0 < one.left() < len(BODIES)
+    assert one.why == (
+        "the target n1:61616 (node-1) leaves itself;"
+        " start this node again: it serves its clients, and may leave again"
+    )
+    left = held(first, "orders")
+    assert sorted(held(last, "orders") + left) == of(last, middle, first)
+    first.stop()
+    first.start()
+    rig.formed()
+    assert departure(first).phase == "none"
+    assert held(first, "orders") == left and rig.client(first).ready
+    part = leave(rig, to(first, "n0"))
+    assert (part.phase, part.left()) == (DONE, 0)
     assert sorted(held(last, "orders")) == of(last, middle, first)
 
 
-@pytest.mark.parametrize("meant_for", ["whom it is left to last", "the first target"])
-def test_what_the_first_target_had_for_others_comes_once_by_way_of_the_second(meant_for: str) -> None:
-    """The answers of the first are lost; then it leaves itself, to the second."""
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_target_that_leaves_itself_with_answers_lost_is_asked_again_when_it_is_back(
+    crash: bool,
+) -> None:
+    """Nobody but the target knows which of the last messages it has had."""
+    rig = Rig()
+    last, middle, first = rig.cluster(3, mode="OFF")
+    filled(rig, last, middle, first)
+    departure(first).timeout_ms = 20_000
+    part = begin(rig, to(first, "n1", 3))
+    moving(rig, part, 1)
+    rig.network.block(middle.name, first.name)
+    rig.run(0.5)
+    if crash:
+        first.crash()
+        first.start()
+        part = departure(first)
+    rig.until(begin(rig, to(middle, "n0")).over)
+    rig.run(0.1)  # the mark of the departure goes
+    middle.stop()
+    rig.network.heal()
+    part.broker.timers.set("scaledown.deadline", rig.world.now + 20_000_000_000)
+    rig.until(part.over, 60)
+    assert part.phase == FAILED and part.left() > 0
+    assert "the target n1:61616 (node-1) may have messages" in part.why
+    assert "scale-down-resume = false" in part.why
+    first.stop()
+    middle.start()
+    rig.formed()
+    first.start()
+    part = departure(first)
+    rig.until(part.over, 30)
+    assert (part.phase, part.left(), part.why) == (DONE, 0, "")
+    assert sorted(held(last, "orders") + held(middle, "orders")) == of(last, middle, first)
+
+
+@pytest.mark.parametrize("meant_for", ["whom the target left to", "the target"])
+def test_copies_for_others_come_once_by_a_target_that_left_and_is_back(meant_for: str) -> None:
+    """The answers of the target are lost; then it leaves itself, and is started again."""
     rig = Rig()
     last, middle, first = rig.cluster(3)
-    there = last if meant_for == "whom it is left to last" else middle
+    there = last if meant_for == "whom the target left to" else middle
     filled(rig, *[middle] * 10)
-    one = unanswered_copies(rig, first, middle, there, BODIES)
-    two = begin(rig, to(middle, "n0", 1))
-    rig.until(lambda: two.moved > 1)
-    for connection in list(node_of(first).connections):
-        rig.network.cut_connection(connection)
+    unanswered_copies(rig, first, middle, there, BODIES)
+    first.crash()
     rig.network.heal()
-    rig.until(one.over, 60)
-    rig.until(two.over, 60)
-    assert [(part.phase, part.left()) for part in (one, two)] == [(DONE, 0), (DONE, 0)]
     rig.run(1)
-    assert held(last, "mine") == BODIES
+    rig.until(begin(rig, to(middle, "n0")).over)
+    rig.run(0.1)  # the mark of the departure goes
+    middle.stop()
+    middle.start()
+    rig.formed()
+    first.start()
+    part = departure(first)
+    rig.until(part.over, 60)
+    assert (part.phase, part.left()) == (DONE, 0)
+    rig.run(15)
+    everywhere = [
+        body
+        for host in (last, middle)
+        for body in (held(host, "mine") if "mine" in node_of(host).broker.queues else [])
+    ]
+    assert sorted(everywhere) == BODIES
+
+
+def test_another_node_that_has_the_targets_address_changes_nothing_as_it_leaves() -> None:
+    """Whether the target has had the last messages that node cannot tell."""
+    rig = Rig()
+    last, middle, first = rig.cluster(3, mode="OFF")
+    filled(rig, *[first] * 10)
+    moving(rig, begin(rig, to(first, "n1", 1)), 13)
+    first.crash()
+    rig.network.latency_ns = (20_000_000, 21_000_000)
+    part = begin(rig, to(middle, "n0"))
+    rig.until(lambda: part.members_told)
+    first.start()
+    waits = departure(first)
+    assert waits.target is not None
+    waits.target = Candidate("node-9", waits.target.transport)
+    rig.run(10)
+    assert part.over()
+    assert waits.under_way() and waits.target.node_id == "node-9"

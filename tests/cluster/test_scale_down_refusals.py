@@ -78,7 +78,8 @@ def test_what_the_target_refuses_stays_and_goes_when_the_node_leaves_again(
     part = leave(rig, leaving)
     assert (part.phase, part.queues_left()) == (FAILED, {"orders": 40})
     assert part.why == (
-        "queue orders: the target refuses a message: address orders is full (code 210)"
+        "queue orders: the target refuses a message: address orders is full (code 210);"
+        " start this node again: it serves its clients, and may leave again"
     )
     assert held(target, "others") == MESSAGES
     assert held(target, "orders") == MESSAGES[:20]
@@ -118,15 +119,18 @@ def test_an_address_without_room_holds_up_no_other_and_stays_when_time_is_up(
     filled_up(rig, target)
     part = begin(rig, leaving)
     rig.until(lambda: held(target, "others") == MESSAGES, 1)
+    rig.run(0.5)
     part.on_timer(rig.world.now, "scaledown.deadline")
     assert part.phase == FAILED
-    assert part.why.endswith("the target has no room at address orders")
+    assert "the target has no room at address orders; start this node again" in part.why
+    rig.run(0.1)  # the mark of the departure goes
     leaving.stop()
     assert held(target, "orders") == OLDER
     limit(target, -1)
     leaving.start()
-    part = departure(leaving)
-    rig.until(part.over)
+    rig.formed()
+    assert held(leaving, "orders") == MESSAGES
+    part = leave(rig, leaving)
     assert (part.phase, part.left()) == (DONE, 0)
     assert held(target, "orders") == OLDER + MESSAGES
 

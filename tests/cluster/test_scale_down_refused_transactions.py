@@ -71,7 +71,7 @@ def test_a_transaction_that_is_refused_to_the_end_stays_whole(full: type[Refuses
     rig, target, leaving = prepared()
     part = leave(rig, leaving)
     assert (part.phase, part.left()) == (FAILED, 2)
-    assert part.why.endswith("address orders is full (code 210)")
+    assert "address orders is full (code 210); start this node again" in part.why
     assert len(rig.events("scale_down_refused queue=(transaction")) == 2
     assert not node_of(target).broker.branches.by_xid
     leaving.start()

@@ -121,18 +121,3 @@ def test_a_branch_that_comes_round_is_taken_once_more(takes: bool) -> None:
     end_branch(rig, hosts[2], XaCommit(XID, False))
     assert held(hosts[2], "orders") == [b"new"]
     assert [in_doubt_at(host) for host in hosts] == [0, 0, 0]
-
-
-@pytest.mark.parametrize("ended", [False, True])
-@pytest.mark.parametrize("takes", [False, True])
-def test_what_went_on_from_a_target_that_stays_down_is_there_once(takes: bool, ended: bool) -> None:
-    """The leaving node finds out where, and brings the branch again."""
-    rig, (last, target, leaving) = target_left(takes)
-    if ended:
-        end_branch(rig, last, XaCommit(XID, False))
-    goes_on(rig, leaving)
-    assert in_doubt_at(last) == (0 if ended else 1)
-    if not ended:
-        end_branch(rig, last, XaCommit(XID, False))
-    assert held(last, "orders") == [b"new"]
-    assert not node_of(last).broker.branches.by_xid

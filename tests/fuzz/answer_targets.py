@@ -15,7 +15,7 @@ from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.options import parse_url
 from atalanta.cluster.routers.target import answer_of
-from atalanta.cluster.scale_down_phase import told_in
+from atalanta.cluster.scale_down_phase import phase_told
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, encode_message
@@ -92,7 +92,7 @@ class AnswerTarget(Target):
             repr(page_of(text, "listQueues"))
             return
         if what == 3:
-            repr(told_in(text))
+            repr(phase_told(text))
             return
         writer = Writer()
         writer.nullable_simple_string(text)

@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.kernel import catalogue, gone_caches, housekeeping
 from atalanta.kernel.config import BrokerConfig
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, TOKENS
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.housekeeping import SWEEP_TIMER
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.repeats import duplicate_cache
@@ -178,12 +178,12 @@ def test_caches_of_addresses_that_come_and_go_have_a_limit(
     assert list(bench.broker.caches.by_name) == kept
 
 
-def test_ids_that_belong_to_no_address_stay() -> None:
-    """Those of addresses that are here, sent to by queue, and what leaving nodes have told."""
+def test_ids_of_what_is_here_stay() -> None:
+    """Those of addresses that are here, also when they are sent to by queue."""
     bench = Bench()
     bench.queue("orders")
     bench.queue("BRIDGE.named.so")
-    for name in ("orders", "BRIDGE.orders::orders", "BRIDGE.named.so", TOKENS):
+    for name in ("orders", "BRIDGE.orders::orders", "BRIDGE.named.so"):
         duplicate_cache(bench.broker, name).add(b"x", 0)
     duplicate_cache(bench.broker, "asked.for.only")
     sweep(bench)
@@ -193,7 +193,6 @@ def test_ids_that_belong_to_no_address_stay() -> None:
         "orders",
         "BRIDGE.orders::orders",
         "BRIDGE.named.so",
-        TOKENS,
     ]
 
 

@@ -210,13 +210,3 @@ def test_duplicate_ids_may_be_any_text() -> None:
     desk.queue("work")
     desk.ask("broker", "updateDuplicateIdCache", "work", ["\ud800", "b"])
     assert duplicate_cache(desk.broker, "work").lsn_of(b"b") > 0
-
-
-def test_whether_a_duplicate_id_is_known_there_is_said_when_it_is_on_disk() -> None:
-    desk = Desk()
-    assert desk.ask("broker", "knowsDuplicateId", "anywhere", "a") is False
-    desk.ask("broker", "updateDuplicateIdCache", "anywhere", ["a", "\ud800"])
-    desk.settle()
-    assert desk.ask("broker", "knowsDuplicateId", "anywhere", "a") is True
-    assert desk.ask("broker", "knowsDuplicateId", "anywhere", "\ud800") is True
-    assert desk.ask("broker", "knowsDuplicateId", "elsewhere", "a") is False

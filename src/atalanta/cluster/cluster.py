@@ -175,7 +175,6 @@ class Cluster:
         queue = self._forward_queue(now, node_id)
         if node_id not in self.peers:
             self.parked.expect(now, node_id)
-            self.departures.expect(now, node_id, queue)
         return queue
 
     def owner_of(self, cluster_name: str) -> str | None:

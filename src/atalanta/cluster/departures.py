@@ -9,8 +9,6 @@ Everything that the peer took over its last link was answered before its good-by
 answered when this node could not write it down any more, may be at the peer all the same (cluster/sent_mark.py). That
 goes to the target under the id it had on the link: by then the target knows the ids of what the peer has had
 (scale_down_goodbye.py), and drops it.
-
-A node that was down itself may bring something for the one that left when that is long settled here (`expect`).
 """
 
 from __future__ import annotations
@@ -41,15 +39,11 @@ LOOK_NS: Final = 200_000_000
 PATIENCE_NS: Final = 10_000_000_000
 GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
 MOVES_MAX: Final = 500
-LOOKS_MAX: Final = 5_000  # of one turn, where each message is looked at once
-SETTLED_MAX: Final = 100
 WHY: Final = "its node has left"
 
 
 class Departed:
-    """`meant`: binding id at the peer -> what it was bound to. `once`: nobody knows, and all that the peer had is long
-    here; `passed` is the sequence of the last message that was looked at then.
-    """
+    """`meant`: binding id at the peer -> what it was bound to."""
 
     def __init__(self, now: int, node_id: str, target: str, forward: Queue) -> None:
         self.since = now
@@ -59,8 +53,6 @@ class Departed:
         self.target = target
         self.forward = forward
         self.meant: dict[int, RemoteBinding] = {}
-        self.once: bool = False
-        self.passed: int = 0
 
 
 class Departures:
@@ -69,8 +61,7 @@ class Departures:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.left: dict[str, Departed] = {}
-        self.heirs: dict[str, str] = {}  # of each peer that left and has not come back
-        self.settled: dict[str, Departed] = {}  # the newest of those, as far as nothing of theirs waits
+        self.targets: dict[str, str] = {}  # of each peer that left and has not come back
 
     def add(self, now: int, record: PeerRecord, target: str) -> None:
         """Before its bindings go."""
@@ -79,53 +70,24 @@ class Departures:
         for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
             departed.meant[remote.remote_id] = remote
         self.left[record.node_id] = departed
-        self.heirs[record.node_id] = target
-        self.settled.pop(record.node_id, None)
+        self.targets[record.node_id] = target
         self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
         self.arm(now, record.node_id, 0)
 
     def arm(self, now: int, node_id: str, pause_ns: int) -> None:
         self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
 
-    def expect(self, now: int, node_id: str, forward: Queue) -> None:
-        """Something for a node that is no peer comes, by another one that leaves to here.
-
-        After a restart nobody knows what its queues were: then only what it had, as this node can tell, is dropped.
-        """
-        if node_id in self.left:
-            return
-        departed = self.settled.pop(node_id, None)
-        if departed is None:
-            if node_id not in self.cluster.broker.absorbed.nodes:
-                return
-            departed = Departed(now, node_id, self.cluster.node_id, forward)
-            departed.once = True
-        departed.forward = forward
-        departed.progress_at = now
-        departed.waiting = -1
-        departed.passed = 0
-        self.left[node_id] = departed
-        self.arm(now, node_id, LOOK_NS)
-
-    def _settle(self, departed: Departed) -> None:
-        """Nothing waits, or nothing can be done for it."""
-        del self.left[departed.node_id]
-        if len(self.settled) >= SETTLED_MAX:
-            del self.settled[next(iter(self.settled))]
-        self.settled[departed.node_id] = departed
-
     def back(self, node_id: str) -> None:
         """It is there again, and gets what waits for it."""
         self.left.pop(node_id, None)
-        self.settled.pop(node_id, None)
-        self.heirs.pop(node_id, None)
+        self.targets.pop(node_id, None)
 
-    def _heir_of(self, node_id: str) -> str:
-        """Who has its messages, if it has left as well."""
+    def _final_target(self, node_id: str) -> str:
+        """The node that has its messages now: a target may have left later."""
         seen: dict[str, bool] = {}
-        while node_id in self.heirs and node_id not in seen and node_id not in self.cluster.peers:
+        while node_id in self.targets and node_id not in seen and node_id not in self.cluster.peers:
             seen[node_id] = True
-            node_id = self.heirs[node_id]
+            node_id = self.targets[node_id]
         return node_id
 
     def on_timer(self, now: int, node_id: str) -> None:
@@ -135,23 +97,23 @@ class Departures:
         if node_id in self.cluster.peers:
             self.back(node_id)
             return
-        departed.target = self._heir_of(departed.target)
+        departed.target = self._final_target(departed.target)
         moves = self._move(now, departed)
         queue = departed.forward
         waiting = queue.message_count + queue.pending
         if moves or waiting != departed.waiting:
             departed.progress_at = now
             departed.waiting = waiting
-        if moves >= MOVES_MAX or self._unseen(departed):
+        if moves >= MOVES_MAX:
             self.arm(now, node_id, 0)
         elif waiting == 0:
-            self._settle(departed)
+            del self.left[node_id]
             if not queue.deleted:
                 catalogue.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
         elif now - departed.progress_at < GIVE_UP_NS:
             self.arm(now, node_id, LOOK_NS)
         else:
-            self._settle(departed)
+            del self.left[node_id]
 
     # -- moving ---------------------------------------------------------------------------------
     def _move(self, now: int, departed: Departed) -> int:
@@ -162,28 +124,19 @@ class Departures:
             broker.paging.touch(queue)
         through = self.cluster.parked.mark_of(departed.node_id, queue).through
         moves = 0
-        for reference in self._unseen(departed) if departed.once else queue.live():
-            departed.passed = reference.sequence
+        for reference in queue.live():
             if reference.state != READY:
                 continue
             known = self._known_as(departed, reference, through)
             if self._move_one(now, departed, reference, known):
                 moves += 1
-            elif departed.meant:
+            else:
                 break  # in order: what is behind it waits with it
             if moves >= MOVES_MAX:
                 break
         if moves:
             broker.trace.count("messages_followed_departure", moves)
         return moves
-
-    def _unseen(self, departed: Departed) -> list[Reference]:
-        """The next ones of a queue whose messages are looked at once: what cannot go then never can."""
-        if not departed.once:
-            return []
-        queue = departed.forward
-        start = queue.index_of(departed.passed + 1)
-        return queue.references[start : start + LOOKS_MAX]
 
     def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
         """The id under which the peer may have had it; empty if it certainly has not."""

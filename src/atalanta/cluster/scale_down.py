@@ -1,15 +1,17 @@
-"""A node that leaves for good: it gives all it has to another member, says good-bye, and ends (fact sheet A1.f).
+"""Scale-down: a node gives all its messages to one other member, says good-bye, and ends (ScaleDownHandler of Artemis).
 
-Seeking: the connection to the target, while clients are still served; who leaves itself takes nobody in. Reading:
+Seeking: the connection to the target, while clients are still served. A node that leaves itself is no target. Reading:
 readers of the log get no more, and acknowledge what they were shown (scale_down_readers.py). Freezing: nothing more is
 read from clients and peers; when all that was read is durable and answered, and the target knows the duplicate ids of
 this node, they get DISCONNECT with the target (reason 2), and go there. Moving: messages, transactions in doubt,
-duplicate ids again (scale_down_stages.py). A lost target is dialled again until the time is up; what is left then stays
-in the journal, and is said.
+duplicate ids again (scale_down_stages.py).
 
-What each side has durable, step by step:
+The target is chosen once. A lost link to it is dialled again until the time is up. When the target leaves itself, or
+the time is up, the node stops moving, keeps what is left in its journal, and ends; `why` says what to do.
 
-1. Seeking, reading: nothing of the departure. A crash here, and the node comes back as if it had never been asked.
+The durable state of each side, step by step:
+
+1. Seeking, reading: nothing of the departure. After a crash here the node serves its clients again.
 2. Frozen: the source has a mark with the target and with what stays (scale_down_mark.py), before step 3. A source that
    starts with the mark reads nothing from clients and peers: it goes on at step 3, with the same target.
 3. Ids: the target has every duplicate id of the source on disk. Only now good-byes are said: a client or peer that
@@ -17,13 +19,9 @@ What each side has durable, step by step:
 4. Moving: the target has each message with its repeat id (scale_down_shipment.py) in one record, before it answers;
    the source finishes it after the answer. In between it is at both, and the source holds it back from everybody: it is
    sent again under the same id until there is an answer, on a new link and after a crash of either side alike.
-5. The end: everything sent has been answered, so what is left here is only here, and the mark goes. When the time was
-   up first the mark stays, and the next start goes on at step 3.
-
-If the target itself leaves meanwhile, it hands its duplicate ids on (step 3) and says to whom; the source writes that
-into the mark, and goes on there. If it missed that, it finds out (scale_down_heirs.py). What waits for the new target
-itself then also names the id under which the first one may have had it for a third node, and forwarded it. Who is
-leaving is not taken as a target, so nobody's target comes back to him, but for the exception in scale_down_search.py.
+5. The end: the mark goes if all that was sent has been answered: what is left here is only here, and the next start
+   serves clients. If something that was sent has no answer (`in_doubt`) the mark stays, and the next start goes on at
+   step 3.
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 from atalanta.cluster.scale_down_choice import Choice
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.cluster.scale_down_goodbye import Goodbyes, tell_refused
-from atalanta.cluster.scale_down_heirs import Heirs
 from atalanta.cluster.scale_down_link import TargetLink
 from atalanta.cluster.scale_down_mark import DepartureMark
 from atalanta.cluster.scale_down_phase import (
@@ -49,11 +46,10 @@ from atalanta.cluster.scale_down_phase import (
     READING,
     SEEKING,
     UNDER_WAY,
+    phase_told,
 )
 from atalanta.cluster.scale_down_readers import Readers, unsettled
-from atalanta.cluster.scale_down_search import Search
 from atalanta.cluster.scale_down_stages import Mover
-from atalanta.kernel.duplicates import TOKENS
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.core.connection import CoreConnection
 from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, DisconnectV3
@@ -68,6 +64,8 @@ DEADLINE: Final = "scaledown.deadline"
 LOOK: Final = "scaledown.look"  # again, a little later
 LOOK_NS: Final = 50_000_000
 LINGER_NS: Final = 2_000_000_000
+# As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
+SEEK_NS: Final = 10_000_000_000
 
 
 class ScaleDown(Part):
@@ -96,7 +94,7 @@ class ScaleDown(Part):
         self.why = ""
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled, or looked at
-        self.search = Search(self)
+        self.seek_until = 0
         self.link: TargetLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target, and may be used
@@ -104,8 +102,8 @@ class ScaleDown(Part):
         self.members_told: bool = False  # that is, members may be
         self.mark = DepartureMark(self.broker)
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
-        self.earlier: list[str] = []  # node ids of targets that left: some messages may have got there
-        self.heirs = Heirs(self)
+        self.in_doubt: bool = False  # the target may have messages that it has not answered for
+        self.waits_told: bool = False
         self.readers = Readers(clusters.broker, reader_timeout_ms)
         self.moved = 0
         self.parts: dict[str, Part] = {}
@@ -151,7 +149,7 @@ class ScaleDown(Part):
             return
         self.phase = SEEKING
         self.why = ""
-        self.search.begin(now)
+        self._seek_anew(now)
         group = self.choice.group
         if group is not None:
             self.choice.heard = Heard()
@@ -169,7 +167,8 @@ class ScaleDown(Part):
             self.mark.clear()
             self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
             return False
-        self.target, self.pinned, self.earlier, self.heirs.known = known
+        self.target, self.pinned = known
+        self.in_doubt = True
         self.cluster.told(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
@@ -187,15 +186,18 @@ class ScaleDown(Part):
         if self.link is not None:
             self.link.close("the node stops")
 
-    # -- who takes over -------------------------------------------------------------------------
+    # -- the target -----------------------------------------------------------------------------
+    def _seek_anew(self, now: int) -> None:
+        self.seek_until = now + SEEK_NS
+
     def _seek(self, now: int) -> None:
         """Dial the next candidate; when all were tried, look again until the time for it is up."""
         if self.candidate is not None or self.phase != SEEKING:
             return
-        self.candidate = self.search.step(now)
+        self.candidate = self.choice.next()
         if self.candidate is not None:
             self.cluster.dial(TARGET, self.candidate.transport)
-        elif now >= self.search.until:
+        elif now >= self.seek_until:
             self._end(now, FAILED, self.why or self.choice.nobody())
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
@@ -209,6 +211,10 @@ class ScaleDown(Part):
         return self.link
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        if self.frozen and self.under_way() and self.target is not None and not self.waits_told:
+            self.waits_told = True
+            told = f"{why}; it is called until the time is up: start it again"
+            self.cluster.told("scale_down_waits_for_target", self.target.node_id, told)
         self._not_this_one(now, why)
 
     def _not_this_one(self, now: int, why: str) -> None:
@@ -216,77 +222,43 @@ class ScaleDown(Part):
         self.candidate = None
         if candidate is None or not self.under_way():
             return
-        if candidate is not self.heirs.asked:
-            self.why = f"{place(candidate)}: {why}"
+        self.why = f"{place(candidate)}: {why}"
         if self.phase == READING:  # nothing has changed yet: another one will do
             self.phase = SEEKING
             self.target = None
-            self.search.go_on(now)
+            self._seek_anew(now)
         if self.phase == SEEKING:
-            self.search.refuse(candidate)
+            self.choice.refuse(candidate)
             self._seek(now)
         else:
-            self.heirs.called(candidate)
             self.broker.timers.set(
                 TARGET, now + self.cluster.config.retry_interval_ms * 1_000_000
             )
 
     def identified(self, now: int, link: TargetLink, node_id: str) -> None:
-        """The target has said who it is, or who is asked for it."""
+        """Records which node is at the other end of `link`."""
         if self.candidate is None:
             return  # time was up in this very turn
         if node_id == self.cluster.node_id:
             link.close("that is this node")
         elif self.target is not None and node_id == self.target.node_id:
-            self.target = Candidate(node_id, self.candidate.transport)  # it may have been found elsewhere
-            self.heirs.asked = None
             self.taken = True
-        elif self.target is not None and link.ours and self.mark.token:
-            given: list[object] = [TOKENS, self.mark.token]
-            link.call(now, "broker", "knowsDuplicateId", given, self._answered_for_target)
         elif self.target is not None:
             link.close(f"that is node {node_id}")
         elif link.ours:
-            link.call(now, "broker", "scaleDownProgress", [], self._looked_at)
+            link.call(now, "broker", "scaleDownProgress", [], self._progress_told)
         else:
             self._take(now, link)
 
-    def _looked_at(self, now: int, succeeded: bool, value: object) -> None:
+    def _progress_told(self, now: int, succeeded: bool, value: object) -> None:
+        """The candidate's answer to whether it leaves itself."""
         link = self.link
         if link is None or self.phase != SEEKING or self.candidate is None:
             return
-        if self.search.may_take(now, link, self.candidate, value if succeeded else None):
-            self._take(now, link)
-        else:
+        if succeeded and phase_told(value) in UNDER_WAY:
             link.close("that node leaves itself")
-
-    def _answered_for_target(self, now: int, succeeded: bool, value: object) -> None:
-        """Whether that node has what the target had."""
-        link = self.link
-        if link is None or self.candidate is None:
-            return
-        if succeeded and value is True:
-            self._follow(Candidate(link.node_id, self.candidate.transport))
-            self.taken = True
-            self.heirs.asked = None
         else:
-            self.heirs.has_nothing(link)
-
-    def _follow(self, heir: Candidate) -> None:
-        """The target has left, to that one or by way of others: what it may have had is known there."""
-        assert self.target is not None
-        if self.target.node_id not in self.earlier:
-            self.earlier.append(self.target.node_id)
-        self.target = heir
-        self.note(self.mark.token)
-        self.cluster.told("scale_down_target", heir.node_id, place(heir))
-
-    def note(self, token: str) -> None:
-        """The mark is written; nothing is sent to the target before it is on disk."""
-        assert self.target is not None
-        self.heirs.remember()
-        self.mark.token = token
-        self.mark.write(self.target, self.pinned, self.earlier, self.heirs.known)
+            self._take(now, link)
 
     def _take(self, now: int, link: TargetLink) -> None:
         assert self.candidate is not None
@@ -298,39 +270,32 @@ class ScaleDown(Part):
         self._read_step(now)
 
     def link_lost(self, now: int, link: TargetLink, why: str) -> None:
-        """What was under way goes back to its place; the target is dialled again, or who took over there."""
-        taken = self.taken
+        """What was under way goes back to its place; the target is dialled again, unless it has left itself."""
         if self.link is link:
             self.link = None
             self.taken = False
         if self.mover is not None:
+            # One of ours has answered for all it took before it says good-bye.
+            if self.mover.unanswered() and not (link.target_left and link.ours):
+                self.in_doubt = True
             self.mover.abort(now)
             self.mover = None
-        if self.under_way():
-            asked = self.heirs.asked is not None
-            if not asked:
-                self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+        if not self.under_way():
+            return
+        self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+        if self.frozen and link.target_left:
+            assert self.target is not None
+            self._end(now, FAILED, f"the target {self.target_text()} leaves itself")
+        else:
             self._not_this_one(now, why)
-            if taken:
-                self.heirs.due = False  # called at once: it may be there again
-            follows = link.left_to
-            if self.frozen and not asked and follows is not None:
-                if follows.node_id != self.cluster.node_id:
-                    self._follow(follows)
 
     # -- reading --------------------------------------------------------------------------------
     def _read_step(self, now: int) -> None:
         """Clients are served until readers of the log have acknowledged what they were shown."""
-        assert self.link is not None
-        given = self.link.token.given(now)
         if self.readers.waiting(now):
             self.look_again(now)
-        elif given:
+        else:
             self._freeze(now)
-
-    def token_answered(self, now: int) -> None:
-        if self.phase == READING:
-            self._read_step(now)
 
     # -- freezing -------------------------------------------------------------------------------
     def _freeze(self, now: int) -> None:
@@ -343,7 +308,7 @@ class ScaleDown(Part):
         self.frozen = True
         self.broker.stopping = True
         self._pin()
-        self.note("" if self.link is None else self.link.token.value)
+        self.mark.write(self.target, self.pinned)
         if self.on_frozen is not None:
             self.on_frozen()
         for part in self.parts.values():
@@ -421,10 +386,6 @@ class ScaleDown(Part):
         if key == DEADLINE:
             if self.under_way():
                 why = f"not done within {self.timeout_ms // 1000} s"
-                if self.frozen:
-                    why += ", goes on when the node is started again"
-                if self.heirs.finding and not self.taken:
-                    why += f"; {self.heirs.finding}"
                 waiting = [] if self.link is None else list(self.link.sender.waiting)
                 if waiting:
                     why += f"; the target has no room at address {waiting[0]}"
@@ -440,14 +401,13 @@ class ScaleDown(Part):
 
     def _dial_again(self, now: int) -> None:
         if self.link is None and self.candidate is None and self.target is not None:
-            self.candidate = self.heirs.next(now) or self.target
+            self.candidate = self.target
             self.cluster.dial(TARGET, self.candidate.transport)
 
     # -- the end --------------------------------------------------------------------------------
     def moved_all(self, now: int) -> None:
         """Everything was tried, and the target was told: it has answered for all that was sent."""
-        self.mark.clear()
-        self.earlier = []
+        self.in_doubt = False
         left = self.left()
         if left:
             self._end(now, FAILED, self.why or f"{left} messages could not be moved")
@@ -456,19 +416,22 @@ class ScaleDown(Part):
 
     def _end(self, now: int, phase: str, why: str) -> None:
         self.phase = phase
-        self.why = why
         self.broker.timers.cancel(DEADLINE)
         self.candidate = None
         link = self.link
         if self.mover is not None:
+            self.in_doubt = self.in_doubt or self.mover.unanswered()
             self.mover.abort(now)
             self.mover = None
         if link is not None:
             link.stop(now)
+        if not self.in_doubt:
+            self.mark.clear()
+        self.why = why if phase == DONE or not self.frozen else f"{why}; {self._remedy()}"
         target = "" if self.target is None else self.target.node_id
         self.broker.trace.event(
             "scale_down_ended",
-            {"target": target, "moved": self.moved, "left": self.left(), "why": why},
+            {"target": target, "moved": self.moved, "left": self.left(), "why": self.why},
         )
         for name, count in self.queues_left().items():
             self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
@@ -483,7 +446,21 @@ class ScaleDown(Part):
         if self.on_over is not None:
             self.on_over()
 
+    def _remedy(self) -> str:
+        """The operator's next step after a departure that has failed."""
+        if not self.in_doubt:
+            return "start this node again: it serves its clients, and may leave again"
+        return (
+            f"the target {self.target_text()} may have messages that it has not answered for: start it and this node"
+            " again, and the departure goes on. If the target never returns, scale-down-resume = false lets this node"
+            " serve its clients; those messages may then be delivered twice"
+        )
+
     # -- looking --------------------------------------------------------------------------------
+    def target_text(self) -> str:
+        """The target's address and node id."""
+        return "" if self.target is None else f"{place(self.target)} ({self.target.node_id})"
+
     def movable(self) -> list[Queue]:
         """What does not go with its connection."""
         return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]

@@ -6,8 +6,6 @@ answer): it gets each id with a message that goes nowhere, and remembers it, onc
 Messages that follow are known by `_AMQ_BRIDGE_DUP`, and then their own ids are not looked at
 (PostOfficeImpl.checkDuplicateID), so the ids may go before them.
 
-Tokens (scale_down_heirs.py) go last: who has them has all the rest. Where anything of that was refused they do not go.
-
 What a real Artemis forwards as a member has the same id at all its peers: the target has such an id for its own copy of
 a message, and of this node's it must not hear.
 """
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.forwarding import node_id_bytes
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.cluster.scale_down_stage import Stage
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX, TOKENS
+from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
 from atalanta.kernel.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
@@ -49,12 +47,9 @@ class CacheStage(Stage):
             if not link.ours and not self.mover.queues_made(now):
                 return False  # an id of an address that is not there is not remembered
             members = self._members()
-            caches = list(self.mover.broker.caches.by_name.items())
-            caches.sort(key=lambda entry: entry[0] == TOKENS)
             self.ids = deque(
                 (name, each)
-                for name, cache in caches
-                if link.ours or name != TOKENS
+                for name, cache in self.mover.broker.caches.by_name.items()
                 for each in cache.ids
                 if len(each) != FORWARD_ID_BYTES or each[:NODE_ID_BYTES] not in members
                 if (name, each) not in self.mover.carried
@@ -100,7 +95,6 @@ class CacheStage(Stage):
     def _answered(self, now: int, succeeded: bool, value: object) -> None:
         self.asking = False
         if not succeeded:
-            self.ids = deque(each for each in self.ids or () if each[0] != TOKENS)
             self.mover.broker.trace.event(
                 "scale_down_refused", {"queue": "(duplicate ids)", "why": str(value)}
             )

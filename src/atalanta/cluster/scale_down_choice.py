@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.scale_down_candidate import Candidate, Heard
+from atalanta.cluster.scale_down_candidate import Candidate, Heard, place
 
 if TYPE_CHECKING:
     from atalanta.cluster.cluster import Cluster
@@ -19,6 +19,7 @@ class Choice:
         self.cluster = cluster
         self.connector: str | None = None
         self.heard: Heard | None = None  # while the discovery group is listened to
+        self.refused: dict[str, bool] = {}  # places of candidates that could not be had, in this round
 
     @property
     def group(self) -> str | None:
@@ -49,6 +50,18 @@ class Choice:
             there = record is not None and record.linked()
             (linked if there else others).append(Candidate(member.node_id, member.primary))
         return linked + others
+
+    def next(self) -> Candidate | None:
+        """The best candidate that was not refused in this round; None ends the round."""
+        for candidate in self.candidates():
+            if place(candidate) not in self.refused:
+                return candidate
+        self.refused = {}
+        return None
+
+    def refuse(self, candidate: Candidate) -> None:
+        """Leave that one out until the next round."""
+        self.refused[place(candidate)] = True
 
     def nobody(self) -> str:
         """Why there is no candidate."""

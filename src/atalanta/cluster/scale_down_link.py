@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import send_frames
 from atalanta.cluster.link import ClusterLink
-from atalanta.cluster.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down_sender import Sender
-from atalanta.cluster.scale_down_token import Token
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import text_body
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
@@ -57,11 +55,6 @@ QUESTION: Final = 1  # correlation of questions; what creates queues has none
 Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
 
 
-def session_prefix(node_id: str) -> str:
-    """How the names of the sessions begin through which that node gives its messages away."""
-    return f"scaledown.{node_id}."
-
-
 class TargetLink(ClusterLink):
     """`identified` once the target has said who it is; `ours`: it is an Atalanta."""
 
@@ -73,9 +66,8 @@ class TargetLink(ClusterLink):
         self.sessions_open: int = 0
         self.identified: bool = False
         self.node_id: str = ""
-        self.left_to: Candidate | None = None  # who takes over there, if it leaves itself
+        self.target_left: bool = False
         self.ours: bool = False
-        self.token = Token(self)
         self.reply_queue: str = ""
         self.answers: deque[Answer] = deque()
         self.created: deque[Answer] = deque()
@@ -84,8 +76,7 @@ class TargetLink(ClusterLink):
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
         settings = self.cluster.settings
-        # Tells the target whose messages come, should it wait for them (scale_down.py).
-        name = session_prefix(self.cluster.node_id) + self.cluster.unique_name()
+        name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
             self.send(
                 CreateSession(f"{name}-{channel}", channel, NEWEST_VERSION, settings.cluster_user,
@@ -232,8 +223,7 @@ class TargetLink(ClusterLink):
         target = self.part.target
         if target is not None and packet.node_id and packet.node_id != target.node_id:
             return  # another node has its address now
-        if packet.target_node_id and packet.target is not None:
-            self.left_to = Candidate(packet.target_node_id, packet.target)
+        self.target_left = True
 
     def on_lost(self, now: int, why: str) -> None:
         self.part.link_lost(now, self, why)

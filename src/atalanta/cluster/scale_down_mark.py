@@ -22,30 +22,15 @@ KEY: Final = "scaledown.under-way"
 
 
 class DepartureMark:
-    """`lsn` of its newest record: 0 as long as there is none. `token` is the target's (scale_down_heirs.py)."""
+    """`lsn` of its newest record: 0 as long as there is none."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.lsn: int = 0
-        self.token: str = ""
 
-    def write(
-        self,
-        target: Candidate,
-        pinned: dict[str, int],
-        earlier: list[str],
-        members: dict[str, Candidate],
-    ) -> None:
-        """`pinned`: queue -> the last sequence that stays; `earlier`: targets that left meanwhile (scale_down.py);
-        `members`: others, by node id.
-        """
-        told = {
-            "target": _written(target),
-            "pinned": pinned,
-            "earlier": earlier,
-            "token": self.token,
-            "members": [_written(each) for each in members.values()],
-        }
+    def write(self, target: Candidate, pinned: dict[str, int]) -> None:
+        """`pinned`: queue -> the last sequence that stays."""
+        told = {"target": _written(target), "pinned": pinned}
         self._store(json.dumps(told).encode())
 
     def clear(self) -> None:
@@ -55,19 +40,14 @@ class DepartureMark:
     def durable(self) -> bool:
         return self.broker.journal.durable >= self.lsn
 
-    def read(
-        self,
-    ) -> tuple[Candidate, dict[str, int], list[str], dict[str, Candidate]] | None:
-        """What the life before wrote; DecodeError if it makes no sense."""
+    def read(self) -> tuple[Candidate, dict[str, int]] | None:
+        """The target and the pinned sequences of the previous run; DecodeError if the record makes no sense."""
         known = self.broker.values.get(KEY)
         if known is None:
             return None
         try:
             told = json.loads(known[0])
-            self.token = told["token"]
-            members = [_read(each) for each in told["members"]]
-            by_node = {each.node_id: each for each in members}
-            return _read(told["target"]), told["pinned"], told["earlier"], by_node
+            return _read(told["target"]), told["pinned"]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
 

@@ -15,14 +15,11 @@ FAILED: Final = "failed"
 UNDER_WAY: Final = (SEEKING, READING, FREEZING, MOVING)
 
 
-def told_in(value: object) -> tuple[str, str]:
-    """Phase and target of what another node's `scaleDownProgress` answers; empty where it does not say."""
+def phase_told(value: object) -> str:
+    """Phase in the answer of another node's `scaleDownProgress`; empty if there is none."""
     try:
         told = json.loads(value) if isinstance(value, str) else None
     except (ValueError, RecursionError):
         told = None
-    if not isinstance(told, dict):
-        return "", ""
-    phase = told.get("phase")
-    target = told.get("target")
-    return phase if isinstance(phase, str) else "", target if isinstance(target, str) else ""
+    phase = told.get("phase") if isinstance(told, dict) else None
+    return phase if isinstance(phase, str) else ""

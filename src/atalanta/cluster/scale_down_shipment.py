@@ -10,7 +10,6 @@ from atalanta.cluster.meanings import encode_ids
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
     ACK_ROUTE_TO,
-    EARLIER_DUPLICATE,
     FORWARD_DUPLICATE,
     SCALEDOWN_NODE,
     SCALEDOWN_TO,
@@ -46,11 +45,6 @@ def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
     return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
 
 
-def third_id(node_bytes: bytes, message_id: int, node_id: str, ids: bytes) -> bytes:
-    """As `repeat_id`, of what waited for those bindings of a third node."""
-    return repeat_id(node_bytes, message_id, node_id.encode("utf-8", "surrogatepass") + ids)
-
-
 def for_queues(
     references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
 ) -> Shipment:
@@ -65,11 +59,8 @@ def for_queues(
     return Shipment(references, [copy])
 
 
-def for_target(reference: Reference, link: bytes, earlier: bytes) -> Shipment:
-    """What waited in the store-and-forward queue of the target itself: as its bridge sends it.
-
-    `earlier`: the id under which a target before this one, which left, may have had it as a third node's; else empty.
-    """
+def for_target(reference: Reference, link: bytes) -> Shipment:
+    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
     message = reference.message
     copy = message.copy(message.id)
     known = copy.properties.get(FORWARD_DUPLICATE)
@@ -81,8 +72,6 @@ def for_target(reference: Reference, link: bytes, earlier: bytes) -> Shipment:
     place = place_there(message, link)
     if place:
         copy.properties.put(PLACE, place)
-    if earlier:
-        copy.properties.put(EARLIER_DUPLICATE, earlier)
     return Shipment([reference], [copy])
 
 
@@ -105,7 +94,8 @@ def for_third(
             copy.properties.put(SCALEDOWN_NODE, node_id)
             if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
                 copy.properties.put(FORWARD_DUPLICATE, known)
-        copy.properties.put(BRIDGE_DUPLICATE, third_id(node_bytes, int(message.id), node_id, piece))
+        there = node_id.encode("utf-8", "surrogatepass") + piece
+        copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), there))
         copies.append(copy)
     return Shipment([reference], copies)
 

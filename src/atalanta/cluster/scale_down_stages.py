@@ -24,10 +24,8 @@ from atalanta.cluster.scale_down_shipment import (
     for_queues,
     for_target,
     for_third,
-    third_id,
 )
 from atalanta.cluster.scale_down_stage import Stage
-from atalanta.cluster.scale_down_token import TokenStage
 from atalanta.cluster.scale_down_transactions import TransactionStage
 from atalanta.cluster.scale_down_walk import AddressWalk, QueueWalk, give_back
 from atalanta.cluster.sent_mark import SentMark
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from atalanta.cluster.scale_down_link import TargetLink
     from atalanta.cluster.scale_down_sender import Sender
     from atalanta.kernel.queue import Queue
-    from atalanta.kernel.reference import Reference
 
 ROUNDS_MAX: Final = 5
 PAUSE_NS: Final = 200_000_000  # before the second round, twice as long before each that follows
@@ -73,7 +70,6 @@ class Mover:
         self.moved_before = part.moved
         self.told: dict[tuple[str, bool], bool] = {}  # refusals: queue, whether its address is full
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
-        self.stages.append(TokenStage(self))
         self.stages.append(CacheStage(self))
         self.stages.append(GoodbyeStage(self))
 
@@ -162,6 +158,12 @@ class Mover:
     def holds(self, address: str) -> bool:
         """What is under way has to be answered before anything more goes to that address."""
         return address in self.were_full and self.link.sender.under_way(address)
+
+    def unanswered(self) -> bool:
+        """Whether the target may have something that it has not answered for."""
+        return bool(self.link.sender.unanswered) or any(
+            isinstance(stage, TransactionStage) and stage.under_way() for stage in self.stages
+        )
 
     def abort(self, now: int) -> None:
         self._settle(now)
@@ -347,24 +349,14 @@ class ForwardStage(Stage):
                 give_back(mover.broker, [reference])
                 continue
             if self.node_id == mover.target_id:
-                sender.ship(for_target(reference, self.link_bytes, self._earlier(reference)))
+                sender.ship(for_target(reference, self.link_bytes))
             else:
                 ours = mover.link.ours
                 known = b""
-                # To a target before this one it may have gone as its bridge sends it.
-                was_target = self.node_id in mover.part.earlier
-                if was_target or 0 < reference.sequence <= self.mark.through:
+                if 0 < reference.sequence <= self.mark.through:
                     known = forward_id(self.link_bytes, int(reference.message.id))
                 sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
         return False
-
-    def _earlier(self, reference: Reference) -> bytes:
-        """The id under which another target had it, should there have been one: it has left, maybe to this one."""
-        mover = self.mover
-        if not mover.part.earlier or not mover.link.ours:
-            return b""
-        message_id = int(reference.message.id)
-        return third_id(mover.node_bytes, message_id, self.node_id, reference.route_to)
 
     def stuck(self) -> bool:
         reference = self.walk.head()

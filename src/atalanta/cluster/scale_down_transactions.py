@@ -4,7 +4,7 @@ Follows ScaleDownHandler.scaleDownTransactions. What the transaction has acknowl
 hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transaction finds it there by its id.
 
 Its answer to the prepare may be lost. The target remembers from then on what came in it (kernel/repeats.py), so that a
-second attempt is refused as a repeat there, or where all of the target has gone, even if the transaction has ended.
+second attempt is refused as a repeat there, even if the transaction has ended.
 
 What the target refuses within a transaction undoes the attempt there: it would be in the way of the next one.
 """
@@ -91,6 +91,10 @@ class TransactionStage(Stage):
             self._say(XaStart(self._xid()))
         return False
 
+    def under_way(self) -> bool:
+        """Whether the target has been told of the branch, and its end is open."""
+        return self.state != IDLE
+
     def _xid(self) -> Xid:
         assert self.branch is not None
         return decode_xid(Reader(self.branch.xid), "xid")
@@ -151,7 +155,7 @@ class TransactionStage(Stage):
             self._say(XaRollback(self._xid()))
 
     def _undone(self) -> None:
-        """A repeat has been there, and has ended or gone on since: it is not here any more either."""
+        """A repeat was there, and has ended since: the branch ends here as well."""
         if self.refused:
             self._failed(self.refused)
         else:

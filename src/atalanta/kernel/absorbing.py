@@ -35,8 +35,6 @@ ACK_ROUTE_TO: Final = "_AMQ_ACK_ROUTE_TO"
 SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
 # Ours: the id under which that node may have it already, from a bridge of the node that left.
 FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
-# Ours: the id under which a target before this one may have got it, and forwarded it or left with it to here.
-EARLIER_DUPLICATE: Final = "_AMQ_SCALEDOWN_EARLIER"
 # What only nodes may say to each other.
 MEMBERS_ONLY: Final = (
     ROUTE_TO,
@@ -44,7 +42,6 @@ MEMBERS_ONLY: Final = (
     SCALEDOWN_TO,
     SCALEDOWN_NODE,
     FORWARD_DUPLICATE,
-    EARLIER_DUPLICATE,
     ORIGIN,
     PLACE,
 )

@@ -13,9 +13,6 @@ BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
 # What a leaving node brings has a longer id than what a bridge does (cluster/scale_down_shipment.py: repeat_id).
 BROUGHT_BYTES: Final = 32
-# Cache of what leaving nodes tell their targets, to find out who has taken over there (cluster/scale_down_heirs.py).
-# No client's message gets at it: ids of what is sent to a queue of an address are those of the address.
-TOKENS: Final = "$.atalanta::departures"
 # Finding the first entry of a dict takes the longer, the more were deleted before it: so many are found at once.
 OLDEST_MAX: Final = 256
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.buffer import Writer
-from atalanta.kernel.duplicates import BRIDGE_PREFIX, TOKENS
+from atalanta.kernel.duplicates import BRIDGE_PREFIX
 from atalanta.kernel.router import split_fqqn
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def sweep(broker: Broker, now: int) -> None:
     gone: list[DuplicateCache] = []
     count = 0
     for cache in list(broker.caches.by_name.values()):
-        if cache.name == TOKENS or _is_here(broker, cache.name):
+        if _is_here(broker, cache.name):
             cache.gone_since = 0
         elif not cache.ids:
             drop(broker, cache)

@@ -210,14 +210,6 @@ def update_duplicates(call: Call, given: Parameters) -> object:
     return None
 
 
-def knows_duplicate(call: Call, given: Parameters) -> object:
-    """Ours: whether that id is remembered there, on disk."""
-    broker = call.broker
-    cache = broker.caches.by_name.get(text_of(given, 0))
-    lsn = -1 if cache is None else cache.lsn_of(bytes_of_id(text_of(given, 1)))
-    return 0 <= lsn <= broker.journal.durable
-
-
 def bytes_of_id(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -279,7 +271,6 @@ OWN_OPERATIONS: Final[Operations] = {
     "getRolesAsJSON": [("s", roles_json)],
     "sendQueueInfoToQueue": [("ss", send_queue_info)],
     "updateDuplicateIdCache": [("sa", update_duplicates)],
-    "knowsDuplicateId": [("ss", knows_duplicate)],
     "rebuildPageCounters": [("", flush_executor)],
     "clearAuthenticationCache": [("", flush_executor)],
     "clearAuthorizationCache": [("", flush_executor)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.absorbing import ACK_ROUTE_TO, EARLIER_DUPLICATE, set_acknowledged_aside
+from atalanta.kernel.absorbing import ACK_ROUTE_TO, set_acknowledged_aside
 from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
@@ -68,13 +68,6 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
         plan.repeats_lsn = repeat(broker, plan, name, bridge_id)
         if plan.repeats_lsn >= 0:
             return
-        if message.special and message.has_property(EARLIER_DUPLICATE):
-            earlier = message.properties.get(EARLIER_DUPLICATE)
-            message.remove_property(EARLIER_DUPLICATE)
-            if isinstance(earlier, bytes):
-                plan.repeats_lsn = repeat(broker, plan, name, earlier)
-                if plan.repeats_lsn >= 0:
-                    return
         broker.arrivals.note(message, bridge_id)
     else:
         duplicate_id = message.duplicate_id

@@ -51,7 +51,7 @@ class Departed:
         self.homes = {sender.name: sender.target for sender in senders}
 
     def look(self) -> None:
-        """While a departure is under way; its target may change."""
+        """Records the departures that are under way."""
         for host in self.hosts:
             part = None if host.node is None else host.node.scale_down
             if part is not None and part.frozen and part.target is not None:

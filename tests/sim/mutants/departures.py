@@ -34,13 +34,7 @@ def arrivals_in_another_order(patch: Patch) -> None:
 def mark_not_durable(patch: Patch) -> None:
     """A node that crashes while it leaves does not know it any more."""
 
-    def forgetful(
-        self: DepartureMark,
-        target: Candidate,
-        pinned: dict[str, int],
-        earlier: list[str],
-        members: dict[str, Candidate],
-    ) -> None:
+    def forgetful(self: DepartureMark, target: Candidate, pinned: dict[str, int]) -> None:
         self.lsn = 0
 
     patch.setattr(DepartureMark, "write", forgetful)
