@@ -1,4 +1,4 @@
-"""Writes docs/events.md: every event that the source logs, with its level and fields.
+"""Writes docs/reference/events.md: every event that the source logs, with its level and fields.
 
     PYTHONPATH=src python tools/events.py
 
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "events.md"
+PAGE = ROOT / "docs" / "reference" / "events.md"
 SOURCE = ROOT / "src" / "atalanta"
 # Logged by the client's or Spark's side: not a node's.
 OTHERS = ("client", "spark")

@@ -8,7 +8,7 @@ leaves the sender again such a copy has the place of its first id there: its lin
 
 Only members say it to each other: what a client says is taken away (absorbing.py). A real Artemis forgets it as it
 forgets every name that begins with `_AMQ_ROUTE_TO` (Message.clearInternalProperties). Beyond Artemis, where such
-messages wait for ever: docs/decisions/0009.
+messages wait for ever: docs/internals/decisions/0009.
 """
 
 from __future__ import annotations
