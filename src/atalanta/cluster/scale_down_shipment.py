@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.forwarding import forward_id, place_there
+from atalanta.cluster.forwarding import forward_id
 from atalanta.cluster.meanings import encode_ids
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
@@ -15,7 +15,6 @@ from atalanta.kernel.absorbing import (
     SCALEDOWN_NODE,
     SCALEDOWN_TO,
 )
-from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import ROUTE_TO, Message
@@ -78,9 +77,6 @@ def for_target(reference: Reference, link: bytes, earlier: bytes) -> Shipment:
     if not isinstance(known, bytes):
         known = forward_id(link, int(message.id))
     copy.properties.put(BRIDGE_DUPLICATE, known)
-    place = place_there(message, link)
-    if place:
-        copy.properties.put(PLACE, place)
     if earlier:
         copy.properties.put(EARLIER_DUPLICATE, earlier)
     return Shipment([reference], [copy])

@@ -51,7 +51,7 @@ def _run(paged: PagedQueue) -> list[Page]:
     size = 0
     sparse = False
     for page in pages:
-        whole = page.read == 0 and not page.places and not page.deliveries
+        whole = page.read == 0 and not page.deliveries
         if not whole or size + page.unread_bytes > most or len(run) >= PAGES_A_TURN:
             if len(run) > 1 and sparse:
                 return run
@@ -96,7 +96,7 @@ def _replace(
         if len(out) == 0:
             page.starts.append(index)
             page.firsts.append(reference.sequence)
-        write_entry(out, reference, broker.arrivals)
+        write_entry(out, reference)
         if len(out) >= BLOCK_BYTES:
             blocks.append(out.getvalue())
             out = BytesWriter()
