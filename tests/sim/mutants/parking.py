@@ -6,6 +6,7 @@ from atalanta.cluster import parked
 from atalanta.cluster.parked import Away, ParkedMessages
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.broker import Broker
+from atalanta.kernel.moves import reroute
 from atalanta.kernel.reference import Reference
 from atalanta.kernel.router import Route
 from tests.sim.mutants.patching import Patch
@@ -29,7 +30,6 @@ def what_may_have_arrived_comes_back(patch: Patch) -> None:
 
 def what_comes_back_stays_parked_too(patch: Patch) -> None:
     """A restart finds it in both queues."""
-    reroute = parked.reroute
 
     def forgetful(
         broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
