@@ -20,8 +20,7 @@ from atalanta.kernel.properties import Byte
 from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_consumer import Acknowledge, CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_message_codec import decode_send
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage, decode_send
 from bench.profile_node import CHANNEL, NOW, VERSION, ProfiledNode
 from bench.results import machine
 from bench.settings import CHECKOUT

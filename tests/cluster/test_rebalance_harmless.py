@@ -19,8 +19,7 @@ from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessag
 from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_session import CreateSession, SessionClose
-from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart, Xid
 from tests.cluster.rig import Rig, count, node_of
 from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
 from tests.cluster.test_rebalance import at_node, balancer, settings

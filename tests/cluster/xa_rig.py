@@ -12,8 +12,7 @@ from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
-from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaResponse, XaStart
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaResponse, XaStart, Xid
 from tests.cluster.rig import Client, Rig, node_of
 
 XA_CHANNEL = 20

@@ -29,8 +29,8 @@ from atalanta.wire.core.packets_logview import (
     LogRead,
     LogSeek,
     LogSeekResponse,
+    LostRange,
 )
-from atalanta.wire.core.packets_lost_range import LostRange
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection

@@ -48,8 +48,8 @@ from atalanta.wire.core.packets_transaction import (
     XaResponse,
     XaRollback,
     XaStart,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 
 STOCK: Final = "stock"
 SOLD: Final = "sold"

@@ -22,8 +22,7 @@ from atalanta.wire.core.packets_message import (
     SendMessage,
 )
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse, SessionStart
-from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse, Xid
 from atalanta.wire.core.types import HANDSHAKE
 
 CHANNEL = 10

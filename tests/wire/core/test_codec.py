@@ -145,7 +145,7 @@ def test_unknown_types_are_named() -> None:
 
 def test_bytes_left_over_are_refused() -> None:
     for packet in all_packets():
-        if "rest" in packet.layout or isinstance(packet, SendMessage):
+        if hasattr(packet, "more") or hasattr(packet, "vote") or isinstance(packet, SendMessage):
             continue
         payload = encode(packet, 10)[13:]
         with pytest.raises(ProtocolError, match=types.NAMES[packet.type]):

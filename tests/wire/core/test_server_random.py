@@ -55,8 +55,8 @@ from atalanta.wire.core.packets_transaction import (
     XaRollback,
     XaStart,
     XaSuspend,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server, queue_request, text_message
 

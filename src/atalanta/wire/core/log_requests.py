@@ -29,8 +29,8 @@ from atalanta.wire.core.packets_logview import (
     LogRead,
     LogSeek,
     LogSeekResponse,
+    LostRange,
 )
-from atalanta.wire.core.packets_lost_range import LostRange
 from atalanta.wire.core.types import (
     LOG_ACK_THROUGH,
     LOG_COMMIT,

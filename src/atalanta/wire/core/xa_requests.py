@@ -32,8 +32,10 @@ from atalanta.wire.core.packets_transaction import (
     XaSetTimeoutResponse,
     XaStart,
     XaSuspend,
+    Xid,
+    decode_xid,
+    encode_xid,
 )
-from atalanta.wire.core.packets_xid import Xid, decode_xid, encode_xid
 
 if TYPE_CHECKING:
     from atalanta.wire.core.session import CoreSession
