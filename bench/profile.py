@@ -52,7 +52,7 @@ class Profile:
         self._sends = b"".join(_send(size, durable, number) for number in range(BATCH))
         self._rig.connect(PRODUCER)
         self._rig.connect(CONSUMER)
-        self._rig.send(CONSUMER, CreateConsumer(0, QUEUE))
+        self._rig.send(CONSUMER, CreateConsumer(consumer_id=0, queue=QUEUE))
         self._rig.settle()
         self._rig.send(CONSUMER, FlowToken(0, -1))
         self._rig.settle()
@@ -112,7 +112,11 @@ class Profile:
 def _send(size: int, durable: bool, number: int) -> bytes:
     message = Message.create(QUEUE, bytes(size), 4, durable, 1_700_000_000_000, 4)
     message.put_property("_AMQ_ROUTING_TYPE", Byte(1))
-    return codec.encode(SendMessage(message, durable, number, 0), CHANNEL, VERSION)
+    return codec.encode(
+        SendMessage(message, requires_response=durable, correlation=number, sender_id=0),
+        CHANNEL,
+        VERSION,
+    )
 
 
 def _acknowledgements(delivered: bytes) -> bytes:

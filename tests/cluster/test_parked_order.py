@@ -114,7 +114,9 @@ def send_by_priority(play: Parked, first: int, end: int) -> None:
         message = Message.create("orders", body, 4, True, 1, 7 if body[0] % 2 else 2)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         message.properties_changed()
-        play.producer.send(SendMessage(message, True, 100 + body[0], 1))
+        play.producer.send(
+            SendMessage(message, requires_response=True, correlation=100 + body[0], sender_id=1)
+        )
 
 
 def test_a_group_keeps_its_order_and_its_consumer() -> None:
@@ -217,7 +219,7 @@ def test_among_newer_ones_in_page_files(restart: bool) -> None:
     rig.consuming(rig.hosts[1])
     slow = rig.client(rig.hosts[0])
     slow.on_packet = lambda packet: None  # type: ignore[method-assign]
-    slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+    slow.send(CreateConsumer(consumer_id=0, queue="orders"))
     slow.send(FlowToken(0, 10_000))
     rig.until(lambda: remote_consumers(rig.hosts[0], rig.hosts[1], "orders") == 1)
     rig.network.block("n0", "n1")
@@ -267,7 +269,7 @@ def test_many_older_ones_make_room_by_and_by(crash: bool) -> None:
     near_host, far_host = rig.cluster(2)
     slow = rig.client(near_host)
     slow.on_packet = lambda packet: None  # type: ignore[method-assign]
-    slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+    slow.send(CreateConsumer(consumer_id=0, queue="orders"))
     slow.send(FlowToken(0, 1))
     producer = rig.client(near_host)
     older = [b"%05d" % number for number in range(2_500)]
@@ -300,7 +302,7 @@ def test_many_older_ones_make_room_by_and_by(crash: bool) -> None:
                 near_host.start()
                 slow = rig.client(near_host)
                 slow.on_packet = lambda packet: None  # type: ignore[method-assign]
-                slow.send(CreateConsumer(0, "orders", None, False, True, 0))
+                slow.send(CreateConsumer(consumer_id=0, queue="orders"))
                 slow.send(FlowToken(0, 1))
                 break
     assert len(moved) == (1 if crash else 2) and max(moved) <= SLICE_MAX

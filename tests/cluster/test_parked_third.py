@@ -98,7 +98,7 @@ def test_what_comes_to_the_third_member_after_it_goes_behind_it() -> None:
             play.rig.run(0.01)
     play.rig.until(lambda: count(play.third, "orders") + play.late() == 800)
     taker = play.rig.client(play.third)
-    taker.send(CreateConsumer(0, "orders", None, False, True, 0))
+    taker.send(CreateConsumer(consumer_id=0, queue="orders"))
     taker.send(FlowToken(0, 350_000))
     play.rig.until(lambda: len(taker.bodies) > 300)
     play.rig.run(1)
@@ -236,7 +236,7 @@ def test_copies_for_subscriptions_come_before_younger_ones_in_each_of_them() -> 
         for name in names:
             slow = rig.client(host)
             slow.on_packet = lambda packet: None  # type: ignore[method-assign]
-            slow.send(CreateConsumer(0, name, None, False, True, 0))
+            slow.send(CreateConsumer(consumer_id=0, queue=name))
             slow.send(FlowToken(0, 1))
             rig.until(lambda: remote_consumers(near, host, name) == 1)  # noqa: B023
     rig.network.block("n0", "n1")

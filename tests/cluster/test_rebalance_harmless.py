@@ -76,12 +76,21 @@ def test_nobody_goes_when_it_is_switched_off() -> None:
 
 def temporary(one: Roamer) -> None:
     one.send(
-        CreateQueueV2("reply", f"reply.{one.name}", None, False, True, False, False, 0, -1, False)
+        CreateQueueV2(
+            address="reply",
+            queue=f"reply.{one.name}",
+            durable=False,
+            temporary=True,
+            requires_response=False,
+            routing_type=0,
+        )
     )
 
 
 def browsing(one: Roamer) -> None:
-    one.send(CreateConsumer(7, "orders", None, True, False, 0))
+    one.send(
+        CreateConsumer(consumer_id=7, queue="orders", browse_only=True, requires_response=False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,7 +279,9 @@ def test_credit_that_a_closed_session_asked_for_is_nobodys() -> None:
     moving.begin(rig.world.now)
     client.send(RequestProducerCredits(1_000, "orders"))
     client.send(SessionClose())
-    client.send(CreateSession("next", 10, 136, USER, PASSWORD, 102400, False, True, True), 1)
+    client.send(
+        CreateSession(name="next", session_channel=10, version=136, user=USER, password=PASSWORD), 1
+    )
     client.send(RequestProducerCredits(50, "orders"))
     rig.run(1)
     given: list[int] = []
@@ -325,8 +336,16 @@ def test_clients_go_to_the_members_of_their_zone() -> None:
 def send_in_pieces(one: Roamer, address: str, requires_response: bool) -> None:
     """A large message."""
     one.send(SendLargeMessage(Message.create(address, b"", 4, True, one.world.now // 1_000_000, 4)))
-    one.send(SendContinuation(bytes(100_000), True))
-    one.send(SendContinuation(b"the end", False, 100_007, requires_response, 0 if requires_response else -1))
+    one.send(SendContinuation(bytes(100_000), continues=True))
+    one.send(
+        SendContinuation(
+            b"the end",
+            continues=False,
+            body_size=100_007,
+            requires_response=requires_response,
+            correlation=0 if requires_response else -1,
+        )
+    )
 
 
 def test_what_crosses_the_good_bye_is_done_only_if_nobody_waits_for_it() -> None:

@@ -30,7 +30,17 @@ class XaClient(Client):
         self.codes = []
         self.taken = []
         self.send(SessionStart())
-        self.send(CreateSession("xa", XA_CHANNEL, 136, USER, PASSWORD, 102400, True), 1)
+        self.send(
+            CreateSession(
+                name="xa",
+                session_channel=XA_CHANNEL,
+                version=136,
+                user=USER,
+                password=PASSWORD,
+                xa=True,
+            ),
+            1,
+        )
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, XaResponse):
@@ -57,11 +67,11 @@ class XaClient(Client):
     def send_in_branch(self, address: str, body: bytes) -> None:
         message = Message.create(address, body, 4, True, 1, 4)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
-        self.say(SendMessage(message, False, -1, 1))
+        self.say(SendMessage(message, sender_id=1))
 
     def consume_in_branch(self, queue: str) -> None:
         self.say(SessionStart())
-        self.say(CreateConsumer(7, queue, None, False, False, 0))
+        self.say(CreateConsumer(consumer_id=7, queue=queue, requires_response=False))
         self.say(FlowToken(7, 1))
 
 

@@ -105,17 +105,44 @@ def other_packets() -> list[Packet]:
     chunk.add(42, 2, sample_message(b""))
     transport = sample_transport()
     return [
-        SendMessage(sample_message(), True, -5, 3),
+        SendMessage(sample_message(), requires_response=True, correlation=-5, sender_id=3),
         SendLargeMessage(sample_message(b"")),
-        SendContinuation(b"piece", True, -1, True, -6, 3),
-        SendContinuation(b"last", False, 1000, True, -7, 3),
+        SendContinuation(
+            b"piece", continues=True, requires_response=True, correlation=-6, sender_id=3
+        ),
+        SendContinuation(
+            b"last",
+            continues=False,
+            body_size=1000,
+            requires_response=True,
+            correlation=-7,
+            sender_id=3,
+        ),
         ReceiveMessage(sample_message(), 2, 1),
-        ReceiveLargeMessage(sample_message(b""), 2, 1, 250_000),
+        ReceiveLargeMessage(
+            sample_message(b""), consumer_id=2, delivery_count=1, body_size=250_000
+        ),
         ReceiveContinuation(b"piece", True, 2),
-        ClusterTopology(False, "node", 0, transport, None, True),
-        ClusterTopologyV2(True, "node", 12),
-        ClusterTopologyV3(False, "node", 12, None, transport, False, "group", "scale"),
-        ClusterTopologyV4(False, "node", 12, transport, transport, True, "group", None, 136),
+        ClusterTopology(exit=False, node_id="node", primary=transport, last=True),
+        ClusterTopologyV2(exit=True, node_id="node", event_id=12),
+        ClusterTopologyV3(
+            exit=False,
+            node_id="node",
+            event_id=12,
+            backup=transport,
+            backup_group="group",
+            scale_down_group="scale",
+        ),
+        ClusterTopologyV4(
+            exit=False,
+            node_id="node",
+            event_id=12,
+            primary=transport,
+            backup=transport,
+            last=True,
+            backup_group="group",
+            server_version=136,
+        ),
         chunk.response(9, 42, True),
     ]
 

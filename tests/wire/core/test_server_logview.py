@@ -60,7 +60,9 @@ def position(client: Client) -> LogPositionResponse:
 def lease(
     client: Client, epoch: int = 0, owner: str = "driver", group: str = "g"
 ) -> LogLeaseResponse:
-    answer = client.call(LogLease(2, QUEUE, group, owner, 60_000, epoch))
+    answer = client.call(
+        LogLease(correlation=2, queue=QUEUE, group=group, owner=owner, ttl_ms=60_000, epoch=epoch)
+    )
     assert isinstance(answer, LogLeaseResponse), answer
     return answer
 
@@ -71,7 +73,17 @@ def read(
     """All chunks of (start, end], as "sequence=text"."""
     found: list[str] = []
     while True:
-        answer = client.call(LogRead(3, QUEUE, "", start, end, max_bytes, selector))
+        answer = client.call(
+            LogRead(
+                correlation=3,
+                queue=QUEUE,
+                incarnation="",
+                start=start,
+                end=end,
+                max_bytes=max_bytes,
+                selector=selector,
+            )
+        )
         assert isinstance(answer, LogReadResponse), answer
         for entry in decode_entries(answer):
             found.append(f"{entry.sequence}={entry.message.text()}")
@@ -111,12 +123,14 @@ def position_without_disk(server: Server, client: Client) -> LogPositionResponse
 
 def test_a_plan_stays_within_its_limits() -> None:
     client = filled(Server(), 10)
-    answer = client.call(LogPlan(7, QUEUE, "", 0, 4, -1))
+    answer = client.call(
+        LogPlan(correlation=7, queue=QUEUE, incarnation="", start=0, max_messages=4)
+    )
     assert isinstance(answer, LogPlanResponse)
     assert (answer.correlation, answer.end, answer.messages) == (7, 4, 4)
-    small = client.call(LogPlan(7, QUEUE, "", 4, -1, 1))
+    small = client.call(LogPlan(correlation=7, queue=QUEUE, incarnation="", start=4, max_bytes=1))
     assert isinstance(small, LogPlanResponse) and (small.end, small.messages) == (5, 1)
-    rest = client.call(LogPlan(7, QUEUE, "", 4, -1, -1))
+    rest = client.call(LogPlan(correlation=7, queue=QUEUE, incarnation="", start=4))
     assert isinstance(rest, LogPlanResponse) and (rest.end, rest.messages) == (10, 6)
 
 
@@ -143,7 +157,17 @@ def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages() -> No
         session.send(server.now, server.message("flights", b""), 1)
     server.settle()
     client = server.login()
-    answer = client.call(LogRead(3, QUEUE, "", 0, count, 0, "parity = 1"))
+    answer = client.call(
+        LogRead(
+            correlation=3,
+            queue=QUEUE,
+            incarnation="",
+            start=0,
+            end=count,
+            max_bytes=0,
+            selector="parity = 1",
+        )
+    )
     assert isinstance(answer, LogReadResponse)
     assert (answer.next, answer.last, answer.count) == (logview.READ_LOOKS_MAX, False, 0)
     assert read(client, 0, count, selector="parity = 1") == []
@@ -153,7 +177,9 @@ def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> 
     server = Server()
     client = filled(server, 10)
     held = lease(client)
-    request = LogAckThrough(4, QUEUE, held.incarnation, "g", held.epoch, 6)
+    request = LogAckThrough(
+        correlation=4, queue=QUEUE, incarnation=held.incarnation, group="g", epoch=held.epoch, end=6
+    )
     client.send(request)
     assert client.receive() == []
     server.settle()
@@ -163,7 +189,14 @@ def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> 
     server.restart()
     client = server.login()
     assert (position(client).first, position(client).acked_through) == (7, 6)
-    assert refusal(client, LogRead(9, QUEUE, "", 3, 10, 0, None), 9) == RANGE_LOST
+    assert (
+        refusal(
+            client,
+            LogRead(correlation=9, queue=QUEUE, incarnation="", start=3, end=10, max_bytes=0),
+            9,
+        )
+        == RANGE_LOST
+    )
 
 
 def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
@@ -172,11 +205,43 @@ def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
     old = lease(client)
     new = lease(client, owner="successor")
     assert new.epoch == old.epoch + 1
-    assert refusal(client, LogAckThrough(4, QUEUE, "", "g", old.epoch, 2), 4) == FENCED
-    assert refusal(client, LogLease(5, QUEUE, "g", "driver", 60_000, old.epoch), 5) == FENCED
+    assert (
+        refusal(
+            client,
+            LogAckThrough(
+                correlation=4, queue=QUEUE, incarnation="", group="g", epoch=old.epoch, end=2
+            ),
+            4,
+        )
+        == FENCED
+    )
+    assert (
+        refusal(
+            client,
+            LogLease(
+                correlation=5,
+                queue=QUEUE,
+                group="g",
+                owner="driver",
+                ttl_ms=60_000,
+                epoch=old.epoch,
+            ),
+            5,
+        )
+        == FENCED
+    )
     server.restart()
     client = server.login()
-    assert refusal(client, LogAckThrough(4, QUEUE, "", "g", old.epoch, 2), 4) == FENCED
+    assert (
+        refusal(
+            client,
+            LogAckThrough(
+                correlation=4, queue=QUEUE, incarnation="", group="g", epoch=old.epoch, end=2
+            ),
+            4,
+        )
+        == FENCED
+    )
     assert lease(client, new.epoch, "successor").epoch == new.epoch
 
 
@@ -184,14 +249,30 @@ def test_one_group_and_no_consumer_beside_it() -> None:
     server = Server()
     client = filled(server, 4)
     held = lease(client)
-    assert refusal(client, LogLease(5, QUEUE, "other", "me", 60_000, 0), 5) == FENCED
+    assert (
+        refusal(
+            client,
+            LogLease(correlation=5, queue=QUEUE, group="other", owner="me", ttl_ms=60_000),
+            5,
+        )
+        == FENCED
+    )
     answer = client.consume("archive")
     assert isinstance(answer, ExceptionResponse) and answer.code == FENCED
     assert not isinstance(client.consume("archive", browse=True, credits=0), ExceptionResponse)
-    released = client.call(LogLease(5, QUEUE, "g", "driver", 0, held.epoch))
+    released = client.call(
+        LogLease(correlation=5, queue=QUEUE, group="g", owner="driver", ttl_ms=0, epoch=held.epoch)
+    )
     assert isinstance(released, LogLeaseResponse)
     client.consume("archive", consumer_id=1, credits=0)
-    assert refusal(client, LogLease(5, QUEUE, "g", "driver", 60_000, 0), 5) == FENCED
+    assert (
+        refusal(
+            client,
+            LogLease(correlation=5, queue=QUEUE, group="g", owner="driver", ttl_ms=60_000),
+            5,
+        )
+        == FENCED
+    )
 
 
 def test_what_left_by_another_way_is_reported_as_lost() -> None:
@@ -204,7 +285,7 @@ def test_what_left_by_another_way_is_reported_as_lost() -> None:
     client.consume("archive")
     client.send(Acknowledge(0, client.deliveries()[1].message.id, False))
     server.settle()
-    answer = client.call(LogLost(6, QUEUE, "", 0, 6))
+    answer = client.call(LogLost(correlation=6, queue=QUEUE, incarnation="", start=0, end=6))
     assert isinstance(answer, LogLostResponse)
     assert [(lost.start, lost.end) for lost in answer.ranges] == [(1, 2)]
 
@@ -224,18 +305,51 @@ def test_a_queue_made_anew_is_noticed() -> None:
     client.succeeds(DeleteQueue("archive"))
     client.create_queue("archive", "flights", 0)
     assert position(client).incarnation != old
-    assert refusal(client, LogRead(3, QUEUE, old, 0, 3, 0, None), 3) == INCARNATION_CHANGED
-    assert refusal(client, LogPlan(3, QUEUE, old, 0, 3, 0), 3) == INCARNATION_CHANGED
+    assert (
+        refusal(
+            client,
+            LogRead(correlation=3, queue=QUEUE, incarnation=old, start=0, end=3, max_bytes=0),
+            3,
+        )
+        == INCARNATION_CHANGED
+    )
+    assert (
+        refusal(
+            client,
+            LogPlan(
+                correlation=3, queue=QUEUE, incarnation=old, start=0, max_messages=3, max_bytes=0
+            ),
+            3,
+        )
+        == INCARNATION_CHANGED
+    )
 
 
 @pytest.mark.parametrize(
     ("packet", "code"),
     [
         (LogPosition(5, "missing"), QUEUE_DOES_NOT_EXIST),
-        (LogRead(5, QUEUE, "", 0, 3, 0, "parity ="), INVALID_FILTER),
-        (LogAckThrough(5, QUEUE, "", "g", 1, 2), FENCED),
-        (LogLease(5, QUEUE, "g", "me", -5, 0), ILLEGAL_STATE),
-        (LogLease(5, QUEUE, "g", "me", 1 << 62, 0), ILLEGAL_STATE),
+        (
+            LogRead(
+                correlation=5,
+                queue=QUEUE,
+                incarnation="",
+                start=0,
+                end=3,
+                max_bytes=0,
+                selector="parity =",
+            ),
+            INVALID_FILTER,
+        ),
+        (
+            LogAckThrough(correlation=5, queue=QUEUE, incarnation="", group="g", epoch=1, end=2),
+            FENCED,
+        ),
+        (LogLease(correlation=5, queue=QUEUE, group="g", owner="me", ttl_ms=-5), ILLEGAL_STATE),
+        (
+            LogLease(correlation=5, queue=QUEUE, group="g", owner="me", ttl_ms=1 << 62),
+            ILLEGAL_STATE,
+        ),
         (LogPosition(5, "volatile"), ILLEGAL_STATE),
     ],
 )
@@ -249,7 +363,16 @@ def test_refusals_carry_the_correlation(packet: Packet, code: int) -> None:
 def test_acknowledging_what_is_not_there_yet_is_refused() -> None:
     client = filled(Server(), 3)
     held = lease(client)
-    assert refusal(client, LogAckThrough(5, QUEUE, "", "g", held.epoch, 4), 5) == ILLEGAL_STATE
+    assert (
+        refusal(
+            client,
+            LogAckThrough(
+                correlation=5, queue=QUEUE, incarnation="", group="g", epoch=held.epoch, end=4
+            ),
+            5,
+        )
+        == ILLEGAL_STATE
+    )
 
 
 def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -> None:
@@ -257,8 +380,8 @@ def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -
     client = server.login(transacted=True)
     client.create_queue("out")
     client.publish("out", "a", wait=False)
-    client.send(LogCommit(11, "query", 3, 0))
-    client.send(LogCommit(12, "query", 3, 0))
+    client.send(LogCommit(correlation=11, query="query", batch=3, partition=0))
+    client.send(LogCommit(correlation=12, query="query", batch=3, partition=0))
     assert client.receive() == []
     server.settle()
     answers = [packet for _, packet in client.receive()]
@@ -268,10 +391,17 @@ def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -
     server.restart()
     client = server.login(transacted=True)
     client.publish("out", "a", wait=False)
-    assert refusal(client, LogCommit(13, "query", 3, 0), 13) == DUPLICATE_ID
+    assert (
+        refusal(client, LogCommit(correlation=13, query="query", batch=3, partition=0), 13)
+        == DUPLICATE_ID
+    )
     client.publish("out", "b", wait=False)
-    assert isinstance(client.call(LogCommit(14, "query", 3, 1)), NullResponse)
-    assert isinstance(client.call(LogCommit(15, "query", 4, 0)), NullResponse)
+    assert isinstance(
+        client.call(LogCommit(correlation=14, query="query", batch=3, partition=1)), NullResponse
+    )
+    assert isinstance(
+        client.call(LogCommit(correlation=15, query="query", batch=4, partition=0)), NullResponse
+    )
     assert server.broker.queues["out"].message_count == 2
 
 

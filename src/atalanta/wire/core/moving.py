@@ -177,7 +177,12 @@ class Moving:
         self.told_at = now
         self.on_answer = None
         self.credits = {}
-        connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)
+        connection.send(
+            DisconnectV3(
+                node_id="", reason=REASON_REDIRECT, target_node_id=self.target_node, target=target
+            ),
+            PING_CHANNEL,
+        )
         self.sessions = connection.sessions
         connection.sessions = {}
 

@@ -77,7 +77,9 @@ class ChunkWriter:
         return self._out.getvalue()
 
     def response(self, correlation: int, next: int, last: bool) -> LogReadResponse:
-        return LogReadResponse(correlation, next, last, self.count, self.getvalue())
+        return LogReadResponse(
+            correlation=correlation, next=next, last=last, count=self.count, entries=self.getvalue()
+        )
 
 
 def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
@@ -107,7 +109,9 @@ def decode_chunk(reader: Reader) -> LogReadResponse:
         reader.advance(12, "entry")
         reader.advance(reader.int32("length"), "message")
     entries = reader.data[start : reader.position]
-    return LogReadResponse(correlation, next_sequence, last, count, entries)
+    return LogReadResponse(
+        correlation=correlation, next=next_sequence, last=last, count=count, entries=entries
+    )
 
 
 def write_chunk(out: BytesWriter, channel: i64, packet: LogReadResponse) -> i64:

@@ -182,7 +182,9 @@ def decode_send(data: bytes, start: i64, end: i64, version: i64) -> SendMessage:
     requires_response = data[position] != 0
     correlation = int(read_i64_be(data, position + 1)) if tail >= 9 else -1
     sender_id = int(read_i32_be(data, position + 9)) if tail == 13 else -1
-    return SendMessage(message, requires_response, correlation, sender_id)
+    return SendMessage(
+        message, requires_response=requires_response, correlation=correlation, sender_id=sender_id
+    )
 
 
 def decode_receive(data: bytes, start: i64, end: i64) -> ReceiveMessage:
@@ -210,13 +212,18 @@ def decode_receive_large(reader: Reader) -> ReceiveLargeMessage:
     consumer_id = reader.int64("consumer_id")
     delivery_count = reader.int32("delivery_count")
     body_size = reader.int64("body_size")
-    return ReceiveLargeMessage(decode_header(reader), consumer_id, delivery_count, body_size)
+    return ReceiveLargeMessage(
+        decode_header(reader),
+        consumer_id=consumer_id,
+        delivery_count=delivery_count,
+        body_size=body_size,
+    )
 
 
 def decode_send_continuation(reader: Reader, version: i64) -> SendContinuation:
     body = reader.blob("body")
     continues = reader.boolean("continues")
-    packet = SendContinuation(body, continues)
+    packet = SendContinuation(body, continues=continues)
     if not continues:
         packet.body_size = reader.int64("body_size")
     packet.requires_response = reader.boolean("requires_response")

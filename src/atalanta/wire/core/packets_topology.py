@@ -100,13 +100,13 @@ def decode_topology(reader: Reader, number: int) -> ClusterTopology:
     node_id = reader.string("node_id")
     packet: ClusterTopology
     if number == 1:
-        packet = ClusterTopology(leaving, node_id)
+        packet = ClusterTopology(exit=leaving, node_id=node_id)
     elif number == 2:
-        packet = ClusterTopologyV2(leaving, node_id)
+        packet = ClusterTopologyV2(exit=leaving, node_id=node_id)
     elif number == 3:
-        packet = ClusterTopologyV3(leaving, node_id)
+        packet = ClusterTopologyV3(exit=leaving, node_id=node_id)
     else:
-        packet = ClusterTopologyV4(leaving, node_id)
+        packet = ClusterTopologyV4(exit=leaving, node_id=node_id)
     if number >= 2:
         packet.event_id = reader.int64("event_id")
     if not leaving:

@@ -51,7 +51,7 @@ class XaReply(Endpoint):
         self.session = session
 
     def done(self, token: int) -> None:
-        self.session.reply(XaResponse(False, XA_OK, None, token))
+        self.session.reply(XaResponse(error=False, code=XA_OK, correlation=token))
 
     def failed(self, token: int, error: BrokerError) -> None:
         self.session.failed(token, error)
@@ -80,7 +80,11 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
         return _answer(session, now, packet)
     except XaError as error:
         if not isinstance(packet, XaFailed):
-            session.reply(XaResponse(True, error.code, error.text, NO_CORRELATION))
+            session.reply(
+                XaResponse(
+                    error=True, code=error.code, message=error.text, correlation=NO_CORRELATION
+                )
+            )
     except Undecided:
         raise
     except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
@@ -131,5 +135,5 @@ def _associate(session: CoreSession, now: int, packet: Packet) -> bool:
         xa_session.join(kernel, _key(packet.xid))
     else:
         return False
-    session.reply(XaResponse(False, XA_OK, None, NO_CORRELATION))
+    session.reply(XaResponse(error=False, code=XA_OK, correlation=NO_CORRELATION))
     return True
