@@ -137,7 +137,7 @@ def test_copies_for_subscriptions_come_to_each_of_them_once() -> None:
         for name in names:
             slow = rig.client(host)
             slow.on_packet = lambda packet: None  # type: ignore[method-assign]
-            slow.send(CreateConsumer(0, name, None, False, True, 0))
+            slow.send(CreateConsumer(consumer_id=0, queue=name))
             slow.send(FlowToken(0, 1))
             rig.until(lambda: remote_consumers(near, host, name) == 1)  # noqa: B023
     rig.network.block("n0", "n1")

@@ -68,7 +68,7 @@ class Third:
         """Takes one message, and never acknowledges it."""
         client = self.rig.client(host)
         client.on_packet = lambda packet: None  # type: ignore[method-assign]
-        client.send(CreateConsumer(0, "orders", None, False, True, 0))
+        client.send(CreateConsumer(consumer_id=0, queue="orders"))
         client.send(FlowToken(0, 1))
         return client
 

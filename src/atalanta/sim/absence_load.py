@@ -196,5 +196,5 @@ class SlowConsumer(Consumer):
     def on_ready(self) -> None:
         self.created = False
         self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue, filter=self.selector))
         self.send(FlowToken(0, self.credit_bytes))
