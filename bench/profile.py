@@ -20,8 +20,7 @@ from atalanta.kernel.properties import Byte
 from atalanta.wire.core import codec
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_consumer import Acknowledge, CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_message_codec import decode_send
+from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage, decode_send
 from bench.profile_node import CHANNEL, NOW, VERSION, ProfiledNode
 from bench.results import machine
 from bench.settings import CHECKOUT
@@ -53,7 +52,7 @@ class Profile:
         self._sends = b"".join(_send(size, durable, number) for number in range(BATCH))
         self._rig.connect(PRODUCER)
         self._rig.connect(CONSUMER)
-        self._rig.send(CONSUMER, CreateConsumer(0, QUEUE))
+        self._rig.send(CONSUMER, CreateConsumer(consumer_id=0, queue=QUEUE))
         self._rig.settle()
         self._rig.send(CONSUMER, FlowToken(0, -1))
         self._rig.settle()
@@ -113,7 +112,11 @@ class Profile:
 def _send(size: int, durable: bool, number: int) -> bytes:
     message = Message.create(QUEUE, bytes(size), 4, durable, 1_700_000_000_000, 4)
     message.put_property("_AMQ_ROUTING_TYPE", Byte(1))
-    return codec.encode(SendMessage(message, durable, number, 0), CHANNEL, VERSION)
+    return codec.encode(
+        SendMessage(message, requires_response=durable, correlation=number, sender_id=0),
+        CHANNEL,
+        VERSION,
+    )
 
 
 def _acknowledgements(delivered: bytes) -> bytes:

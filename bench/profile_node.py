@@ -114,7 +114,7 @@ class ProfiledNode:
         self.node.on_data(NOW, conn, HANDSHAKE)
         name = f"session-{conn}"
         session = CreateSessionV2(
-            name, CHANNEL, VERSION, "", "", 102_400, False, True, True, -1, False, None, None
+            name=name, session_channel=CHANNEL, version=VERSION, user="", password=""
         )
         self.send(conn, session, 1)
         self.send(conn, SessionStart())

@@ -278,15 +278,17 @@ class Client(SimClient):
         for name, value in properties.items():
             message.properties.put(name, value)
         message.properties_changed()
-        self.send(SendMessage(message, True, self.number, 1))
+        self.send(
+            SendMessage(message, requires_response=True, correlation=self.number, sender_id=1)
+        )
 
     def consume(self, name: str, selector: str | None = None, number: int = 0) -> None:
-        self.send(CreateConsumer(number, name, selector, False, True, 0))
+        self.send(CreateConsumer(consumer_id=number, queue=name, filter=selector))
         self.send(FlowToken(number, -1))
 
     def create(self, name: str, address: str = "", kind: int = ANYCAST, **options: Any) -> None:
         """A queue, on the address of its name unless another is given."""
-        self.send(CreateQueueV2(address or name, name, routing_type=kind, **options))
+        self.send(CreateQueueV2(address=address or name, queue=name, routing_type=kind, **options))
 
     def close(self, number: int = 0) -> None:
         self.send(ConsumerClose(number))

@@ -125,7 +125,15 @@ class Roamer(Client):
             self.send(CheckForFailover(self.was_at), 1)
         self.send(SubscribeTopologyV2(False, 136), 0)
         name = f"{self.name}/{conn}"
-        made = CreateSession(name, 10, 136, USER, PASSWORD, 102400, self.xa, not self.batch)
+        made = CreateSession(
+            name=name,
+            session_channel=10,
+            version=136,
+            user=USER,
+            password=PASSWORD,
+            xa=self.xa,
+            auto_commit_sends=not self.batch,
+        )
         self.send(made, 1)
 
     def on_dial_failed(self, key: str, why: str) -> None:
@@ -178,7 +186,7 @@ class Roamer(Client):
     def on_ready(self) -> None:
         self.send(SessionStart())
         self.send(CreateProducer(1, self.queue))
-        self.send(CreateConsumer(0, self.queue, None, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue))
         self.send(FlowToken(0, self.window_bytes))
         self.credits = 0
         self.asked = self.out_of_credit = False
@@ -210,7 +218,7 @@ class Roamer(Client):
         message = Message.create(
             self.queue, self.under_way, 4, True, self.world.now // 1_000_000, 4
         )
-        self.send(SendMessage(message, True, self.sent, 1))
+        self.send(SendMessage(message, requires_response=True, correlation=self.sent, sender_id=1))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, NullResponse):
@@ -265,7 +273,7 @@ class Roamer(Client):
     def publish_silently(self, address: str, body: bytes) -> None:
         """Without asking for an answer."""
         message = Message.create(address, body, 4, True, self.world.now // 1_000_000, 4)
-        self.send(SendMessage(message, False, -1, 1))
+        self.send(SendMessage(message, sender_id=1))
 
 
 def roam(

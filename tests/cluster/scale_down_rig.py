@@ -154,4 +154,6 @@ def send(client: Client, address: str, body: bytes, durable: bool = True, **more
     for name, value in more.items():
         message.properties.put(name, value)  # type: ignore[arg-type]
     message.properties_changed()
-    client.send(SendMessage(message, True, client.number, 1))
+    client.send(
+        SendMessage(message, requires_response=True, correlation=client.number, sender_id=1)
+    )

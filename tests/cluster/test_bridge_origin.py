@@ -53,7 +53,7 @@ class Members:
 
     def attract(self, host: Host) -> None:
         """Somebody there wants `orders`, and takes none: other nodes know nothing of the consumers that bridges are."""
-        self.rig.client(host).send(CreateConsumer(0, "orders", None, False, True, 0))
+        self.rig.client(host).send(CreateConsumer(consumer_id=0, queue="orders"))
 
     def stop_bridge(self, host: Host, stop: bool = True) -> None:
         found = bridge_of(host)

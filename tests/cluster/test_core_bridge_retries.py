@@ -109,7 +109,9 @@ def test_static_connectors_are_tried_in_turn() -> None:
 def topology(node_id: str, *places: str) -> ClusterTopology:
     transports = [TransportConfiguration.tcp(place, place, 61616) for place in places]
     backup = transports[1] if len(transports) > 1 else None
-    return ClusterTopology(False, node_id, 1, transports[0], backup)
+    return ClusterTopology(
+        exit=False, node_id=node_id, event_id=1, primary=transports[0], backup=backup
+    )
 
 
 def targets(same_node: int, ha: bool) -> Targets:
@@ -155,7 +157,12 @@ def test_a_node_that_scales_down_is_followed_to_its_target() -> None:
 def test_members_with_impossible_places_are_left_out() -> None:
     found = targets(0, True)
     found.on_topology(
-        ClusterTopology(False, "bad", 1, TransportConfiguration.tcp("x", "x", 99_999))
+        ClusterTopology(
+            exit=False,
+            node_id="bad",
+            event_id=1,
+            primary=TransportConfiguration.tcp("x", "x", 99_999),
+        )
     )
     assert "bad" not in found.members
 

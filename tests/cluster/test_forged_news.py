@@ -84,7 +84,7 @@ def test_word_of_a_group_from_an_impossible_distance_is_not_passed_on(kind: str)
 
 def told_of(rig: Rig, host: Host, node_id: str, event_id: int, target: str) -> None:
     """A peer of the host says that there is such a member."""
-    packet = ClusterTopologyV4(False, node_id, event_id)
+    packet = ClusterTopologyV4(exit=False, node_id=node_id, event_id=event_id)
     packet.primary = TransportConfiguration.tcp("x", target, PORT)
     (record,) = cluster_of(host).peers.values()
     assert record.bridge is not None

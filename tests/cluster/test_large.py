@@ -61,7 +61,16 @@ class LargeClient(Client):
         for start in range(0, len(body), PIECE):
             last = start + PIECE >= len(body)
             piece = body[start : start + PIECE]
-            self.send(SendContinuation(piece, not last, len(body), last, self.number, 1))
+            self.send(
+                SendContinuation(
+                    piece,
+                    continues=not last,
+                    body_size=len(body),
+                    requires_response=last,
+                    correlation=self.number,
+                    sender_id=1,
+                )
+            )
 
 
 def client(rig: Rig, host: Host, queue: str = "") -> LargeClient:

@@ -87,7 +87,11 @@ def test_a_topic_reaches_subscribers_of_all_nodes_once() -> None:
 
 
 def shared(client: Client, durable: bool = True) -> None:
-    client.send(CreateSharedQueueV2("prices", "app.sub", None, durable, MULTICAST))
+    client.send(
+        CreateSharedQueueV2(
+            address="prices", queue="app.sub", durable=durable, routing_type=MULTICAST
+        )
+    )
     client.consume("app.sub")
 
 

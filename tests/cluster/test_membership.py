@@ -61,7 +61,10 @@ def test_a_client_hears_of_the_node_alone_before_login_and_of_all_and_every_chan
     assert told[0].last
     assert told[0].primary is not None and told[0].primary.host == "n0"
 
-    peer.send(CreateSession("s", 10, 136, "user", "password"), 1)
+    peer.send(
+        CreateSession(name="s", session_channel=10, version=136, user="user", password="password"),
+        1,
+    )
     rig.run(1)
     told = [
         packet for packet in peer.got(ClusterTopologyV4) if isinstance(packet, ClusterTopologyV4)

@@ -122,7 +122,7 @@ def test_a_consumer_that_comes_while_messages_come_back_gets_what_was_passed_ove
     play.rig.run(1)
     together = b""  # one read of the node
     for number, colour in enumerate(("red", "blue")):
-        consumer = CreateConsumer(number, "orders", f"colour = '{colour}'", False, True, 0)
+        consumer = CreateConsumer(consumer_id=number, queue="orders", filter=f"colour = '{colour}'")
         together += codec.encode(consumer, CHANNEL) + codec.encode(FlowToken(number, -1), CHANNEL)
     near.network.send(near.conn, together)
     play.rig.run(2)

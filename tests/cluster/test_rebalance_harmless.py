@@ -12,8 +12,7 @@ from atalanta.sim.host import Host
 from atalanta.wire.core.packets_consumer import CreateConsumer, ForceConsumerDelivery
 from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessage
 from atalanta.wire.core.packets_queue import CreateQueueV2
-from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaCommit, XaEnd, XaPrepare, XaStart, Xid
 from tests.cluster.rig import Rig, count, node_of
 from tests.cluster.roamers import MILLISECOND, Accounts, Roamer, roam
 from tests.cluster.test_rebalance import at_node, balancer, settings
@@ -70,12 +69,21 @@ def test_nobody_goes_when_it_is_switched_off() -> None:
 
 def temporary(one: Roamer) -> None:
     one.send(
-        CreateQueueV2("reply", f"reply.{one.name}", None, False, True, False, False, 0, -1, False)
+        CreateQueueV2(
+            address="reply",
+            queue=f"reply.{one.name}",
+            durable=False,
+            temporary=True,
+            requires_response=False,
+            routing_type=0,
+        )
     )
 
 
 def browsing(one: Roamer) -> None:
-    one.send(CreateConsumer(7, "orders", None, True, False, 0))
+    one.send(
+        CreateConsumer(consumer_id=7, queue="orders", browse_only=True, requires_response=False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -286,8 +294,16 @@ def test_clients_go_to_the_members_of_their_zone() -> None:
 def send_in_pieces(one: Roamer, address: str, requires_response: bool) -> None:
     """A large message."""
     one.send(SendLargeMessage(Message.create(address, b"", 4, True, one.world.now // 1_000_000, 4)))
-    one.send(SendContinuation(bytes(100_000), True))
-    one.send(SendContinuation(b"the end", False, 100_007, requires_response, 0 if requires_response else -1))
+    one.send(SendContinuation(bytes(100_000), continues=True))
+    one.send(
+        SendContinuation(
+            b"the end",
+            continues=False,
+            body_size=100_007,
+            requires_response=requires_response,
+            correlation=0 if requires_response else -1,
+        )
+    )
 
 
 def test_what_crosses_the_good_bye_is_done_only_if_nobody_waits_for_it() -> None:

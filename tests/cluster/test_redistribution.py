@@ -150,7 +150,9 @@ def test_a_lease_of_the_log_view_is_no_consumer_to_peers_and_keeps_messages_here
     rig = Rig()
     hosts = rig.cluster(2, delay_ms=0)
     driver = rig.client(hosts[0])
-    driver.send(LogLease(1, "orders", "spark", "driver", 3_000, 0))
+    driver.send(
+        LogLease(correlation=1, queue="orders", group="spark", owner="driver", ttl_ms=3_000)
+    )
     consumer = rig.consuming(hosts[1], known_at=hosts[0])
     assert remote_consumers(hosts[1], hosts[0], "orders") == 0
     rig.sender(hosts[0], "orders", [bytes([number]) for number in range(4)], ANYCAST)

@@ -128,7 +128,7 @@ def test_there_and_back_again_in_order_and_none_twice() -> None:
     hosts = stocked(rig, 20, 0)
     for turn in range(1, 5):
         client = rig.client(hosts[turn % 2])
-        client.send(CreateConsumer(0, "orders", None, False, True, 0))  # it has no credit
+        client.send(CreateConsumer(consumer_id=0, queue="orders"))  # it has no credit
         rig.until(
             lambda turn=turn: (
                 count(hosts[turn % 2], "orders") == 20  # type: ignore[misc]

@@ -57,7 +57,12 @@ class Visitor(Machine):
 
     def log_in(self, channel: int, password: str = PASSWORD) -> None:
         request = CreateSessionV2(
-            f"{self.name}.{channel}", channel, self.version, USER, password, client_id=self.client_id
+            name=f"{self.name}.{channel}",
+            session_channel=channel,
+            version=self.version,
+            user=USER,
+            password=password,
+            client_id=self.client_id,
         )
         self.rig.network.send(self.conn, codec.encode(request, 1))
 

@@ -34,7 +34,9 @@ BODIES = [b"%d" % number for number in range(200)]
 
 
 def session(number: int) -> CreateSession:
-    return CreateSession(f"s{number}", 10 + number, 136, USER, PASSWORD, 102400, False, True, True)
+    return CreateSession(
+        name=f"s{number}", session_channel=10 + number, version=136, user=USER, password=PASSWORD
+    )
 
 
 def told(peer: RawPeer) -> DisconnectV3:
@@ -44,7 +46,12 @@ def told(peer: RawPeer) -> DisconnectV3:
 
 
 def sending(body: bytes) -> Packet:
-    return SendMessage(Message.create("orders", body, 4, True, 0, 4), True, 7, 1)
+    return SendMessage(
+        Message.create("orders", body, 4, True, 0, 4),
+        requires_response=True,
+        correlation=7,
+        sender_id=1,
+    )
 
 
 @pytest.mark.parametrize("asks", ["before", "after"])
@@ -154,7 +161,7 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
     peer.dial(leaving)
     peer.send(CheckForFailover("elsewhere"), 1)
     peer.send(session(0), 1)
-    peer.send(CreateConsumer(0, "orders", None, False, False, 0), 10)
+    peer.send(CreateConsumer(consumer_id=0, queue="orders", requires_response=False), 10)
     peer.send(SessionStart(), 10)
     peer.send(FlowToken(0, -1), 10)
     rig.until(lambda: len(peer.got(ReceiveMessage)) == len(BODIES))
@@ -168,7 +175,7 @@ def test_who_was_just_sent_elsewhere_leaves_nothing_behind_either() -> None:
     redirect.send(rig.world.now, TransportConfiguration("n0"), [])
     part = begin(rig, leaving)
     rig.until(lambda: part.frozen)
-    peer.send(SendMessage(Message.create("orders", b"late", 4, True, 0, 4), False, -1, 1), 10)
+    peer.send(SendMessage(Message.create("orders", b"late", 4, True, 0, 4), sender_id=1), 10)
     rig.until(part.over)
     assert (part.phase, part.left()) == (DONE, 0)
     assert held(target, "orders") == BODIES

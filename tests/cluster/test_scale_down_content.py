@@ -15,8 +15,8 @@ from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
     XaRollback,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.cluster.rig import Rig, count, linked, node_of, queue_of, waiting
 from tests.cluster.scale_down_rig import begin, bodies, departure, held, leave, send, to
 from tests.cluster.test_chain import chain

@@ -56,7 +56,7 @@ class LargeXaClient(XaClient):
         for start in range(0, len(body), PIECE):
             last = start + PIECE >= len(body)
             piece = body[start : start + PIECE]
-            self.say(SendContinuation(piece, not last, len(body), False, -1, 1))
+            self.say(SendContinuation(piece, continues=not last, body_size=len(body), sender_id=1))
 
 
 def in_doubt(rig: Rig) -> tuple[Host, Host]:

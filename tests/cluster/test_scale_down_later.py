@@ -37,7 +37,9 @@ def test_what_expires_before_the_next_link_expires_once(crash: bool) -> None:
         message.expiration = expiration
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         message.properties_changed()
-        client.send(SendMessage(message, True, number + 1, 1))
+        client.send(
+            SendMessage(message, requires_response=True, correlation=number + 1, sender_id=1)
+        )
     rig.until(lambda: count(leaving, "orders") == len(MESSAGES))
     departure(leaving).choice.config.commit_interval = 5
     begin(rig, leaving)

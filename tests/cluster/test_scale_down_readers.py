@@ -49,13 +49,17 @@ class Stream(Client):
             super().on_packet(packet)
 
     def acknowledge(self, end: int) -> None:
-        self.send(LogAckThrough(4, QUEUE, "", GROUP, self.epoch, end))
+        self.send(
+            LogAckThrough(
+                correlation=4, queue=QUEUE, incarnation="", group=GROUP, epoch=self.epoch, end=end
+            )
+        )
 
 
 def stream_at(rig: Rig, host: Host, queue: str = QUEUE) -> Stream:
     rig.clients += 1
     stream = rig.connected(host, Stream, f"stream{rig.clients}")
-    stream.send(LogLease(1, queue, GROUP, "driver", 3_600_000, 0))
+    stream.send(LogLease(correlation=1, queue=queue, group=GROUP, owner="driver", ttl_ms=3_600_000))
     rig.until(lambda: stream.epoch)
     return stream
 
@@ -91,7 +95,7 @@ def test_a_leaving_node_waits_for_a_stream_and_moves_what_it_was_not_shown() -> 
     part = reading(rig, first)
     publish(rig, first, 4, 7)
     stream.send(LogPosition(2, QUEUE))
-    stream.send(LogPlan(3, QUEUE, "", 0, 1_000, -1))
+    stream.send(LogPlan(correlation=3, queue=QUEUE, incarnation="", start=0, max_messages=1_000))
     rig.until(lambda: stream.planned >= 0)
     assert (stream.position, stream.planned) == (4, 4), "it is shown nothing new"
     rig.run(20)
@@ -128,7 +132,9 @@ def test_a_position_that_never_was_keeps_nothing_back() -> None:
     first, second = rig.cluster(2, mode="OFF")
     stream = stream_at(rig, first)
     publish(rig, first, 0, 4)
-    stream.send(LogPlan(3, QUEUE, "", 1 << 40, 1_000, -1))
+    stream.send(
+        LogPlan(correlation=3, queue=QUEUE, incarnation="", start=1 << 40, max_messages=1_000)
+    )
     rig.until(lambda: stream.planned == 1 << 40)
     part = begin(rig, first)
     rig.until(part.over)

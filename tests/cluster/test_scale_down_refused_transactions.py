@@ -9,8 +9,7 @@ from atalanta.cluster.scale_down_link import XA_CHANNEL
 from atalanta.cluster.scale_down_phase import DONE, FAILED
 from atalanta.cluster.scale_down_shipment import Shipment
 from atalanta.sim.host import Host
-from atalanta.wire.core.packets_transaction import XaCommit
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaCommit, Xid
 from tests.cluster.rig import Rig, node_of
 from tests.cluster.scale_down_rig import FullTarget, begin, departure, held, leave
 from tests.cluster.xa_rig import end_branch, in_doubt_at, xa_client

@@ -83,7 +83,9 @@ def told(rig: Rig, name: str, port: int) -> list[tuple[str, int]]:
     rig.until(lambda: len(peer.conns) == 1)
     peer.write(b"ARTEMIS")
     peer.send(Ping(60_000), 0)
-    peer.send(CreateSession("s", 10, 136, USER, PASSWORD), 1)
+    peer.send(
+        CreateSession(name="s", session_channel=10, version=136, user=USER, password=PASSWORD), 1
+    )
     peer.send(SubscribeTopologyV2(False, 136), 0)
     rig.run(0.5)
     heard: dict[str, int] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.arrival import LATE
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
@@ -11,16 +10,11 @@ from tests.cluster.rig import (
     Rig,
     cluster_of,
     count,
-    node_of,
-    queue_of,
     remote_consumers,
     waiting,
 )
 
 TIMEOUT = 10  # seconds, the default
-
-
-LATE_QUEUE = f"$.artemis.internal.{LATE}"
 
 
 def numbered(count: int) -> list[int]:
@@ -30,7 +24,7 @@ def numbered(count: int) -> list[int]:
 class Third:
     """`total` numbered messages of one producer at n0: half of them for n1, which gets none, the others at n2.
 
-    In turns, or with `apart` first those at n2. `delay_ms`: of redistribution at n2.
+    `delay_ms`: of redistribution at n2.
     """
 
     def __init__(
@@ -38,7 +32,6 @@ class Third:
         total: int = 20,
         memory_bytes: int = 100 << 20,
         body_bytes: int = 0,
-        apart: bool = False,
         delay_ms: int = -1,
     ) -> None:
         self.rig = Rig()
@@ -51,21 +44,12 @@ class Third:
         self.producer = self.rig.client(self.near)
         self.slow = self.slow_consumer(self.third)
         self._attended(self.third)
-        sent = 0
-        if apart:
-            sent = total // 2
-            self._publish_all(0, sent)
-            self.rig.until(lambda: count(self.third, "orders") == sent)
-            self.slow.close()
-            self._attended(self.third, 0)
         self.slow_consumer(self.away)
         self._attended(self.away)
         self.rig.network.block("n0", "n1")
-        self._publish_all(sent, total)
+        self._publish_all(0, total)
         self.rig.until(lambda: count(self.third, "orders") == total // 2)
         self.rig.until(lambda: waiting(self.near, "node-1") == total // 2)
-        if apart:
-            self.slow = self.slow_consumer(self.third)
 
     def _attended(self, host: Host, consumers: int = 1) -> None:
         self.rig.until(lambda: remote_consumers(self.near, host, "orders") == consumers)
@@ -84,7 +68,7 @@ class Third:
         """Takes one message, and never acknowledges it."""
         client = self.rig.client(host)
         client.on_packet = lambda packet: None  # type: ignore[method-assign]
-        client.send(CreateConsumer(0, "orders", None, False, True, 0))
+        client.send(CreateConsumer(consumer_id=0, queue="orders"))
         client.send(FlowToken(0, 1))
         return client
 
@@ -103,22 +87,15 @@ class Third:
         self.rig.until(lambda: waiting(self.near, "node-2") == more + self.total // 2, TIMEOUT)
 
     def until_all_there(self) -> None:
-        """n2 has all of them, at their places or on their way there."""
-        self.rig.until(
-            lambda: count(self.third, "orders") + self.late() == self.total, TIMEOUT + 20
-        )
+        """n2 has all of them."""
+        self.rig.until(lambda: count(self.third, "orders") == self.total, TIMEOUT + 20)
         assert waiting(self.near, "node-1") == 0
 
-    def late(self) -> int:
-        """What has no place yet at n2."""
-        queue = node_of(self.third).broker.queues.get(LATE_QUEUE)
-        return 0 if queue is None else queue.message_count + queue.pending
-
     def taken(self, host: Host, total: int = -1, seconds: float = 20) -> list[int]:
-        """What a consumer gets there, until it has them all."""
+        """What a consumer gets there, until it has them all, and a second more."""
         client = self.rig.consuming(host)
         wanted = self.total if total < 0 else total
         self.rig.until(lambda: len(client.bodies) >= wanted, seconds)
+        self.rig.run(1)
         client.close()
-        assert queue_of(host, "orders").held is None
         return [int(body[:5]) for body in client.bodies]

@@ -12,8 +12,7 @@ from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_session import CreateSession, SessionStart
-from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaResponse, XaStart
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaEnd, XaPrepare, XaResponse, XaStart, Xid
 from tests.cluster.rig import Client, Rig, node_of
 
 XA_CHANNEL = 20
@@ -31,7 +30,17 @@ class XaClient(Client):
         self.codes = []
         self.taken = []
         self.send(SessionStart())
-        self.send(CreateSession("xa", XA_CHANNEL, 136, USER, PASSWORD, 102400, True), 1)
+        self.send(
+            CreateSession(
+                name="xa",
+                session_channel=XA_CHANNEL,
+                version=136,
+                user=USER,
+                password=PASSWORD,
+                xa=True,
+            ),
+            1,
+        )
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, XaResponse):
@@ -58,11 +67,11 @@ class XaClient(Client):
     def send_in_branch(self, address: str, body: bytes) -> None:
         message = Message.create(address, body, 4, True, 1, 4)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
-        self.say(SendMessage(message, False, -1, 1))
+        self.say(SendMessage(message, sender_id=1))
 
     def consume_in_branch(self, queue: str) -> None:
         self.say(SessionStart())
-        self.say(CreateConsumer(7, queue, None, False, False, 0))
+        self.say(CreateConsumer(consumer_id=7, queue=queue, requires_response=False))
         self.say(FlowToken(7, 1))
 
 

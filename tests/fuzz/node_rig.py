@@ -130,7 +130,14 @@ class NodeRig:
         self.node.on_data(self.now, conn, HANDSHAKE)
         name = f"session-{conn}"
         login = CreateSessionV2(
-            name, 10, 136, user, password, 102400, xa, True, not xa, window, False, None, None
+            name=name,
+            session_channel=10,
+            version=136,
+            user=user,
+            password=password,
+            xa=xa,
+            auto_commit_acks=not xa,
+            confirmation_window=window,
         )
         self.send(conn, login, 1)
         self.send(conn, SessionStart())
@@ -140,8 +147,16 @@ class NodeRig:
         """A queue with messages, some of them given to a consumer."""
         self.send(conn, queue_request("a"))
         for number in range(3):
-            self.send(conn, SendMessage(text_message("a", "text", number > 0), True, -7, 0))
-        self.send(conn, CreateConsumer(0, "a", None, False, True, 4))
+            self.send(
+                conn,
+                SendMessage(
+                    text_message("a", "text", number > 0),
+                    requires_response=True,
+                    correlation=-7,
+                    sender_id=0,
+                ),
+            )
+        self.send(conn, CreateConsumer(consumer_id=0, queue="a", priority=4))
         self.send(conn, FlowToken(0, 300))
         self.settle()
 

@@ -36,7 +36,19 @@ def client_frames() -> list[bytes]:
     head = text_message("a", "")
     made += [codec.encode(SendLargeMessage(head), 10)] * 30
     for more in (True, False):
-        made += [codec.encode(SendContinuation(b"x" * 300, more, 600, not more, -9, 0), 10)] * 30
+        made += [
+            codec.encode(
+                SendContinuation(
+                    b"x" * 300,
+                    continues=more,
+                    body_size=600,
+                    requires_response=not more,
+                    correlation=-9,
+                    sender_id=0,
+                ),
+                10,
+            )
+        ] * 30
     for frame in sample_frames():
         made += [frame, frame[:5] + bytes(7) + b"\x00" + frame[13:], frame[:5] + bytes(7) + b"\x01" + frame[13:]]
     return made
@@ -67,7 +79,12 @@ class NodeTarget(Target):
         polite = [
             codec.encode(Ping(60_000), 0),
             codec.encode(SubscribeTopologyV2(True, 136), 0),
-            codec.encode(CreateSessionV2("s", 11, 136, "admin", "wrong"), 1),
+            codec.encode(
+                CreateSessionV2(
+                    name="s", session_channel=11, version=136, user="admin", password="wrong"
+                ),
+                1,
+            ),
         ]
         answers = [
             codec.encode(CreateSessionResponse(136), 1),

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 
 from atalanta.kernel import diverts
-from atalanta.kernel.arrival import Arrivals
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.divert_config import DivertConfig
 from atalanta.kernel.paging_page import decode_block, decode_page
@@ -182,7 +181,7 @@ class PageTarget(Target):
     def run(self, data: bytes) -> None:
         what = data[0] % 3 if data else 0
         if what == 1:
-            decode_block(data[1:], Arrivals())
+            decode_block(data[1:])
         elif what == 2:
             decode_page(Reader(data[1:]))
         else:

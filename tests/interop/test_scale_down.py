@@ -16,8 +16,8 @@ from atalanta.wire.core.packets_transaction import (
     XaPrepare,
     XaRollback,
     XaStart,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, JmsError, until
 from tests.interop.harness.lineup import Lineup

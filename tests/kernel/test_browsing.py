@@ -10,7 +10,6 @@ from atalanta.kernel import housekeeping
 from atalanta.kernel.session import Session
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, RecordingEndpoint, consume, endpoint
-from tests.kernel.test_returning import bench_with, bring_back
 
 
 def send(bench: Bench, session: Session, number: int, priority: int, address: str = "q") -> None:
@@ -64,30 +63,6 @@ def test_what_is_given_back_is_not_seen_again() -> None:
     bench.settle()
     assert seen(got) == [1, 3, 5, 0, 2, 4, 6]
     session.close(bench.now, False)
-
-
-def test_what_comes_back_to_its_place_moves_no_browser() -> None:
-    bench = bench_with()
-    bench.queue("q")
-    here = bench.session()
-    for number in range(0, 12, 2):
-        send(bench, here, number, 4 + number % 3, "here")
-    bench.settle()
-    send(bench, here, 13, 5, "away")
-    bench.settle()
-    for number in range(14, 22, 2):
-        send(bench, here, number, 4 + number % 3, "here")
-    bench.settle()
-    session = bench.session()
-    consume(session, bench, "here", None, credits=500, browse=True)
-    bench.settle()
-    assert 0 < len(seen(endpoint(session))) < 10
-    bring_back(bench)
-    session.add_credits(0, 1_000_000)
-    bench.settle()
-    found = seen(endpoint(session))
-    assert sorted(found) == [*range(0, 12, 2), 13, *range(14, 22, 2)]
-    assert [n for n in found if (4 + n % 3 if n != 13 else 5) == 5] == [4, 10, 13, 16]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel import housekeeping
 from atalanta.kernel.config import BrokerConfig
-from atalanta.kernel.holding import hold
 from atalanta.kernel.session import Session
 from atalanta.kernel.settings import AddressSettingsRepository
 from tests.kernel.bench import Bench, consume, endpoint
@@ -201,19 +200,6 @@ def test_compaction_keeps_the_counts() -> None:
     session = reader(bench)
     bench.settle()
     assert counts(session) == [(1, 2), (2, 2)]
-
-
-def test_while_the_queue_is_held_what_is_counted_goes_out() -> None:
-    bench = bench_with()
-    send(bench, 1, 2, 3)
-    orders = bench.broker.queues["orders"]
-    hold(bench.broker, orders, "test", int(orders.live()[1].message.id))
-    session = reader(bench, credits=1)  # enough for one
-    bench.settle()
-    assert counts(session) == [(1, 1)]
-    session.add_credits(0, 1 - session.consumers[0].credits)
-    bench.settle()
-    assert counts(session) == [(1, 1), (2, 1)]
 
 
 def test_who_is_stopped_holds_up_nobody_else() -> None:

@@ -44,7 +44,18 @@ def comes_in(machine: Machine, conn: int, user: str, accept: bool = True, channe
         machine.node.on_accept(machine.now, conn, "door", "somewhere")
         machine.node.on_data(machine.now, conn, HANDSHAKE)
     name = f"s{conn}.{channel}"
-    machine.send(conn, CreateSessionV2(name, channel, 136, user, "p", confirmation_window=99), 1)
+    machine.send(
+        conn,
+        CreateSessionV2(
+            name=name,
+            session_channel=channel,
+            version=136,
+            user=user,
+            password="p",
+            confirmation_window=99,
+        ),
+        1,
+    )
     [answer] = machine.received(conn)
     if isinstance(answer, ExceptionResponse):
         assert answer.code == SECURITY

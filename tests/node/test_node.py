@@ -70,7 +70,11 @@ class Machine:
     def login(self, conn: int) -> None:
         self.node.on_accept(self.now, conn, "door", "somewhere")
         self.node.on_data(self.now, conn, HANDSHAKE)
-        self.send(conn, CreateSessionV2("s", 10, 136, "u", "p"), 1)
+        self.send(
+            conn,
+            CreateSessionV2(name="s", session_channel=10, version=136, user="u", password="p"),
+            1,
+        )
         self.received(conn)
 
     def send(self, conn: int, packet: Packet, channel: int = 10) -> None:
@@ -93,11 +97,21 @@ def test_what_was_confirmed_is_there_after_a_crash() -> None:
     machine = Machine()
     machine.login(1)
     machine.send(1, queue_request("orders"))
-    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    machine.send(
+        1,
+        SendMessage(
+            text_message("orders", "a"), requires_response=True, correlation=-7, sender_id=0
+        ),
+    )
     assert machine.confirmed(1) == []
     machine.work()
     assert machine.confirmed(1) == [-7]
-    machine.send(1, SendMessage(text_message("orders", "b"), True, -8, 0))
+    machine.send(
+        1,
+        SendMessage(
+            text_message("orders", "b"), requires_response=True, correlation=-8, sender_id=0
+        ),
+    )
     machine.disk.crash()
     machine.calls.clear()
     machine.start()
@@ -113,12 +127,17 @@ def test_answers_can_leave_before_anything_is_delivered() -> None:
     machine.login(2)
     machine.send(1, queue_request("orders"))
     machine.work()
-    machine.send(2, CreateConsumer(1, "orders"))
+    machine.send(2, CreateConsumer(consumer_id=1, queue="orders"))
     machine.send(2, SessionStart())
     machine.send(2, FlowToken(1, 1 << 20))
     machine.received(1)
     machine.received(2)
-    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    machine.send(
+        1,
+        SendMessage(
+            text_message("orders", "a"), requires_response=True, correlation=-7, sender_id=0
+        ),
+    )
     machine.node.flush(machine.now)
     machine.node.flush_answers(machine.now)
     assert machine.wire.written == {}, "it is not on disk yet"
@@ -136,11 +155,21 @@ def test_a_node_whose_disk_failed_confirms_nothing_more_and_takes_nothing_in() -
     machine.work()
     machine.received(1)
     machine.disk.fail_next_sync()
-    machine.send(1, SendMessage(text_message("orders", "a"), True, -7, 0))
+    machine.send(
+        1,
+        SendMessage(
+            text_message("orders", "a"), requires_response=True, correlation=-7, sender_id=0
+        ),
+    )
     machine.work()
     assert machine.node.failed is not None
     # Until the shell has ended the node, more may come in the same turn.
-    machine.send(1, SendMessage(text_message("orders", "b"), True, -8, 0))
+    machine.send(
+        1,
+        SendMessage(
+            text_message("orders", "b"), requires_response=True, correlation=-8, sender_id=0
+        ),
+    )
     machine.login(2)
     machine.node.on_timer(machine.now, TTL_TIMER)
     machine.node.on_timer(machine.now, "kernel.expiry")

@@ -37,7 +37,7 @@ def goodbye(reason: int) -> DisconnectV3:
     target = TransportConfiguration("n1", "factory")
     target.put("host", "n1")
     target.put("port", "61616")
-    return DisconnectV3("node-0", reason, "node-1", target)
+    return DisconnectV3(node_id="node-0", reason=reason, target_node_id="node-1", target=target)
 
 
 def test_only_a_departure_is_followed() -> None:

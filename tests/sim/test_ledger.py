@@ -13,7 +13,7 @@ from atalanta.sim.nodes import Shape
 from atalanta.sim.world import SECOND, World
 from atalanta.sim.xa_branches import COMMIT, COMMITTED, WHOLE, Branch
 from atalanta.sim.xa_load import Transactions
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import Xid
 
 
 def ledger_with(key: str) -> Ledger:

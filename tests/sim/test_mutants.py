@@ -21,7 +21,6 @@ from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.router_load import Routers
 from atalanta.sim.slow_readers import SlowReaders
 from atalanta.sim.subject import Subject
-from atalanta.sim.third_load import Thirds
 from atalanta.sim.xa_load import Transactions
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -88,15 +87,9 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (routers.router_forgets_its_keys, Routers, 40, 4),
     (routers.target_is_lost_for_ever, Routers, 1, 6),
     (routers.local_filter_takes_everybody, Routers, 6, 2),
-    (parking.parked_ones_come_back_behind_everything, Absences, 34, 6),
-    (parking.parked_ones_come_back_as_new_arrivals, Absences, 34, 6),
     (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
-    (parking.younger_ones_do_not_wait_for_what_comes_back, Absences, 69, 6),
-    (parking.who_comes_during_a_look_gets_what_is_there, Absences, 1539, 2),
-    (parking.copies_do_not_say_when_they_came, Thirds, 15, 6),
-    (parking.younger_ones_do_not_wait_for_what_comes_late, Thirds, 38, 8),
-    (parking.what_came_late_stays_where_it_was_stored, Thirds, 3, 8),
-    (parking.what_came_late_does_not_wait_for_page_files, Thirds, 3, 10),
+    (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
+    (parking.what_is_parked_is_dropped, Absences, 1, 4),
 ]
 # From that seed on, all in which nodes may leave.
 BY_DEPARTURES: list[tuple[Mutant, int, int]] = [

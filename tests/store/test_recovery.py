@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from google_crc32c import value as crc32c
 
 from atalanta.store.block import BLOCK_HEAD_SIZE
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.journal import Journal
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+from atalanta.store.segment import (
+    SEGMENT_CRC,
+    SEGMENT_HEAD,
+    SEGMENT_HEAD_SIZE,
+    SEGMENT_VERSION,
+    Segment,
+)
 from tests.store.blocks import encode_record
 from tests.store.rig import FIRST, JOURNAL_ID, SECOND, Rig, config, encode_block
 
@@ -206,6 +213,25 @@ def test_the_journal_of_another_node_is_refused() -> None:
     rig.config = JournalConfig(bytes(16), segment_size_bytes=4096)
     with pytest.raises(JournalForeign, match=f"belongs to node {JOURNAL_ID.hex()}"):
         rig.restart()
+
+
+@pytest.mark.parametrize("version", [SEGMENT_VERSION - 1, SEGMENT_VERSION + 1])
+def test_a_folder_of_another_format_version_is_refused_and_not_changed(version: int) -> None:
+    rig = Rig()
+    rig.start()
+    rig.commit(b"x")
+    head = bytearray(rig.disk.files[FIRST][:SEGMENT_HEAD_SIZE])
+    head[4:6] = version.to_bytes(2, "big")
+    head[SEGMENT_HEAD.size :] = SEGMENT_CRC.pack(crc32c(bytes(head[: SEGMENT_HEAD.size]))).ljust(
+        SEGMENT_HEAD_SIZE - SEGMENT_HEAD.size, b"\0"
+    )
+    rig.disk.files[FIRST][:SEGMENT_HEAD_SIZE] = head
+    before = {name: bytes(data) for name, data in rig.disk.files.items()}
+    remedy = "empty its queues with the release that wrote it, then start this one with a new data folder"
+    said = f"has format version {version}, this program reads {SEGMENT_VERSION}: {remedy}$"
+    with pytest.raises(JournalForeign, match=said):
+        rig.restart()
+    assert {name: bytes(data) for name, data in rig.disk.files.items()} == before
 
 
 def test_journal_bytes_inside_a_message_are_no_blocks() -> None:

@@ -55,7 +55,7 @@ from atalanta.wire.core.client_errors import (
     WrongRoutingType,
 )
 from atalanta.wire.core.client_topology import Member
-from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.packets_logview import LostRange
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from atalanta.client.transaction import Sink
 from atalanta.client.transaction import Transaction as AsyncTransaction
 from atalanta.wire.core.client_errors import ConnectFailed
 from atalanta.wire.core.client_topology import Member
-from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.packets_logview import LostRange
 from atalanta.wire.core.packets_query import BindingQueryResponseV5, QueueQueryResponseV3
 
 TOPOLOGY_WAIT_S: Final = 2.0

@@ -226,16 +226,15 @@ class Connection:
         """
         session = self.session
         packet = CreateQueueV2(
-            name if address is None else address,
-            name,
-            filter,
-            durable and not temporary,
-            temporary,
-            True,
-            auto_created,
-            _routing_number(routing),
-            max_consumers,
-            purge_on_no_consumers,
+            address=name if address is None else address,
+            queue=name,
+            filter=filter,
+            durable=durable and not temporary,
+            temporary=temporary,
+            auto_created=auto_created,
+            routing_type=_routing_number(routing),
+            max_consumers=max_consumers,
+            purge_on_no_consumers=purge_on_no_consumers,
         )
         if kind is not None:
             kind.put(packet)
@@ -258,7 +257,11 @@ class Connection:
     ) -> None:
         """A queue that may exist already if it is alike (shared subscriptions of JMS 2)."""
         packet = CreateSharedQueueV2(
-            address, name, filter, durable, _routing_number(routing), True
+            address=address,
+            queue=name,
+            filter=filter,
+            durable=durable,
+            routing_type=_routing_number(routing),
         )
         if kind is not None:
             kind.put(packet)
@@ -267,7 +270,7 @@ class Connection:
     async def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
         """An address with routing types "anycast", "multicast" or both (default multicast)."""
         numbers = [_routing_number(name) for name in routing or (MULTICAST,)]
-        packet = CreateAddress(address, numbers, True, auto_created)
+        packet = CreateAddress(address=address, routing_types=numbers, auto_created=auto_created)
         await self.shell.answer(self.session.request(packet, REPEAT, ADDRESS_EXISTS))
 
     async def delete_queue(self, name: str) -> None:

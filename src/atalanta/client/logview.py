@@ -29,8 +29,8 @@ from atalanta.wire.core.packets_logview import (
     LogRead,
     LogSeek,
     LogSeekResponse,
+    LostRange,
 )
-from atalanta.wire.core.packets_lost_range import LostRange
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
@@ -88,7 +88,9 @@ class Chunk:
 
     def messages(self) -> Iterator[tuple[int, ReceivedMessage]]:
         """(sequence, message) in order."""
-        packet = LogReadResponse(0, self.next, self.last, self.count, self.entries)
+        packet = LogReadResponse(
+            correlation=0, next=self.next, last=self.last, count=self.count, entries=self.entries
+        )
         for entry in decode_entries(packet):
             message = ReceivedMessage(
                 entry.message, self.queue, None, None, entry.delivery_count
@@ -134,12 +136,12 @@ class LogView:
         """The longest range from `start` within the limits, of at least one message if there is one."""
         session = await self._session()
         packet = LogPlan(
-            session.next_correlation(),
-            self.queue,
-            self.incarnation,
-            start,
-            NO_LIMIT if max_messages is None else max_messages,
-            NO_LIMIT if max_bytes is None else max_bytes,
+            correlation=session.next_correlation(),
+            queue=self.queue,
+            incarnation=self.incarnation,
+            start=start,
+            max_messages=NO_LIMIT if max_messages is None else max_messages,
+            max_bytes=NO_LIMIT if max_bytes is None else max_bytes,
         )
         answer = await self._ask(session, packet, LogPlanResponse)
         return Plan(start, answer.end, answer.messages, answer.bytes)
@@ -179,13 +181,13 @@ class LogView:
     ) -> Reply:
         """Sends the request for one chunk."""
         packet = LogRead(
-            session.next_correlation(),
-            self.queue,
-            self.incarnation,
-            start,
-            end,
-            chunk_bytes,
-            selector,
+            correlation=session.next_correlation(),
+            queue=self.queue,
+            incarnation=self.incarnation,
+            start=start,
+            end=end,
+            max_bytes=chunk_bytes,
+            selector=selector,
         )
         reply = session.correlated_request(packet, packet.correlation, REPEAT)
         self._connection.shell.after_call()
@@ -202,7 +204,14 @@ class LogView:
         """
         session = await self._session()
         number = session.next_correlation()
-        packet = LogAckThrough(number, self.queue, self.incarnation, group, epoch, end)
+        packet = LogAckThrough(
+            correlation=number,
+            queue=self.queue,
+            incarnation=self.incarnation,
+            group=group,
+            epoch=epoch,
+            end=end,
+        )
         return (await self._ask(session, packet, LogAckThroughResponse)).acked_messages
 
     async def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
@@ -211,7 +220,14 @@ class LogView:
         """
         session = await self._session()
         number = session.next_correlation()
-        packet = LogLease(number, self.queue, group, owner, ttl_ms, epoch)
+        packet = LogLease(
+            correlation=number,
+            queue=self.queue,
+            group=group,
+            owner=owner,
+            ttl_ms=ttl_ms,
+            epoch=epoch,
+        )
         answer = await self._ask(session, packet, LogLeaseResponse)
         self.incarnation = self.incarnation or answer.incarnation
         return Lease(answer.epoch, answer.incarnation, answer.acked_through)
@@ -220,7 +236,9 @@ class LogView:
         """Parts of (start, end] that left the queue otherwise than by ack_through."""
         session = await self._session()
         number = session.next_correlation()
-        packet = LogLost(number, self.queue, self.incarnation, start, end)
+        packet = LogLost(
+            correlation=number, queue=self.queue, incarnation=self.incarnation, start=start, end=end
+        )
         return (await self._ask(session, packet, LogLostResponse)).ranges
 
     async def seek(self, timestamp_ms: int) -> int:

@@ -43,7 +43,9 @@ __all__ = [
 
 def entries_of(count: int, entries: bytes) -> list[LogEntry]:
     """The messages of a chunk, in order, with sequence and delivery count. DecodeError."""
-    return decode_entries(LogReadResponse(0, 0, True, count, entries))
+    return decode_entries(
+        LogReadResponse(correlation=0, next=0, last=True, count=count, entries=entries)
+    )
 
 
 def columns_of(count: int, entries: bytes) -> LogColumns:

@@ -143,7 +143,7 @@ class Transaction:
         await self._connection.require_log_view()
         query, batch, partition = sink
         correlation = session.next_correlation()
-        packet = LogCommit(correlation, query, batch, partition)
+        packet = LogCommit(correlation=correlation, query=query, batch=batch, partition=partition)
         await self._shell.answer(session.commit_by(packet, correlation))
 
     async def rollback(self) -> None:

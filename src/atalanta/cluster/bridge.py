@@ -184,20 +184,16 @@ class Bridge(ClusterLink):
         )
         self.send(
             CreateQueueV2(
-                self.cluster.notification_address,
-                self.queue_name,
-                text,
-                False,
-                True,
-                True,
-                False,
-                0,
-                -1,
-                False,
+                address=self.cluster.notification_address,
+                queue=self.queue_name,
+                filter=text,
+                durable=False,
+                temporary=True,
+                routing_type=0,
             ),
             NOTIFICATION_CHANNEL,
         )
-        self.send(CreateConsumer(0, self.queue_name, None, False, True, 0), NOTIFICATION_CHANNEL)
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue_name), NOTIFICATION_CHANNEL)
         self.send(FlowToken(0, NOTIFICATION_CREDITS), NOTIFICATION_CHANNEL)
         self.send(SessionStart(), NOTIFICATION_CHANNEL)
         body = text_body(json.dumps([self.queue_name, self.cluster.config.address]))

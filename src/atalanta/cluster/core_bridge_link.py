@@ -147,10 +147,13 @@ class CoreBridgeLink(DialedLink):
         name = self.bridge.broker.ids.uuid().hex()
         request: CreateSession
         if config.client_id is None:
-            request = CreateSession(name, SEND_CHANNEL, NEWEST_VERSION)
+            request = CreateSession(name=name, session_channel=SEND_CHANNEL, version=NEWEST_VERSION)
         else:
             request = CreateSessionV2(
-                name, SEND_CHANNEL, NEWEST_VERSION, client_id=config.client_id
+                name=name,
+                session_channel=SEND_CHANNEL,
+                version=NEWEST_VERSION,
+                client_id=config.client_id,
             )
         request.user = config.user
         request.password = config.password

@@ -173,7 +173,7 @@ class DialedLink(Connection):
 
     def stop(self, now: int) -> None:
         """Our own good-bye, also on connections we opened (fact sheet, "Leaving")."""
-        self.send(DisconnectV3(self.host.broker.node_id), PING_CHANNEL)
+        self.send(DisconnectV3(node_id=self.host.broker.node_id), PING_CHANNEL)
         self.close("the node stops")
 
     def closed(self, now: int, why: str) -> None:

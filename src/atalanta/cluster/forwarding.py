@@ -4,9 +4,6 @@
 sheet, "Message forwarding headers"). Artemis' 16 bytes are the sending node's id, the same to all its peers. Here they
 tell apart to whom a message went: a node that takes over the ids of another must not take for a repeat what is its own
 copy of a message for both.
-
-What comes to the peer late, as it was for another one first, says by `_AMQ_ROUTE_TO_PLACE` what that id would have been
-in its time (kernel/arrival.py).
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64
 
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
-from atalanta.kernel.arrival import OWN, PLACE
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.message import ROUTE_TO, Message
 from atalanta.kernel.message_codec import write_message
@@ -30,7 +26,6 @@ from atalanta.wire.core.types import SESS_SEND
 PRODUCER_ID: Final = 1
 ROUTE_TO_PREFIX: Final = entry_prefix(ROUTE_TO)
 BRIDGE_DUPLICATE_PREFIX: Final = entry_prefix(BRIDGE_DUPLICATE)
-PLACE_PREFIX: Final = entry_prefix(PLACE)
 
 
 def node_id_bytes(node_id: str) -> bytes:
@@ -53,11 +48,6 @@ def forward_id(link: bytes, message_id: int) -> bytes:
     return link + message_id.to_bytes(8, "big", signed=True)
 
 
-def place_there(message: Message, link: bytes) -> bytes:
-    """`_AMQ_ROUTE_TO_PLACE` of a message that leaves over that link; empty if it comes in its time."""
-    return forward_id(link, int(message.arrival)) if message.arrival_link == OWN else b""
-
-
 def forwarded(reference: Reference, link: bytes, duplicate_detection: bool) -> Message:
     """A copy with the headers of the link; the id stays the source's."""
     if not reference.message.special:
@@ -67,9 +57,6 @@ def forwarded(reference: Reference, link: bytes, duplicate_detection: bool) -> M
     properties.put(ROUTE_TO, reference.route_to)
     if duplicate_detection:
         properties.put(BRIDGE_DUPLICATE, forward_id(link, int(reference.message.id)))
-        place = place_there(reference.message, link)
-        if place:
-            properties.put(PLACE, place)
     known = properties.get(FORWARD_DUPLICATE)
     if isinstance(known, bytes):
         # A node that left may have sent it there before it gave it to us.
@@ -87,11 +74,7 @@ def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Me
         return message.copy_with(message.id, entries.getvalue(), 1)
     duplicate_id = forward_id(link, int(message.id))
     write_entry(entries, BRIDGE_DUPLICATE_PREFIX, duplicate_id)
-    place = place_there(message, link)
-    if not place:
-        return message.copy_with(message.id, entries.getvalue(), 2)
-    write_entry(entries, PLACE_PREFIX, place)
-    return message.copy_with(message.id, entries.getvalue(), 3)
+    return message.copy_with(message.id, entries.getvalue(), 2)
 
 
 def send_frames(message: Message, channel: int, correlation: int) -> bytes:

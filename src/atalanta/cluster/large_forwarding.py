@@ -9,7 +9,7 @@ from librt.strings import BytesWriter
 from atalanta.cluster.forwarding import PRODUCER_ID
 from atalanta.kernel.large import LargeBody, LargeStream
 from atalanta.wire.core.large import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
-from atalanta.wire.core.packets_message_codec import write_send_large
+from atalanta.wire.core.packets_message import write_send_large
 
 if TYPE_CHECKING:
     from atalanta.cluster.dialed import DialedLink

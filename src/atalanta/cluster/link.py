@@ -63,7 +63,12 @@ class ClusterLink(DialedLink):
         """Who we are, and that we want to hear who is there."""
         own = self.cluster.own_member()
         self.send(
-            NodeAnnounce(own.node_id, None, False, own.event_id, own.primary, None, own.scale_down_group),
+            NodeAnnounce(
+                node_id=own.node_id,
+                event_id=own.event_id,
+                connector=own.primary,
+                scale_down_group=own.scale_down_group,
+            ),
             CLUSTER_CHANNEL,
         )
         self.send(SubscribeTopologyV2(as_cluster, NEWEST_VERSION), PING_CHANNEL)

@@ -1,9 +1,10 @@
 """Messages parked for a member that is away come back: to a consumer here, or at another member.
 
 They lie in the member's store-and-forward queue. After `parked-message-timeout` without a link those go back that have
-certainly not reached it (cluster/sent_mark.py), in their order, each in one record with its removal from there. What
-may have arrived stays until the member is back and has answered: it drops repeats, so nothing is doubled and nothing
-lost. A message goes back as a whole, and only where a consumer takes it; with it go its rules:
+certainly not reached it (cluster/sent_mark.py): as a copy at the end of the other queue, which is in one record with
+the removal from here, as redistribution moves messages. What may have arrived stays until the member is back and has
+answered: it drops repeats, so nothing is doubled and nothing lost. A message goes back as a whole, and only where a
+consumer takes it; with it go its rules:
 
 - An anycast message, or one for a subscription that exists elsewhere under the same name, may be another node's. A copy
   for a subscription that only the member has is that subscription's, and stays.
@@ -18,19 +19,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster import meanings, sent_mark
-from atalanta.cluster.away import Away, Turn, copies_from
 from atalanta.cluster.sent_mark import SentMark
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
-from atalanta.kernel.arrival import place_of
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.consumer import Consumer
-from atalanta.kernel.holding import hold, hold_until_durable, let_go
 from atalanta.kernel.moves import reroute
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.returning import SLICE_MAX, Return
 from atalanta.kernel.router import Route, add_remote_route, split_fqqn
 
 if TYPE_CHECKING:
@@ -59,6 +56,38 @@ def may_have_arrived(queue: Queue, through: int) -> int:
         if reference.state != DONE
         and (reference.sequence <= through or sent_by_another(reference.message))
     )
+
+
+class Away:
+    """A member without a link, and the look through what is parked for it.
+
+    `meant`: binding id there -> address and routing name, as far as they are known. The look takes several turns; it
+    goes on at `position`, a sequence, and is over at 0.
+    """
+
+    def __init__(self, since: int) -> None:
+        self.since = since
+        self.meant: dict[int, tuple[str, str]] = {}
+        self.due: bool = False  # the time is over
+        self.armed: bool = False
+        self.given_up: bool = False  # by an operator, in this life of the node
+        self.groups: dict[str, Queue | RemoteBinding] = {}  # where groups went
+        self.returned: int = 0
+        self.position: int = 0
+        self.staying_groups: dict[str, bool] = {}  # of which this look has left a message
+        self.without_room: int = (
+            0  # turns of this look in a row that found no room for the next page
+        )
+        self.again: bool = (
+            False  # a consumer came meanwhile: what the look has passed may be for it
+        )
+
+    def begin(self) -> None:
+        """A look from the front."""
+        self.position = 0
+        self.staying_groups = {}
+        self.without_room = 0
+        self.again = False
 
 
 class ParkedMessages(Observer):
@@ -112,7 +141,7 @@ class ParkedMessages(Observer):
         if not queue.deleted or not ours:  # not deleted: it has changed
             return
         self.marks.pop(node_id, None)
-        self._let_go(self.away.pop(node_id, None), node_id)
+        self.away.pop(node_id, None)
         for timer in (MARK, PARKED):
             self.cluster.broker.timers.cancel(self.cluster.key(timer + node_id))
         self._forget(queue.name)
@@ -127,9 +156,7 @@ class ParkedMessages(Observer):
 
     def back(self, node_id: str) -> None:
         """Messages flow to it again."""
-        away = self.away.pop(node_id, None)
-        if away is not None:
-            self._let_go(away, node_id)
+        if self.away.pop(node_id, None) is not None:
             meanings.forget(self.cluster.broker, self.cluster.forward_name(node_id))
             self.cluster.broker.timers.cancel(self.cluster.key(PARKED + node_id))
 
@@ -160,7 +187,7 @@ class ParkedMessages(Observer):
         count = may_have_arrived(queue, mark.through)
         mark.forget()
         away.given_up = True
-        away.look.position = 0
+        away.position = 0
         self._arm(node_id, away, now)
         return count
 
@@ -168,31 +195,16 @@ class ParkedMessages(Observer):
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         queue = consumer.queue
         if self.away and not consumer.browse_only and not queue.internal:
-            for node_id, away in self.away.items():
-                if away.due and away.may_return_to(queue):
-                    self._await(node_id, away, queue)
             self.look_again(now)
 
-    def _await(self, node_id: str, away: Away, queue: Queue) -> None:
-        """Nothing that may be younger than what is parked for that queue is handed out before it has been looked at."""
-        if not away.armed:
-            away.held_queues[queue.name] = True  # the look that begins now goes on with it
-            return
-        parked = self.cluster.broker.queues.get(self.cluster.forward_name(node_id))
-        if parked is not None and not parked.consumers:
-            older = int(place_of(parked.references[0].message)) - 1 if parked.references else 1
-            older = min(older, copies_from(parked) - 1)
-            away.newcomers[queue.name] = older
-            self._hold(away, node_id)
-
     def look_again(self, now: int) -> None:
-        """There is a consumer more, here or elsewhere. At once: it gets nothing before what is older comes back."""
-        for node_id, away in list(self.away.items()):
+        """There is a consumer more, here or elsewhere."""
+        for node_id, away in self.away.items():
             if away.due and away.armed:
                 away.again = True
             elif away.due:
-                away.look.position = 0
-                self.on_timer(now, node_id)
+                away.position = 0
+                self._arm(node_id, away, now)
 
     def on_mark_timer(self, now: int, node_id: str) -> None:
         mark = self.marks.get(node_id)
@@ -208,90 +220,40 @@ class ParkedMessages(Observer):
         broker = self.cluster.broker
         queue = broker.queues.get(self.cluster.forward_name(node_id))
         if queue is None or queue.consumers:
-            self._let_go(away, node_id)
             return
-        if away.unsettled_lsn > broker.journal.durable:
-            # Queues that are held ask for more at once, and again and again (holding.py).
-            self._arm(node_id, away, now + ROOM_NS)
-            return
-        if away.look.position == 0:
-            away.begin(queue)
-        away.turn = Turn()
-        away.room.left = SLICE_MAX
-        away.unsettled_lsn = 0
+        if away.position == 0:
+            away.begin()
         moved = self._look(now, queue, away, self.mark_of(node_id, queue))
-        for name, place in away.turn.first.items():
-            hold_until_durable(broker, broker.queues[name], place)
         if moved:
             broker.trace.count("parked_messages_returned", moved)
             away.returned += moved
-        if away.look.position > 0:
-            pause = ROOM_NS if away.look.without_room or away.unsettled_lsn else 0
-            self._arm(node_id, away, now + pause)
+        if away.position > 0:
+            self._arm(node_id, away, now + (ROOM_NS if away.without_room else 0))
         elif away.returned:
             broker.trace.event(
                 "parked_messages_returned",
                 {"node": node_id, "messages": away.returned, "stay": queue.message_count},
             )
             away.returned = 0
-        self._hold(away, node_id)
         if away.again and not away.armed:
-            self.on_timer(now, node_id)
-
-    def _hold(self, away: Away, node_id: str) -> None:
-        """Queues that more comes back to wait with what is younger; the others do not any more."""
-        broker = self.cluster.broker
-        key = self.cluster.key(PARKED + node_id)
-        look = away.look
-        wanted: dict[str, int] = {}
-        if look.position == 0:
-            wanted = look.waits
-        elif not look.without_room:
-            wanted = {name: look.before(look.last_place) for name in look.touched}
-            wanted.update(look.waits)
-        if not look.without_room:
-            wanted.update(away.newcomers)
-        for name in away.held_queues:
-            queue = broker.queues.get(name)
-            if name not in wanted and queue is not None:
-                let_go(broker, queue, key)
-        away.held_queues = {}
-        for name, place in wanted.items():
-            queue = broker.queues.get(name)
-            if queue is not None:
-                hold(broker, queue, key, place)
-                away.held_queues[name] = True
-
-    def _let_go(self, away: Away | None, node_id: str) -> None:
-        if away is None:
-            return
-        for name in away.held_queues:
-            queue = self.cluster.broker.queues.get(name)
-            if queue is not None:
-                let_go(self.cluster.broker, queue, self.cluster.key(PARKED + node_id))
-        away.held_queues = {}
+            self._arm(node_id, away, now)
 
     # -- going back -----------------------------------------------------------------------------
     def _look(self, now: int, queue: Queue, away: Away, mark: SentMark) -> int:
         """One bounded part of the queue. Returns how many went."""
         broker = self.cluster.broker
-        look = away.look
-        start = queue.index_of(max(look.position, 1))
+        start = queue.index_of(max(away.position, 1))
         looked = queue.references[start : start + LOOKS_MAX]
         moves = 0
         for reference in looked:
-            look.position = reference.sequence + 1
-            look.last_place = int(place_of(reference.message))
+            away.position = reference.sequence + 1
             if reference.state == READY and self._return(reference, away, mark):
                 moves += 1
                 if moves >= self.moves_max:
                     return moves
-            if away.turn.stopped:
-                look.position = reference.sequence
-                return moves
         if len(looked) == LOOKS_MAX:
             return moves
-        look.position = max(look.position, 1)
+        away.position = max(away.position, 1)
         if queue.paged is not None and (self._next_page(now, queue, away) or moves):
             return moves
         for _, waiting in broker.scheduled.of_queue(queue):
@@ -299,24 +261,25 @@ class ParkedMessages(Observer):
                 return moves
             if waiting.state == SCHEDULED and waiting.sequence == 0:
                 moves += self._return(waiting, away, mark)
-        look.position = 0
+        away.position = 0
         return moves
 
     def _next_page(self, now: int, queue: Queue, away: Away) -> bool:
         """Whether more of it lies in page files that can be looked at; room may come with what has just gone."""
         paging = self.cluster.broker.paging
         if paging.refill(now, queue, True):
-            away.look.without_room = 0
+            away.without_room = 0
             return True
         if queue.paged is None or paging.reader.failed is not None or not away.returned:
             return False
-        away.look.without_room += 1
-        return away.look.without_room <= ROOM_LOOKS
+        away.without_room += 1
+        return away.without_room <= ROOM_LOOKS
 
     def _return(self, reference: Reference, away: Away, mark: SentMark) -> bool:
         """False if it has to stay."""
         group = reference.message.group_id
-        if group is not None and (group in away.look.held or self.cluster.broker.grouping is not None):
+        by_handler = self.cluster.broker.grouping is not None
+        if group is not None and (by_handler or group in away.staying_groups):
             return False  # a grouping handler keeps its groups with the member (kernel/grouping.py)
         chosen: list[Queue | RemoteBinding] = []
         unsent = reference.sequence > mark.through or reference.sequence == 0
@@ -324,13 +287,10 @@ class ParkedMessages(Observer):
             chosen = self._takers(reference, away, group)
         if not chosen:
             if group is not None:
-                away.look.held[group] = True
+                away.staying_groups[group] = True
             return False
         if group is not None and len(chosen) == 1:
             away.groups[group] = chosen[0]
-        back = self._to_its_place(reference, away, chosen)
-        if back is not None:
-            return self._go(back, away)
         routes: list[Route] = []
         for taker in chosen:
             if isinstance(taker, RemoteBinding):
@@ -338,47 +298,8 @@ class ParkedMessages(Observer):
             else:
                 routes.append(Route(taker, b""))
         why = "parked for a member that is away"
-        place = 0  # of its first id, among what the other member has of this node (late.py)
-        if all(isinstance(taker, RemoteBinding) for taker in chosen):
-            place = int(place_of(reference.message))
-        reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE, place=place)
+        reroute(self.cluster.broker, reference, routes, why, FORWARD_DUPLICATE)
         return True
-
-    def _go(self, back: Return, away: Away) -> bool:
-        """To its places here; False if it has to wait."""
-        look, turn = away.look, away.turn
-        place = int(place_of(back.message))
-        waiting = back.waits_for()
-        if waiting is not None and not back.unsettled:
-            look.waits[waiting.name] = min(look.waits.get(waiting.name, place), place)
-            return False
-        for queue in back.targets:
-            look.touched[queue.name] = True
-        if back.unsettled:
-            away.unsettled_lsn = self.cluster.broker.journal.last
-            turn.stopped = True
-            return False
-        if not back.makes_room(int(back.reference.queue.message_count), away.room):
-            turn.stopped = True
-            return False
-        for here in back.go():
-            name = here.queue.name
-            turn.first[name] = min(turn.first.get(name, place), place)
-        return True
-
-    def _to_its_place(
-        self, reference: Reference, away: Away, chosen: list[Queue | RemoteBinding]
-    ) -> Return | None:
-        """None if it does not go to queues of this node, or they have no such places."""
-        targets: list[Queue] = []
-        for taker in chosen:
-            if isinstance(taker, RemoteBinding):
-                return None
-            targets.append(taker)
-        if sent_by_another(reference.message):
-            return None  # it must lose that header, and may share the message with others
-        back = Return(self.cluster.broker, reference, targets, away.turn.looked)
-        return back if back.keeps_its_place() else None
 
     def _takers(
         self, reference: Reference, away: Away, group_id: str | None

@@ -15,8 +15,6 @@ from atalanta.cluster.dns import DnsDiscovery
 from atalanta.cluster.grouping_config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.grouping_local import LocalGrouping
 from atalanta.cluster.grouping_remote import RemoteGrouping
-from atalanta.cluster.late import PART as LATE
-from atalanta.cluster.late import LateArrivals
 from atalanta.cluster.own import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.routers.config import RoutersConfig
@@ -70,8 +68,6 @@ class Parts:
         self.by_name["discovery"] = discovery
         if config.cluster is not None:
             self._join(config.cluster, discovery)
-        # Also where there is no cluster any more: something may wait for it.
-        self.by_name[LATE] = LateArrivals(host.broker)
         # Every node has them: management may make some where the configuration names none.
         self.bridges = CoreBridges(
             config.bridges, host.broker, notifications, host.management, host, links, discovery

@@ -335,7 +335,10 @@ class ScaleDown(Part):
         assert self.target is not None
         self.members_told = self.members_told or to_members
         self.host.goodbye = DisconnectV3(
-            self.cluster.node_id, REASON_SCALE_DOWN, self.target.node_id, self.target.transport
+            node_id=self.cluster.node_id,
+            reason=REASON_SCALE_DOWN,
+            target_node_id=self.target.node_id,
+            target=self.target.transport,
         )
         if self.goodbyes is not None:
             if not self.goodbyes.say(now, to_members):

@@ -78,12 +78,19 @@ class TargetLink(ClusterLink):
         settings = self.cluster.settings
         name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
-            self.send(
-                CreateSession(f"{name}-{channel}", channel, NEWEST_VERSION, settings.cluster_user,
-                              settings.cluster_password, 102400, xa, not xa, not xa,
-                              # Answers that were read take no room at the target, which may have little.
-                              pre_acknowledge=channel == QUESTION_CHANNEL), 1,
-            )  # fmt: skip
+            create = CreateSession(
+                name=f"{name}-{channel}",
+                session_channel=channel,
+                version=NEWEST_VERSION,
+                user=settings.cluster_user,
+                password=settings.cluster_password,
+                xa=xa,
+                auto_commit_sends=not xa,
+                auto_commit_acks=not xa,
+                # Answers that were read take no room at the target, which may have little.
+                pre_acknowledge=channel == QUESTION_CHANNEL,
+            )
+            self.send(create, 1)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
@@ -94,10 +101,20 @@ class TargetLink(ClusterLink):
         self.xa_sender.open()
         self.reply_queue = f"activemq.management.{self.cluster.unique_name()}"
         self.send(
-            CreateQueueV2(self.reply_queue, self.reply_queue, None, False, True, False, False,
-                          ANYCAST, -1, False), QUESTION_CHANNEL,
-        )  # fmt: skip
-        self.send(CreateConsumer(0, self.reply_queue, None, False, False, 0), QUESTION_CHANNEL)
+            CreateQueueV2(
+                address=self.reply_queue,
+                queue=self.reply_queue,
+                durable=False,
+                temporary=True,
+                requires_response=False,
+                routing_type=ANYCAST,
+            ),
+            QUESTION_CHANNEL,
+        )
+        self.send(
+            CreateConsumer(consumer_id=0, queue=self.reply_queue, requires_response=False),
+            QUESTION_CHANNEL,
+        )
         self.send(FlowToken(0, REPLY_CREDITS), QUESTION_CHANNEL)
         self.send(SessionStart(), QUESTION_CHANNEL)
         self.send(BindingQuery(LOG_VIEW_ADDRESS), QUESTION_CHANNEL)
@@ -150,9 +167,15 @@ class TargetLink(ClusterLink):
         """With everything that defines it here; Artemis itself sends name, filter, routing type and durability."""
         self.created.append(answer)
         packet = CreateQueueV2(
-            spec.address, spec.name, spec.filter_text, spec.durable, False, True,
-            spec.auto_created, spec.routing_type, spec.max_consumers, spec.purge_on_no_consumers,
-        )  # fmt: skip
+            address=spec.address,
+            queue=spec.name,
+            filter=spec.filter_text,
+            durable=spec.durable,
+            auto_created=spec.auto_created,
+            routing_type=spec.routing_type,
+            max_consumers=spec.max_consumers,
+            purge_on_no_consumers=spec.purge_on_no_consumers,
+        )
         packet.exclusive = spec.exclusive
         packet.last_value = spec.last_value_key is not None
         packet.last_value_key = spec.last_value_key

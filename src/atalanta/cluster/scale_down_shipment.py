@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.forwarding import forward_id, place_there
+from atalanta.cluster.forwarding import forward_id
 from atalanta.cluster.meanings import encode_ids
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import (
@@ -14,7 +14,6 @@ from atalanta.kernel.absorbing import (
     SCALEDOWN_NODE,
     SCALEDOWN_TO,
 )
-from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import ROUTE_TO, Message
@@ -69,9 +68,6 @@ def for_target(reference: Reference, link: bytes) -> Shipment:
     if not isinstance(known, bytes):
         known = forward_id(link, int(message.id))
     copy.properties.put(BRIDGE_DUPLICATE, known)
-    place = place_there(message, link)
-    if place:
-        copy.properties.put(PLACE, place)
     return Shipment([reference], [copy])
 
 

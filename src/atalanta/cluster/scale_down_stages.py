@@ -15,8 +15,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.forwarding import forward_id, link_bytes, node_id_bytes
-from atalanta.cluster.late import PART as LATE
-from atalanta.cluster.late import LateArrivals
 from atalanta.cluster.scale_down_caches import CacheStage
 from atalanta.cluster.scale_down_shipment import (
     Shipment,
@@ -75,7 +73,6 @@ class Mover:
 
     def plan(self) -> None:
         prefix = f"{self.broker.config.internal_naming_prefix}sf."
-        self.stages.append(LateStage(self))
         for address in list(self.broker.addresses.values()):
             queues = [
                 queue
@@ -236,20 +233,6 @@ class GoodbyeStage(Stage):
             return False
         self.mover.plan()
         return True
-
-
-class LateStage(Stage):
-    """What other nodes brought late and is not in its queues yet goes there first."""
-
-    def __init__(self, mover: Mover) -> None:
-        self.mover = mover
-
-    def step(self, now: int) -> bool:
-        late = self.mover.part.parts.get(LATE)
-        if not isinstance(late, LateArrivals) or late.leave(now):
-            return True
-        self.mover.part.look_again(now)
-        return False
 
 
 class AddressStage(Stage):

@@ -35,8 +35,9 @@ from atalanta.wire.core.packets_transaction import (
     XaResponse,
     XaRollback,
     XaStart,
+    Xid,
+    decode_xid,
 )
-from atalanta.wire.core.packets_xid import Xid, decode_xid
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down_stages import Mover

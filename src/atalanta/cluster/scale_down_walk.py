@@ -11,7 +11,7 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.reference import BELOW, DELIVERING, READY, SCHEDULED, Reference
+from atalanta.kernel.reference import DELIVERING, READY, SCHEDULED, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -24,7 +24,7 @@ class QueueWalk:
     def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
         self.broker = broker
         self.queue = queue
-        self.position: int = pinned + 1 if pinned > 0 else BELOW
+        self.position: int = pinned + 1 if pinned > 0 else 0
         self.waiting: bool = False
         self.later: deque[Reference] | None = None
 

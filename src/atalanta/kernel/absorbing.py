@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel import records
-from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.bindings import OFF, RemoteBinding
 from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
@@ -43,7 +42,6 @@ MEMBERS_ONLY: Final = (
     SCALEDOWN_NODE,
     FORWARD_DUPLICATE,
     ORIGIN,
-    PLACE,
 )
 NODES_MAX: Final = 1_000
 KEY_PREFIX: Final = "absorbed."

@@ -159,8 +159,8 @@ class BindingGroup:
     def attended(self, message: Message, only_queue: str, besides: Queue) -> int:
         """As `choose`, but only who has a consumer for the message, and not through `besides`; -1: nobody.
 
-        A queue here comes first, since only there the message's place among others is known. One that is read as a
-        log takes none: its reader relies on the order in which messages came.
+        A queue here comes first: nobody else need be asked. One that is read as a log takes none: its reader relies on
+        the order in which messages came.
         """
         here = len(self.locals)
         remotes = len(self.remotes)

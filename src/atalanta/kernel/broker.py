@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import Absorbed
 from atalanta.kernel.address import Address
-from atalanta.kernel.arrival import Arrivals
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.bridge_origin import Origins
 from atalanta.kernel.clients import Clients
@@ -102,7 +101,6 @@ class Broker:
         self.sinks = Sinks()
         self.branches = Branches()
         self.absorbed = Absorbed()
-        self.arrivals = Arrivals()
         self.origins = Origins()
         self.caches = DuplicateCaches()
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)

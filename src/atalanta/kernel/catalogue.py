@@ -287,7 +287,7 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
     if queue.special is not None:
         queue.special.reconfigure(spec, queue.consumer_count() > 0)
         if spec.non_destructive:
-            queue.cursor = queue.start()
+            queue.cursor = 1
     configure(queue)
     if queue.special is not None:
         cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)

@@ -24,7 +24,7 @@ from atalanta.kernel.paging_view import validate_paged
 from atalanta.kernel.priorities import LEVELS, level_of
 from atalanta.kernel.queue_changes import changes_to
 from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, PagedReference
+from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, PagedReference
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
@@ -222,7 +222,7 @@ def validate(broker: Broker) -> None:
         size = 0
         delivering = 0
         levels = [0] * LEVELS
-        previous = BELOW
+        previous = 0
         _validate_scheduled(broker, queue)
         for _, reference in broker.scheduled.of_queue(queue):
             if reference.sequence == 0:

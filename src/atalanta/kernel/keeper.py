@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from librt.strings import read_i64_be
 
 from atalanta.kernel import records, xa_records
-from atalanta.kernel.arrival import NO_LINK
 from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.catalogue import store_address, store_queue
 from atalanta.kernel.finishing import store_delivery_count
@@ -81,7 +80,7 @@ class Keeper:
         elif kind == records.XA_PREPARED:
             branch = broker.branches.by_xid.get(Reader(payload).blob("xa.xid"))
             if branch is not None and branch.lsn == lsn:
-                record = xa_records.encode_prepared(branch, broker.arrivals)
+                record = xa_records.encode_prepared(branch)
                 branch.lsn = broker.journal.append(records.XA_PREPARED, record)
         elif kind == records.XA_ENDED:
             xid = Reader(payload).blob("xa.xid")
@@ -100,7 +99,7 @@ class Keeper:
 
     def _message(self, lsn: int, payload: bytes) -> None:
         broker = self.broker
-        stored = decode_message_record(payload, broker.arrivals)
+        stored = decode_message_record(payload)
         message = broker.messages.get(stored.message.id)
         alive = message is not None and message.lsn == lsn
         duplicates: list[tuple[str, bytes]] = []
@@ -123,13 +122,12 @@ class Keeper:
             and not duplicates
             and not references[0].route_to
             and message.large is None
-            and message.arrival_link == NO_LINK
         )
         if message.plain:
             write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, references[0])
             message.lsn = journal.end()
         else:
-            record = encode_message_record(message, references, duplicates, broker.arrivals)
+            record = encode_message_record(message, references, duplicates)
             message.lsn = journal.append(records.MESSAGE, record)
         for reference in references:
             if reference.state == SCHEDULED and reference.sequence != 0:

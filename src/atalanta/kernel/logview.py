@@ -24,7 +24,6 @@ from atalanta.kernel.finishing import drop_from_queue
 from atalanta.kernel.leases import Lease
 from atalanta.kernel.paging_ending import drop_through
 from atalanta.kernel.reference import DONE, PagedReference, Reference
-from atalanta.kernel.returning import settle_front
 from atalanta.kernel.story import tell
 
 if TYPE_CHECKING:
@@ -89,8 +88,6 @@ def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
             INCARNATION_CHANGED,
             f"queue {queue.name} is a new one since (was {incarnation}, is {queue.incarnation})",
         )
-    if queue.references and queue.references[0].sequence < 0:
-        settle_front(broker, queue)
     return queue
 
 
@@ -297,7 +294,7 @@ def ack_through(
         return 0
     taken = 0
     references = queue.references
-    index = queue.index_of(0)  # below lies what came back and a consumer holds
+    index = 0
     done: list[Reference] = []
     while index < len(references) and references[index].sequence <= end:
         reference = references[index]

@@ -17,7 +17,6 @@ from atalanta.kernel.management_json import encode_json
 from atalanta.kernel.management_moving import Remove
 from atalanta.kernel.management_roles import roles_as_json, roles_of
 from atalanta.kernel.management_sending import send
-from atalanta.kernel.reference import BELOW
 from atalanta.kernel.retained import is_resource
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ class Purge(Remove):
         if not self.queues:
             return True
         self.queue = self.queues.pop()
-        self.cursor = BELOW
+        self.cursor = 0
         self.scheduled = None
         self.end = self.queue.next_sequence
         return False

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.management_call import LATER, Call
-from atalanta.kernel.queue_consumers import Pass
-from atalanta.kernel.reference import BELOW, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.reference import DONE, READY, SCHEDULED, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.filter import Filter
@@ -24,7 +23,7 @@ ACTS_MAX: Final = 100
 JOBS_MAX: Final = 1_000
 
 
-class MessageJob(Pass):
+class MessageJob:
     """One pass over the messages of `queue` that are not delivered and that `selector` takes.
 
     Subclasses say in `act` what is done with some of them, and in `result` what is answered. `left` counts down to
@@ -36,13 +35,13 @@ class MessageJob(Pass):
     with_scheduled: bool = False
 
     def __init__(self, call: Call, queue: Queue, selector: Filter | None) -> None:
-        super().__init__(BELOW)
         self.call = call
         self.broker = call.broker
         self.queue = queue
         self.selector = selector
         self.message_id: int = -1
         self.left: int = -1
+        self.cursor: int = 0
         self.end: int = queue.next_sequence
         self.taken: int = 0
         # Messages whose time has not come, once the others are done; None: not asked for yet.
@@ -159,30 +158,14 @@ class Jobs:
             return job.result()
         if len(self.running) >= JOBS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"{JOBS_MAX} management operations are under way")
-        self._wait(job)
+        self.running.append(job)
         self._continue(job.call.now)
         return LATER
-
-    def _wait(self, job: MessageJob) -> None:
-        """For its next step; its queue may move messages meanwhile (returning.py)."""
-        self.running.append(job)
-        if job.queue.passes is None:
-            job.queue.passes = []
-        job.queue.passes.append(job)
-
-    def _next(self) -> MessageJob:
-        job = self.running.pop(0)
-        queue = job.queue
-        if queue.passes is not None:
-            queue.passes.remove(job)
-            if not queue.passes:
-                queue.passes = None
-        return job
 
     def step(self, now: int) -> None:
         if not self.running:
             return
-        job = self._next()
+        job = self.running.pop(0)
         management = self.management
         try:
             finished = job.step(now)
@@ -194,7 +177,7 @@ class Jobs:
             if finished:
                 management.reply(now, job.call, result, True, job.changes)
             else:
-                self._wait(job)
+                self.running.append(job)
         if self.running:
             self._continue(now)
 

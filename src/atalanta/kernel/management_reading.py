@@ -15,7 +15,7 @@ from atalanta.kernel.management_call import (
 from atalanta.kernel.management_jobs import LOOKS_MAX, MessageJob
 from atalanta.kernel.management_json import browsed_map, encode_json, message_map
 from atalanta.kernel.priorities import LEVELS, level_of
-from atalanta.kernel.reference import BELOW, DELIVERING, READY, Reference
+from atalanta.kernel.reference import DELIVERING, READY, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.filter import Filter
@@ -107,7 +107,7 @@ class Show(MessageJob):
         finished = super().step(now)
         if finished and self.levels and self.left != 0:
             self.level = self.levels.pop()
-            self.cursor = BELOW
+            self.cursor = 0
             return False
         return finished
 

@@ -80,11 +80,9 @@ class Message:
         # References that the journal keeps the message for: as a rule there is one, and no list.
         self._stored: Reference | list[Reference] | None = None
         self.account: Account | None = None  # which is charged for it (kernel/memory.py)
-        self.arrival: i64 = 0  # its id at the sender, if it came over a link (kernel/arrival.py)
         # Small ones stand side by side: compiled they share words, and messages are many.
         self.holders: i32 = 0  # clients' queues that hold it
         self._properties_offset: i32 = 0  # in _head
-        self.arrival_link: i32 = 0  # number of that link; 0: none
         self._kind: i16 = DEFAULT
         self._priority: i16 = 4
         self._routing_type: i16 = ROUTING_TYPE_UNREAD

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
-from atalanta.kernel.arrival import ARRIVAL_BYTES, NO_LINK
-from atalanta.kernel.buffer import DecodeError, Reader, Writer
+from atalanta.kernel.buffer import Reader, Writer
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, encode_message, write_message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.reference import Reference
 
 
@@ -22,7 +20,6 @@ class StoredRoute:
         self.sequence = sequence
         self.delivery_count = delivery_count
         self.scheduled_ms: int = 0  # a redelivery that waits; what was sent for later has sequence 0
-        self.placed: bool = False
         self.route_to = route_to
 
 
@@ -41,18 +38,15 @@ def encode_message_record(
     message: Message,
     references: list[Reference],
     duplicates: list[tuple[str, bytes]],
-    arrivals: Arrivals,
 ) -> bytes:
-    """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i8 placed, i32 length, route ids), i32
-    duplicate ids, each (ss cache, i32 length, id), i8 length, arrival, CORE message with its broker id; of a large
-    one, i64 file and i64 its bytes."""
+    """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids,
+    each (ss cache, i32 length, id), CORE message with its broker id; of a large one, i64 file and i64 its bytes."""
     writer = Writer()
     writer.int32(len(references))
     for reference in references:
         writer.int64(reference.queue.id)
         writer.int64(reference.sequence)
         writer.int32(reference.delivery_count)
-        writer.uint8(1 if reference.placed else 0)
         writer.int32(len(reference.route_to))
         writer.raw(reference.route_to)
     writer.int32(len(duplicates))
@@ -60,11 +54,6 @@ def encode_message_record(
         writer.simple_string(cache)
         writer.int32(len(duplicate_id))
         writer.raw(duplicate_id)
-    if message.arrival_link == NO_LINK:
-        writer.uint8(0)
-    else:
-        writer.uint8(ARRIVAL_BYTES)
-        writer.raw(arrivals.encoded(message))
     writer.raw(encode_message(message, message.id))
     large = message.large
     if large is not None:
@@ -74,7 +63,7 @@ def encode_message_record(
 
 
 def write_plain_message(out: BytesWriter, message: Message, reference: Reference) -> None:
-    """PLAIN_MESSAGE, for a message in one queue, without duplicate ids and arrival: i64 id, i64 queue id, i64 sequence,
+    """PLAIN_MESSAGE, for a message in one queue, without duplicate ids: i64 id, i64 queue id, i64 sequence,
     i32 delivery count, CORE message. Most messages are such, and it is told from one look whether they are alive."""
     write_i64_be(out, message.id)
     write_i64_be(out, reference.queue.id)
@@ -92,28 +81,20 @@ def decode_plain_message(payload: bytes) -> StoredMessage:
     return StoredMessage(decode_message(reader), [route], [])
 
 
-def decode_message_record(payload: bytes, arrivals: Arrivals) -> StoredMessage:
+def decode_message_record(payload: bytes) -> StoredMessage:
     reader = Reader(payload)
     routes: list[StoredRoute] = []
     for _ in range(reader.int32("message.routes")):
         queue_id = reader.int64("message.queue_id")
         sequence = reader.int64("message.sequence")
         count = reader.int32("message.delivery_count")
-        placed = reader.boolean("message.placed")
         route_to = reader.take(reader.int32(), "message.route_to")
-        found = StoredRoute(queue_id, sequence, count, route_to)
-        found.placed = placed
-        routes.append(found)
+        routes.append(StoredRoute(queue_id, sequence, count, route_to))
     duplicates: list[tuple[str, bytes]] = []
     for _ in range(reader.int32("message.duplicates")):
         cache = reader.simple_string("message.cache")
         duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
-    size = reader.uint8("message.arrival_length")
-    if size not in (0, ARRIVAL_BYTES):
-        raise DecodeError("message.arrival", int(reader.position), f"an arrival of {size} bytes")
-    arrival = reader.take(size, "message.arrival")
     stored = StoredMessage(decode_message(reader), routes, duplicates)
-    arrivals.restore(stored.message, arrival)
     if reader.left() > 0:
         stored.file = reader.int64("message.file")
         stored.file_bytes = reader.int64("message.file_bytes")

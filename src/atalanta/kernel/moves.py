@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records, resources
 from atalanta.kernel.absorbing import FORWARD_DUPLICATE
-from atalanta.kernel.arrival import OWN
 from atalanta.kernel.divert_routing import route_plan
 from atalanta.kernel.finishing import drop_from_queue, note_lost
 from atalanta.kernel.message import Message
@@ -166,13 +165,12 @@ def reroute(
     why: str,
     without: str = "",
     known: bytes = b"",
-    place: int = 0,
 ) -> None:
     """The message goes from its queue to others under a new id, and without the header of that name.
 
     `known`: the id under which another node may have it already (absorbing.py). Core bridges know it by its first id
-    (bridge_origin.py). `place`: of a first id, which it keeps (arrival.py). As in Redistributor no header marks it;
-    the original's acknowledgement is in the same record.
+    (bridge_origin.py). As in Redistributor no header marks it; the original's acknowledgement
+    is in the same record.
     """
     batch = records.Batch()
     note_lost(broker, reference, why, batch)
@@ -182,9 +180,6 @@ def reroute(
     if known:
         plan.message.properties.put(FORWARD_DUPLICATE, known)
         plan.message.properties_changed()
-    if place:
-        plan.message.arrival_link = OWN
-        plan.message.arrival = place
     origins = broker.origins
     if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
         origins.note(broker)
@@ -215,7 +210,6 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             if reference.durable:
                 message_ids.append(reference.message.id)
         queue.killed += clear(broker.paging, queue)
-        broker.mark_dirty(queue)  # what comes back to it may have waited for these
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
     broker.append_batch(batch, [], [], None, 0)
@@ -230,7 +224,7 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
         queue.expiry_scan = 0
         return 0
     now_ms = now // 1_000_000
-    start = queue.index_of(queue.expiry_scan) if queue.expiry_scan else 0
+    start = queue.index_of(queue.expiry_scan)
     looked = queue.references[start : start + looks_max]
     found: list[Reference] = []
     for reference in looked:
@@ -238,7 +232,7 @@ def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
         if expiration != 0 and expiration <= now_ms and reference.state == READY:
             found.append(reference)
     at_end = start + looks_max >= len(queue.references)
-    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1 or 1  # 0 is no place
+    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
     if found:
         expire(broker, now, found)
     if at_end and _next_from_pages(broker, now, queue, bool(found)):

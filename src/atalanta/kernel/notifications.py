@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.arrival import LATE
 from atalanta.kernel.bindings import RemoteBinding
 from atalanta.kernel.message import Message
 from atalanta.kernel.observer import Observer
@@ -44,7 +43,6 @@ class Notifications(Observer):
         self.broker = broker
         self.address: str = broker.config.management_notification_address
         self.options = broker.config.notifications
-        self.late: str = broker.config.internal_naming_prefix + LATE
 
     def start(self) -> None:
         """Queues that are there already."""
@@ -68,8 +66,8 @@ class Notifications(Observer):
             self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
 
     def _unspoken(self, queue: Queue) -> bool:
-        """Nobody else's affair: also the rings of retroactive addresses, of which each node fills its own."""
-        return queue.name == self.late or is_resource(self.broker.config, queue.name)
+        """Nobody else's affair: the rings of retroactive addresses, of which each node fills its own."""
+        return is_resource(self.broker.config, queue.name)
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)

@@ -47,7 +47,7 @@ class Paging:
         self.files = files if files is not None else Pages()
         self.on = files is not None
         self.pages: dict[int, Page] = {}
-        self.reader = PageReader(self.files, broker.arrivals)
+        self.reader = PageReader(self.files)
         self.tail_bytes: int = 0
         self.unwritten_bytes: int = 0
         self.written: int = 0
@@ -259,9 +259,7 @@ class Paging:
 
         From a non-destructive queue nobody takes anything: its consumers read the files (PagedQueue.browse).
         """
-        held = queue.held
-        stopped = queue.paused or (held is not None and held.back)
-        if not stopped and not queue.keeps_messages:
+        if not queue.paused and not queue.keeps_messages:
             for consumer in queue.consumers:
                 if not consumer.browse_only and consumer.ready():
                     return self.refill(now, queue, True)

@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
-from atalanta.kernel.arrival import ARRIVAL_BYTES, NO_LINK
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
 from atalanta.kernel.message_codec import decode_message, write_message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.large import LargeBody
     from atalanta.kernel.message import Message
     from atalanta.kernel.reference import Reference
 
 ENTRIES_MAX: Final = 1 << 24
-# What an entry says of itself.
-DURABLE: Final = 1
-PLACED: Final = 2
-ARRIVED: Final = 4
+DURABLE: Final = 1  # what an entry says of itself
 
 
 class Entry:
@@ -37,7 +32,6 @@ class Entry:
         self.message = message
         self.sequence = sequence
         self.durable: bool = flags & DURABLE != 0
-        self.placed: bool = flags & PLACED != 0
         self.delivery_count = delivery_count
         self.route_to = route_to
 
@@ -69,7 +63,6 @@ class Page:
         self.unread_bytes: int = 0
         self.finished: bytearray = bytearray()
         self.deliveries: dict[int, tuple[int, int]] = {}
-        self.places: dict[int, int] = {}  # index -> sequence, of entries that moved (returning.py)
         self.bodies: dict[int, LargeBody] = {}  # of large messages that are not finished, by index
         self.passing: dict[int, bool] = {}  # those of them that a restart ends
         self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, its bytes
@@ -86,11 +79,6 @@ class Page:
             self.finished = bytearray((self.entries + 7) >> 3)
         self.finished[index >> 3] |= 1 << (index & 7)
 
-    def is_below(self, index: int, sequence: int, through: int) -> bool:
-        """Was the entry, written with that sequence, acknowledged through the log view? Where it lies now counts."""
-        if self.places:
-            sequence = self.places.get(index, sequence)
-        return 0 < sequence <= through
 
     def block_of(self, index: int) -> int:
         """The block that holds the entry."""
@@ -117,43 +105,32 @@ def _last_not_above(values: list[int], wanted: int) -> int:
     return low
 
 
-def write_entry(out: BytesWriter, reference: Reference, arrivals: Arrivals) -> None:
-    """i64 sequence, i8 flags, i32 delivery count, arrival if the flags say so (24 bytes), i32 length, route ids, CORE
-    message with its broker id."""
+def write_entry(out: BytesWriter, reference: Reference) -> None:
+    """i64 sequence, i8 flags, i32 delivery count, i32 length, route ids, CORE message with its broker id."""
     sequence: i64 = reference.sequence
     count: i32 = reference.delivery_count
     flags = DURABLE if reference.durable else 0
-    if reference.placed:
-        flags |= PLACED
-    arrived = reference.message.arrival_link != NO_LINK
-    if arrived:
-        flags |= ARRIVED
     write_i64_be(out, sequence)
     out.append(u8(flags))
     write_i32_be(out, count)
-    if arrived:
-        out.write(arrivals.encoded(reference.message))
     size: i32 = len(reference.route_to)
     write_i32_be(out, size)
     out.write(reference.route_to)
     write_message(out, reference.message, reference.message.id)
 
 
-def decode_block(data: bytes, arrivals: Arrivals) -> list[Entry]:
+def decode_block(data: bytes) -> list[Entry]:
     """All entries of a block. DecodeError names the field."""
     reader = Reader(data)
     found: list[Entry] = []
     while reader.left() > 0:
         sequence = reader.int64("page.sequence")
         flags = reader.uint8("page.flags")
-        if flags > DURABLE | PLACED | ARRIVED:
+        if flags > DURABLE:
             raise DecodeError("page.flags", int(reader.position), f"unknown flags {flags}")
         count = reader.int32("page.delivery_count")
-        arrival = reader.take(ARRIVAL_BYTES, "page.arrival") if flags & ARRIVED else b""
         route_to = reader.take(reader.int32("page.route"), "page.route_to")
-        message = decode_message(reader)
-        arrivals.restore(message, arrival)
-        found.append(Entry(message, sequence, flags, count, route_to))
+        found.append(Entry(decode_message(reader), sequence, flags, count, route_to))
     return found
 
 
@@ -183,10 +160,6 @@ def encode_page(page: Page, message_ids: list[int]) -> bytes:
         writer.int32(index)
         writer.int32(count)
         writer.int64(at_ms)
-    writer.int32(len(page.places))
-    for index, sequence in page.places.items():
-        writer.int32(index)
-        writer.int64(sequence)
     lasting = [(index, body) for index, body in page.bodies.items() if index not in page.passing]
     writer.int32(len(lasting))
     for index, body in lasting:
@@ -220,9 +193,6 @@ def decode_page(reader: Reader) -> tuple[Page, list[int]]:
         index = reader.int32("page.index")
         count = reader.int32("page.delivery_count")
         page.deliveries[index] = (count, reader.int64("page.not_before"))
-    for _ in range(reader.count("page.places", 12)):
-        index = reader.int32("page.place_index")
-        page.places[index] = reader.int64("page.place")
     for _ in range(reader.count("page.large", 20)):
         index = reader.int32("page.large_index")
         file = reader.int64("page.file")

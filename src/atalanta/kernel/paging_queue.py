@@ -79,13 +79,12 @@ class PagedQueue:
         """Bring the encoding up to date; work is as much as came in since."""
         tail = self.tail
         out = self.open
-        arrivals = self.paging.broker.arrivals
         while self.encoded < len(tail):
             reference = tail[self.encoded]
             if len(out) == 0:
                 self.starts.append(self.encoded)
                 self.firsts.append(reference.sequence)
-            write_entry(out, reference, arrivals)
+            write_entry(out, reference)
             self.encoded += 1
             if len(out) >= BLOCK_BYTES:
                 self._close_block()

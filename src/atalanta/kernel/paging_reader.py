@@ -11,7 +11,6 @@ from atalanta.kernel.ports import PageError
 from atalanta.kernel.reference import PagedReference, Reference
 
 if TYPE_CHECKING:
-    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.ports import Pages
     from atalanta.kernel.queue import Queue
 
@@ -22,16 +21,15 @@ BLOCKS_CACHED: Final = 4
 class PageReader:
     """`failed`: why a page could not be read; the node must end then."""
 
-    def __init__(self, files: Pages, arrivals: Arrivals) -> None:
+    def __init__(self, files: Pages) -> None:
         self.files = files
-        self.arrivals = arrivals
         self.failed: str | None = None
         self._cache: dict[tuple[int, int], list[PagedReference]] = {}
 
     def read(self, page: Page, block: int) -> list[Entry] | None:
         """Entries of a block; None when it cannot be read: the node then has failed."""
         try:
-            entries = decode_block(self.files.read(page.number, block), self.arrivals)
+            entries = decode_block(self.files.read(page.number, block))
         except (PageError, DecodeError) as error:
             self.failed = str(error)
             return None
@@ -43,12 +41,10 @@ class PageReader:
     def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
         if page.bodies:
             entry.message.large = page.bodies.get(index)
-        sequence = entry.sequence
-        if page.places:
-            sequence = page.places.get(index, sequence)
-        reference = PagedReference(entry.message, queue, sequence, entry.route_to, page, index)
+        reference = PagedReference(
+            entry.message, queue, entry.sequence, entry.route_to, page, index
+        )
         reference.durable = entry.durable
-        reference.placed = entry.placed
         reference.delivery_count = entry.delivery_count
         delivered = page.deliveries.get(index)
         if delivered is not None:
@@ -116,6 +112,6 @@ def first_behind(pages: deque[Page], sequence: int) -> int:
 
 def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
     """Is the entry still to be handed out?"""
-    if page.is_finished(index) or page.is_below(index, entry.sequence, queue.acked_through):
+    if page.is_finished(index) or entry.sequence <= queue.acked_through:
         return False
     return entry.durable or not page.old

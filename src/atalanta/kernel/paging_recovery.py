@@ -71,7 +71,6 @@ class PagingRecovery:
         self.queues: dict[int, QueuePages] = {}
         self.acked: dict[int, dict[int, bool]] = {}
         self.delivered: dict[int, dict[int, tuple[int, int]]] = {}
-        self.placed: dict[int, dict[int, int]] = {}
 
     def page(self, lsn: int, payload: bytes) -> tuple[Page, list[int]]:
         """A PAGE record: the page, and the messages whose own records it replaces for its queue."""
@@ -91,7 +90,6 @@ class PagingRecovery:
             page.gone = True
             self.acked.pop(number, None)
             self.delivered.pop(number, None)
-            self.placed.pop(number, None)
 
     def ack(self, queue_id: int, message_id: int) -> None:
         known = self.queues.get(queue_id)
@@ -104,12 +102,6 @@ class PagingRecovery:
         if known is not None:
             for page in known.holding(message_id):
                 self.delivered.setdefault(page.number, {})[message_id] = (count, at_ms)
-
-    def place(self, queue_id: int, message_id: int, sequence: int) -> None:
-        known = self.queues.get(queue_id)
-        if known is not None:
-            for page in known.holding(message_id):
-                self.placed.setdefault(page.number, {})[message_id] = sequence
 
     # -- the end --------------------------------------------------------------------------------
     def attach(self, broker: Broker) -> None:
@@ -141,10 +133,8 @@ class PagingRecovery:
         _restore_bodies(paging.broker, queue, page)
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
-        placed = self.placed.pop(page.number, {})
-        below = page.first <= queue.acked_through or bool(page.places)
-        if acked or delivered or placed or page.finished or below:
-            _count(paging, queue, page, acked, delivered, placed)
+        if acked or delivered or page.finished or page.first <= queue.acked_through:
+            _count(paging, queue, page, acked, delivered)
         page.unread = page.live
         if page.live == 0:
             paging.done(page)
@@ -167,7 +157,6 @@ def _count(
     page: Page,
     acked: dict[int, bool],
     delivered: dict[int, tuple[int, int]],
-    placed: dict[int, int],
 ) -> None:
     """Look at every entry: which are finished, and how much is left."""
     page.live = 0
@@ -179,9 +168,7 @@ def _count(
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
-            if message_id in placed:
-                page.places[index] = placed[message_id]
-            below = page.is_below(index, entry.sequence, queue.acked_through)
+            below = entry.sequence <= queue.acked_through
             if message_id in acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.reference import BELOW
-
 if TYPE_CHECKING:
     from atalanta.kernel.paging_queue import PagedQueue
     from atalanta.kernel.queue import Queue
@@ -18,7 +16,7 @@ def everything(queue: Queue) -> list[Reference]:
     paged = queue.paged
     if paged is None:
         return found
-    outside = paged.paging.reader.after(queue, BELOW)
+    outside = paged.paging.reader.after(queue, 0)
     while outside:
         found.extend(outside)
         outside = paged.paging.reader.after(queue, outside[len(outside) - 1].sequence)
@@ -31,7 +29,7 @@ def validate_paged(queue: Queue, paged: PagedQueue) -> None:
     In memory may be what came later: a branch in doubt holds it, or held it (Paging.take).
     """
     outside: list[Reference] = []
-    previous = BELOW
+    previous = 0
     found = paged.paging.reader.after(queue, previous)
     while found:
         outside.extend(found)

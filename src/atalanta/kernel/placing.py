@@ -44,7 +44,7 @@ def add_to_batch(broker: Broker, plan: Plan, batch: records.Batch) -> list[Refer
         message.references = stored
         broker.messages[message.id] = message
         broker.stored_bytes += stored[0].size
-        record = encode_message_record(message, stored, plan.duplicates, broker.arrivals)
+        record = encode_message_record(message, stored, plan.duplicates)
         batch.add(records.MESSAGE, record)
     elif plan.duplicates and broker.config.persist_id_cache:
         for cache_name, duplicate_id in plan.duplicates:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.absorbing import ACK_ROUTE_TO, set_acknowledged_aside
-from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.bridge_origin import ORIGIN
 from atalanta.kernel.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE, BRIDGE_PREFIX
@@ -68,7 +67,6 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
         plan.repeats_lsn = repeat(broker, plan, name, bridge_id)
         if plan.repeats_lsn >= 0:
             return
-        broker.arrivals.note(message, bridge_id)
     else:
         duplicate_id = message.duplicate_id
         if duplicate_id is not None:
@@ -77,11 +75,8 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
                 return
     message.remove_property(ROUTE_TO)
     message.remove_property(BRIDGE_DUPLICATE)
-    late = False
-    if message.special:
-        late = message.has_property(PLACE) and broker.arrivals.take_place(message)
-        if message.has_property(ORIGIN):
-            broker.origins.note(broker)
+    if message.special and message.has_property(ORIGIN):
+        broker.origins.note(broker)
     address = broker.addresses.get(message.address)
     if address is not None and divert_exclusively(broker, now, plan, address):
         return
@@ -91,8 +86,6 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
             _route_again(broker, now, plan, message, unknown)
         if message.special and message.has_property(ACK_ROUTE_TO):
             set_acknowledged_aside(plan, message)
-        if late and plan.routes:
-            plan.routes = broker.arrivals.placer.routes(now, message, plan.routes)
 
 
 def _route_again(broker: Broker, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:

@@ -14,7 +14,6 @@ from mypy_extensions import i64
 from atalanta.kernel.account import Account
 from atalanta.kernel.gate import hand_out_specially, look_at_gate
 from atalanta.kernel.groups import NOWHERE, Groups
-from atalanta.kernel.holding import dispatch_held
 from atalanta.kernel.message import Message
 from atalanta.kernel.priorities import (
     SCAN_MAX,
@@ -24,9 +23,9 @@ from atalanta.kernel.priorities import (
     next_by_priority,
     settle_positions,
 )
-from atalanta.kernel.queue_consumers import NOBODY, Hold, Pass, configure
+from atalanta.kernel.queue_consumers import configure
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import BELOW, DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.special import Special, special_of
 
 if TYPE_CHECKING:
@@ -72,7 +71,6 @@ class Queue:
         self.delivering_count: int = 0
         self.acknowledged: int = 0
         self.tombstones: int = 0
-        self.held: Hold | None = None  # older messages are on their way back: kernel/returning.py
         self.counting: Counting | None = None  # deliveries that wait for the journal
         self.handed_out: list[tuple[Consumer, Reference]] | None = None  # if the broker is to tell it
         self.durable = spec.durable
@@ -117,7 +115,6 @@ class Queue:
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange
         self.groups: Groups | None = None  # from the first message with a group id on
-        self.passes: list[Pass] | None = None  # under way: management_jobs.py
         configure(self)
 
     def open_to_messages(self) -> bool:
@@ -329,8 +326,6 @@ class Queue:
 
         Expired references that were met are put into `found_expired` for the broker to move.
         """
-        if self.held is not None and self.held.turn == NOBODY:
-            return dispatch_held(self, self.held, now, messages_max)
         if self.special is not None:
             look_at_gate(self, self.special, now)
         if self.counting is not None:
@@ -422,20 +417,9 @@ class Queue:
                 return -1
         return 0
 
-    def start(self) -> int:
-        """At or below its first sequence: 1, or what came back to it lies below 0."""
-        references = self.references
-        return min(references[0].sequence, 1) if references else 1
-
-    def begin_at(self, sequence: int) -> None:
-        """After a restart: nothing before that is READY."""
-        if sequence < self.cursor:
-            self.cursor = sequence
-            self.priorities.cursors = [sequence] * len(self.priorities.cursors)
-
     def end(self) -> int:
         references = self.references
-        return references[len(references) - 1].sequence + 1 if references else BELOW
+        return references[len(references) - 1].sequence + 1 if references else 0
 
     def _next_for(self, consumer: Consumer, now_ms: int) -> Reference | None:
         position = consumer.position

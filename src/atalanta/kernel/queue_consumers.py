@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from mypy_extensions import mypyc_attr
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.priorities import LEVELS
 from atalanta.kernel.reference import DONE
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
-    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue import Queue
-
-NOBODY: Final = 0
-TAKERS: Final = 1
-BROWSERS: Final = 2
-
-
-class Hold:
-    """Messages come back to the queue: what arrived later than the first of them is not handed out (returning.py).
-
-    `before`: key of the timer that makes them come -> id of the first. `younger`: link -> arrival there of the first
-    that another node brings (arrival.py); `brings` is the key of their timer. While it is dispatched `first` is the
-    lowest id of the former, `unstored` of those that wait for the journal only. `turn`: who is asked just now.
-    `back`: something in memory was not handed out for it.
-    """
-
-    def __init__(self, timers: Timers) -> None:
-        self.timers = timers
-        self.before: dict[str, int] = {}
-        self.younger: dict[int, int] = {}
-        self.brings: str = ""
-        self.first: int = 0
-        self.unstored: int = 0
-        self.turn: int = NOBODY
-        self.back: bool = False
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)  # management_jobs.py
-class Pass:
-    """Somebody goes through a queue over several turns: what lies before `cursor` was looked at."""
-
-    def __init__(self, cursor: int) -> None:
-        self.cursor: int = cursor
 
 
 def configure(queue: Queue) -> None:
@@ -78,7 +43,7 @@ def is_plain(queue: Queue) -> bool:
 
 def add_consumer(queue: Queue, consumer: Consumer) -> None:
     """Behind those of its priority and of higher ones; it begins where the queue is, a browser at the start."""
-    consumer.position = queue.start() if consumer.browse_only else queue.cursor
+    consumer.position = 1 if consumer.browse_only else queue.cursor
     consumer.cursors = [consumer.position] * LEVELS
     at = len(queue.consumers)
     while at > 0 and queue.consumers[at - 1].priority < consumer.priority:
@@ -111,10 +76,6 @@ def arrange(queue: Queue) -> None:
     """Who is asked in turn, and where each priority ends among them, the highest first."""
     special = queue.special
     queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
-    held = queue.held
-    if held is not None:
-        browsing = held.turn == BROWSERS
-        queue.turns = [each for each in queue.turns if each.browse_only == browsing]
     ends: list[int] = []
     consumers = queue.turns
     for index in range(1, len(consumers) + 1):
@@ -124,13 +85,7 @@ def arrange(queue: Queue) -> None:
         ):
             ends.append(index)
     queue.level_ends = ends
-    # While the queue is held, only some of them are asked: the usual case asks all.
-    queue.alike = (
-        queue.plain
-        and len(ends) == 1
-        and queue.open_consumers == len(consumers)
-        and len(consumers) == len(queue.consumers)
-    )
+    queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
 
 
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:

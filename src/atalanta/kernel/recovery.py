@@ -24,7 +24,7 @@ from atalanta.kernel.message_record import (
 from atalanta.kernel.paging_recovery import PagingRecovery
 from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import decode_queue_spec
-from atalanta.kernel.reference import BELOW, Reference
+from atalanta.kernel.reference import Reference
 from atalanta.kernel.repeats import duplicate_cache
 from atalanta.kernel.story import places, tell
 
@@ -64,7 +64,7 @@ class Recovery:
                     raise DecodeError("batch.kind", 0, "a batch within a batch")
                 self._apply(lsn, member_kind, member)
         elif kind == records.MESSAGE:
-            self._message(lsn, decode_message_record(payload, self.broker.arrivals))
+            self._message(lsn, decode_message_record(payload))
         elif kind == records.PLAIN_MESSAGE:
             self._message(lsn, decode_plain_message(payload))
         elif kind == records.ACKS:
@@ -163,18 +163,13 @@ class Recovery:
     def _placed(self, reader: Reader) -> None:
         queue_id = reader.int64("placed.queue")
         for _ in range(reader.int32("placed.count")):
-            message_id = reader.int64("placed.message")
-            known = self.messages.get(message_id)
+            known = self.messages.get(reader.int64("placed.message"))
             sequence = reader.int64("placed.sequence")
             self.sequences[queue_id] = max(self.sequences.get(queue_id, 0), sequence)
-            placed = False
             if known is not None:
                 for found in known[0].routes:
                     if found.queue_id == queue_id:
                         found.sequence = sequence
-                        placed = True
-            if not placed:
-                self.paging.place(queue_id, message_id, sequence)
 
     def _duplicates(self, lsn: int, reader: Reader) -> None:
         cache = self.duplicates.setdefault(reader.simple_string("duplicates.cache"), {})
@@ -312,15 +307,9 @@ class Recovery:
             paged = queue.paged
             if paged is not None:
                 paged.tail.sort(key=_by_sequence)
-                last = BELOW
                 if queue.references:
                     last = queue.references[len(queue.references) - 1].sequence
-                for page in paged.pages:
-                    if page.places:
-                        last = max(last, page.first)
-                broker.paging.bring_forward(now, queue, last)
-                queue.references.sort(key=_by_sequence)
-            queue.begin_at(queue.start())
+                    broker.paging.bring_forward(now, queue, last)
             queue.durable_through = queue.next_sequence - 1
             queue.added = 0
         for payload, lsn in self.prepared.values():
@@ -354,7 +343,6 @@ class Recovery:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
-            reference.placed = found.placed
             if found.sequence == 0:
                 broker.scheduled.hold_new(reference, message.scheduled_ms)
             elif queue.paged is not None and found.sequence > queue.paged.page_end:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 READY: Final = 0
 DELIVERING: Final = 1
 DONE: Final = 2
-BELOW: Final = -(1 << 62)  # lower than every sequence: those of what came back to a queue may be below 0
 SCHEDULED: Final = 3  # its time has not come: kernel/scheduled.py
 
 
@@ -39,8 +38,6 @@ class Reference:
         self.size: int = message.size
         self.delivery_count: i32 = 0
         self.state: i16 = READY
-        # It came late, to a place in front of messages that were here before it (kernel/arrival.py).
-        self.placed: bool = False
         # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
         self.durable: bool = queue.durable and (message.durable or queue.leased)
 

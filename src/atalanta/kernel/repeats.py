@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel import records
 from atalanta.kernel.absorbing import ACK_ROUTE_TO
-from atalanta.kernel.arrival import PLACE
 from atalanta.kernel.duplicates import (
     BRIDGE_DUPLICATE,
     BRIDGE_PREFIX,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker import Broker
     from atalanta.kernel.records import Batch
 
-LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO, PLACE)
+LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
 
 def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:

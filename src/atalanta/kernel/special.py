@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.gate import Gate
 from atalanta.kernel.queue_spec import LAST_VALUE_KEY
-from atalanta.kernel.reference import BELOW, DONE, READY
+from atalanta.kernel.reference import DONE, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer
@@ -33,7 +33,7 @@ class Special:
         self.last_value_key: str | None = spec.last_value_key
         self.newest: dict[str, Reference] = {}
         self.ring_size: int = spec.ring_size
-        self.oldest: int = BELOW
+        self.oldest: int = 0
         self.overfull: bool = False  # is looked at when this turn ends: Broker.rings
         self.replaced: int = 0
         self.gate: Gate | None = gate_of(spec)
@@ -171,7 +171,7 @@ class Special:
         if not spec.exclusive:
             self.chosen = None
         self.ring_size = spec.ring_size
-        self.oldest = BELOW
+        self.oldest = 0
         gate = gate_of(spec)
         if gate is not None:
             gate.is_open = dispatching if self.gate is None else self.gate.is_open

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.reference import BELOW, DELIVERING, READY
+from atalanta.kernel.reference import DELIVERING, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue import Queue
@@ -60,7 +60,7 @@ def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
     for queue in queues:
         figures = Tally(queue)
         found.append(figures)
-        sequence = BELOW if queue.durable or queue.delivering_count > 0 else END
+        sequence = 0 if queue.durable or queue.delivering_count > 0 else END
         left -= 1
         while sequence != END:
             if left <= 0:

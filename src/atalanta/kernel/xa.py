@@ -137,7 +137,7 @@ def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token:
     brought = store_brought(broker, branch.plans, batch)
     hold(branch)
     branch.state = PREPARED
-    payload = encode_prepared(branch, broker.arrivals)
+    payload = encode_prepared(branch)
     branch.stored_bytes = len(payload)
     broker.branches.prepared += 1
     broker.branches.stored_bytes += branch.stored_bytes

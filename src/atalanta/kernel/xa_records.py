@@ -9,11 +9,10 @@ from atalanta.kernel.message_record import encode_message_record
 from atalanta.kernel.reference import DELIVERING, Reference
 
 if TYPE_CHECKING:
-    from atalanta.kernel.arrival import Arrivals
     from atalanta.kernel.xa import Branch
 
 
-def encode_prepared(branch: Branch, arrivals: Arrivals) -> bytes:
+def encode_prepared(branch: Branch) -> bytes:
     """blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32
     delivery count). Non-durable messages and acknowledgements are not kept over a restart."""
     writer = Writer()
@@ -25,7 +24,7 @@ def encode_prepared(branch: Branch, arrivals: Arrivals) -> bytes:
         routes = [
             Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes
         ]
-        writer.blob(encode_message_record(plan.message, routes, plan.duplicates, arrivals))
+        writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
     # What a non-destructive queue handed out is not: that it was acknowledged means nothing.
     held = [
         reference

@@ -24,7 +24,7 @@ def restore(broker: Broker, now: int, payload: bytes, lsn: int) -> None:
     branch.lsn = lsn
     branch.stored_bytes = len(payload)
     for _ in range(reader.count("xa.messages", 4)):
-        stored = decode_message_record(reader.blob("xa.message"), broker.arrivals)
+        stored = decode_message_record(reader.blob("xa.message"))
         if stored.file >= 0:
             body = broker.large.restored(stored.file, stored.file_bytes)
             if body is None:

@@ -1,7 +1,6 @@
-"""A member is away for longer than its messages wait for it, while its neighbour has a backlog of the same address.
+"""A member is away for longer than its messages wait for it, while another one has a backlog of the same address.
 
-What was parked for it then comes back among younger messages: to the place of its arrival, so that what waits there of
-one sender is in the order in which it was sent.
+What was parked for it goes there: none is lost, and none comes twice.
 """
 
 from __future__ import annotations
@@ -12,39 +11,35 @@ from atalanta.cluster.parked import PARKED
 from atalanta.kernel.config import AddressConfig
 from atalanta.kernel.paging_view import everything
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.kernel.reference import READY
 from atalanta.node import NodeConfig
-from atalanta.sim.departed import Departed
 from atalanta.sim.faults import start
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import PARCELS, Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import Shape, queue
-from atalanta.sim.return_order import ReturnOrder
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import ReceiveMessage
 from atalanta.wire.core.packets_session import SessionStart
 
 SHARE: Final = 0.2
+RATES: Final = (8.0, 20.0)  # of a sender, per second
 ANSWERS_LOST: Final = 0.5  # of the absences: what has arrived at the member is not known to have
-HASTY: Final = 0.5  # of the worlds: who takes at `near` has room for many
+HASTY: Final = 0.5  # of the worlds: the slow consumer has room for many
+AT_NEAR: Final = 0.5  # of the worlds: it comes to the sender's node, in the others to a third one
 RETURNS_MAX: Final = 2  # messages of one turn
 LATE_NS: Final = 20_000_000  # between two turns
 WINDOW_BYTES: Final = 1_000  # of the links: few messages may have arrived, the others are parked
 LINK_LOST_NS: Final = 300_000_000  # until the crash of a member is known
 PARKING_NS_MAX: Final = 3 * SECOND
 TURN_NS: Final = SECOND // 20
-LOOK_NS: Final = SECOND // 10
 
 
 class Absences(Sending):
-    """Senders at `near`, a consumer at `far`. `far` dies again and again; a slow consumer at `near` comes when the
-    time of what is parked is over."""
+    """Senders at `near`, a consumer at `far`, which dies again and again. A slow one, at `near` or at a third node,
+    comes when the time of what is parked is over."""
 
     def __init__(
         self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape
@@ -61,34 +56,24 @@ class Absences(Sending):
         self.enough = 0
         self.taker_at = 0
         self.until = 0
-        self.rates = (8.0, 20.0)  # of a sender, per second
-        self.ordered = [self.near]  # nodes where what waits is in the order of each sender
+        self.taken_at = self.near
+        others = [index for index in range(nodes) if index not in (self.near, self.far)]
+        if others and self.answers.random() >= AT_NEAR:
+            self.taken_at = self.answers.choice(others)
 
     def configure(self, index: int, config: NodeConfig) -> None:
         address = AddressConfig(PARCELS)
         address.add(queue(PARCELS, PARCELS, ANYCAST))
         config.broker.addresses.append(address)
-        # What comes back from another member, or later than the next one, has no place among the others.
         config.settings.add(PARCELS, {"redistribution_delay_ms": -1, "redelivery_delay_ms": 0})
         assert config.cluster is not None
         for connection in config.cluster.cluster_connections:
             connection.producer_window_bytes = WINDOW_BYTES
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
-        self._make_senders(hosts, seconds)
-        near, far = hosts[self.near], hosts[self.far]
-        self.taker = InOrder(self.world, self.network, "a-near", near, self.ledger, self.departed)
-        if self.answers.random() < HASTY:
-            self.taker.credit_bytes = 20_000
-        near.late = PARKED
-        near.late_by_ns = LATE_NS
-        self.distant = SlowConsumer(self.world, self.network, "a-far", far.name, self.ledger)
-        self._begin()
-
-    def _make_senders(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
-        near = hosts[self.near]
-        per_second = self.random.choice(self.rates)
+        near, far, taken_at = hosts[self.near], hosts[self.far], hosts[self.taken_at]
+        per_second = self.random.choice(RATES)
         for number in range(2):
             self.senders.append(
                 Sender(
@@ -96,12 +81,14 @@ class Absences(Sending):
                     int(seconds * per_second), per_second,
                 )
             )  # fmt: skip
-
-    def _begin(self) -> None:
+        self.taker = SlowConsumer(self.world, self.network, "a-slow", taken_at.name, self.ledger)
+        if self.answers.random() < HASTY:
+            self.taker.credit_bytes = 20_000
+        near.late = PARKED
+        near.late_by_ns = LATE_NS
+        self.distant = SlowConsumer(self.world, self.network, "a-far", far.name, self.ledger)
         self.takers.append(self.distant)
         self.world.at(SECOND, self._turn)
-        self.world.at(LOOK_NS, self._look)
-        self.world.at(TURN_NS, self._look_at_order)
 
     # -- absences -------------------------------------------------------------------------------
     def _turn(self) -> None:
@@ -128,7 +115,7 @@ class Absences(Sending):
             self.parking = True
             self.enough = self.random.randint(2, 10)
             self.until = now + PARKING_NS_MAX
-            self._empty_handed()
+            self.taker.kill()  # what comes to its queue stays there
             near, far = self.hosts[self.near].name, self.hosts[self.far].name
             if self.answers.random() < ANSWERS_LOST:
                 self.network.block(far, near)
@@ -136,12 +123,8 @@ class Absences(Sending):
                 self.network.block(near, far)
         self.world.at(TURN_NS, self._turn)
 
-    def _empty_handed(self) -> None:
-        """As the parking begins: what comes to the neighbour's queue stays there."""
-        self.taker.kill()
-
     def _die(self) -> None:
-        """Who takes here comes before or after the time is over: it gets at once what was parked, or has to wait."""
+        """The slow consumer comes before or after the time is over."""
         host = self.hosts[self.far]
         if host.up:
             host.crash()
@@ -178,19 +161,6 @@ class Absences(Sending):
         )
 
     # -- checks ---------------------------------------------------------------------------------
-    def _look(self) -> None:
-        if self.over:
-            return
-        self.departed.look()
-        if not self.departed.sources:
-            for index in self.ordered:
-                check_senders(self.hosts[index])
-        self.world.at(LOOK_NS, self._look)
-
-    def _look_at_order(self) -> None:
-        self.taker.order.look()
-        self.world.at(TURN_NS, self._look_at_order)
-
     def mend(self) -> None:
         super().mend()
         self.over = True
@@ -213,22 +183,6 @@ class Absences(Sending):
                 raise Violation(f"confirmed message lost: {key} never came out of {PARCELS}", key)
 
 
-def check_senders(host: Host) -> None:
-    """Violation for a parcel that waits behind a later one of its sender, who sends to that node."""
-    waiting = None if host.node is None else host.node.broker.queues.get(PARCELS)
-    if waiting is None:
-        return
-    newest: dict[str, int] = {}
-    for reference in everything(waiting):
-        key = reference.message.properties.get("key")
-        if not isinstance(key, str) or reference.state != READY:
-            continue
-        sender, _, number = key.partition("/")
-        if int(number) < newest.get(sender, -1):
-            raise Violation(f"{key} waits behind {sender}/{newest[sender]} at {host.name}", key)
-        newest[sender] = int(number)
-
-
 class SlowConsumer(Consumer):
     """Has few messages in hand and takes its time, so that a queue keeps what comes."""
 
@@ -242,33 +196,5 @@ class SlowConsumer(Consumer):
     def on_ready(self) -> None:
         self.created = False
         self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue, filter=self.selector))
         self.send(FlowToken(0, self.credit_bytes))
-
-
-class InOrder(SlowConsumer):
-    """Gets what is there, and what comes back as its time is over, in the order of each sender."""
-
-    def __init__(
-        self,
-        world: World,
-        network: Network,
-        name: str,
-        host: Host,
-        ledger: Ledger,
-        departed: Departed,
-        order: ReturnOrder | None = None,
-    ) -> None:
-        super().__init__(world, network, name, host.name, ledger)
-        self.departed = departed
-        self.order = order or ReturnOrder(host, PARCELS)
-
-    def on_ready(self) -> None:
-        self.departed.look()
-        self.order.begin(bool(self.departed.sources))
-        super().on_ready()
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            self.order.came(self.name, str(packet.message.properties.get("key")))
-        super().on_packet(packet)

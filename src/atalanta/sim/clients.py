@@ -162,7 +162,15 @@ class SimClient(Machine):
     def login(self, name: str, auto: bool) -> CreateSession:
         """The first packet of a new session; `auto`: without transactions."""
         return CreateSession(
-            name, CHANNEL, 136, USER, PASSWORD, 102400, self.xa, auto, auto, self.window_bytes
+            name=name,
+            session_channel=CHANNEL,
+            version=136,
+            user=USER,
+            password=PASSWORD,
+            xa=self.xa,
+            auto_commit_sends=auto,
+            auto_commit_acks=auto,
+            confirmation_window=self.window_bytes,
         )
 
     def _session_lost(self) -> None:

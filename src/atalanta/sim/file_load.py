@@ -105,7 +105,7 @@ class FileProducer(FileClient):
         kind = MULTICAST if load.multicast else ANYCAST
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(kind))
         message.properties_changed()
-        self.send(SendMessage(message, True, number, 1))
+        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, NullResponse):
@@ -139,7 +139,7 @@ class FileConsumer(FileClient):
     def on_ready(self) -> None:
         self.created = False
         self.send(SessionStart())
-        self.send(CreateConsumer(0, self.tally.load.queue, None, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.tally.load.queue))
         self.send(FlowToken(0, CREDITS))
 
     def on_packet(self, packet: Packet) -> None:

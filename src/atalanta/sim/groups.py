@@ -183,7 +183,7 @@ class GroupSender(SimClient):
         message.properties.put("_AMQ_DUPL_ID", key)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(self.groups.kind()))
         message.properties_changed()
-        self.send(SendMessage(message, True, number, 1))
+        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, NullResponse):

@@ -113,7 +113,16 @@ class LargeSender(Sender):
         for start in range(0, len(body), self.piece_bytes):
             last = start + self.piece_bytes >= len(body)
             piece = body[start : start + self.piece_bytes]
-            self.send(SendContinuation(piece, not last, len(body), last, number, 1))
+            self.send(
+                SendContinuation(
+                    piece,
+                    continues=not last,
+                    body_size=len(body),
+                    requires_response=last,
+                    correlation=number,
+                    sender_id=1,
+                )
+            )
 
 
 class LargeConsumer(Consumer):
@@ -126,7 +135,7 @@ class LargeConsumer(Consumer):
         self.created = False
         self.header = None
         self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, None, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue))
         self.send(FlowToken(0, -1))
 
     def on_packet(self, packet: Packet) -> None:

@@ -63,7 +63,7 @@ class Mover(Taking):
         copy.properties.put("key", key)
         copy.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         copy.properties_changed()
-        self.send(SendMessage(copy, False, -1, 1))
+        self.send(SendMessage(copy, sender_id=1))
         self.taken.append(key)
         if len(self.taken) == 1:
             life, session = self.life, self.session

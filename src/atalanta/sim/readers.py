@@ -59,7 +59,15 @@ class LogReader(SimClient):
         self.random = world.random(f"reader/{name}")
 
     def on_ready(self) -> None:
-        self.send(LogLease(LEASE, self.queue, GROUP, f"{self.name}/{self.life}", 10_000, 0))
+        self.send(
+            LogLease(
+                correlation=LEASE,
+                queue=self.queue,
+                group=GROUP,
+                owner=f"{self.name}/{self.life}",
+                ttl_ms=10_000,
+            )
+        )
 
     def on_packet(self, packet: Packet) -> None:
         if isinstance(packet, LogLeaseResponse):
@@ -104,7 +112,16 @@ class LogReader(SimClient):
 
     def _acknowledge_as_before(self) -> None:
         if self.old_epoch and self.planned is not None and self.random.random() < 0.1:
-            self.send(LogAckThrough(STALE, self.queue, "", GROUP, self.old_epoch, self.planned[1]))
+            self.send(
+                LogAckThrough(
+                    correlation=STALE,
+                    queue=self.queue,
+                    incarnation="",
+                    group=GROUP,
+                    epoch=self.old_epoch,
+                    end=self.planned[1],
+                )
+            )
 
     def _refused(self, packet: ExceptionResponse) -> None:
         if packet.correlation == STALE and packet.code == FENCED:
@@ -124,10 +141,27 @@ class LogReader(SimClient):
         if self.planned is not None:
             self._read(self.planned[0])
         elif self.acknowledged < self.committed:
-            self.send(LogAckThrough(ACKNOWLEDGE, self.queue, "", GROUP, self.epoch, self.committed))
+            self.send(
+                LogAckThrough(
+                    correlation=ACKNOWLEDGE,
+                    queue=self.queue,
+                    incarnation="",
+                    group=GROUP,
+                    epoch=self.epoch,
+                    end=self.committed,
+                )
+            )
         else:
             self.asked_messages = self.random.randint(1, PLAN_MESSAGES_MAX) * self.haste
-            self.send(LogPlan(PLAN, self.queue, "", self.committed, self.asked_messages, -1))
+            self.send(
+                LogPlan(
+                    correlation=PLAN,
+                    queue=self.queue,
+                    incarnation="",
+                    start=self.committed,
+                    max_messages=self.asked_messages,
+                )
+            )
 
     def _hurry(self, messages: int) -> None:
         """As a rate limit shared by backlog: who gets all he asked for asks for more the next time."""
@@ -139,7 +173,16 @@ class LogReader(SimClient):
         if start == self.planned[0]:
             self.keys = []
         chunk_bytes = self.random.randint(200, 2_000) * self.haste
-        self.send(LogRead(READ, self.queue, "", start, self.planned[1], chunk_bytes))
+        self.send(
+            LogRead(
+                correlation=READ,
+                queue=self.queue,
+                incarnation="",
+                start=start,
+                end=self.planned[1],
+                max_bytes=chunk_bytes,
+            )
+        )
 
     def _commit(self) -> None:
         """The range was read whole: the sink takes it. It must be what an earlier, interrupted reading saw."""
@@ -176,7 +219,14 @@ class LogReader(SimClient):
         """Renew the lease; its answer leads on."""
         if self.life == life and self.session == session and self.ready:
             self.send(
-                LogLease(LEASE, self.queue, GROUP, f"{self.name}/{self.life}", 10_000, self.epoch)
+                LogLease(
+                    correlation=LEASE,
+                    queue=self.queue,
+                    group=GROUP,
+                    owner=f"{self.name}/{self.life}",
+                    ttl_ms=10_000,
+                    epoch=self.epoch,
+                )
             )
 
     def on_lost(self) -> None:

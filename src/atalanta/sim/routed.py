@@ -61,9 +61,17 @@ class RoutedClient(SimClient):
     def login(self, name: str, auto: bool) -> CreateSession:
         key = self.routing.key
         return CreateSessionV2(
-            name, CHANNEL, 136, f"{key}.user", PASSWORD, 102400, self.xa, auto, auto, self.window_bytes,
+            name=name,
+            session_channel=CHANNEL,
+            version=136,
+            user=f"{key}.user",
+            password=PASSWORD,
+            xa=self.xa,
+            auto_commit_sends=auto,
+            auto_commit_acks=auto,
+            confirmation_window=self.window_bytes,
             client_id=f"{key}.{self.name}",
-        )  # fmt: skip
+        )
 
     def on_goodbye(self, packet: DisconnectV3) -> None:
         if packet.reason == REASON_REDIRECT and packet.target is not None:

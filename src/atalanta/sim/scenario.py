@@ -20,7 +20,7 @@ from atalanta.sim.readers import LogReader
 from atalanta.sim.replay import check_replay
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.views import wrong_views
-from atalanta.sim.whereabouts import check_arrivals, check_one_queue
+from atalanta.sim.whereabouts import check_one_queue
 from atalanta.sim.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
@@ -241,7 +241,6 @@ class Scenario:
         """What a node gives away while it leaves is at both for a moment."""
         if not self.departed.under_way():
             check_one_queue(self.hosts)
-        check_arrivals(self.hosts)
         self.departed.check_orders()
         self.world.at(LOOK_NS, self._look)
 

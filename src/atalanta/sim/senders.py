@@ -79,7 +79,7 @@ class Sender(SimClient):
         return message
 
     def write(self, message: Message, number: int) -> None:
-        self.send(SendMessage(message, True, number, 1))
+        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
 
     # -- the work -------------------------------------------------------------------------------
     def on_ready(self) -> None:

@@ -11,7 +11,6 @@ from atalanta.sim import (
     large_load,
     router_load,
     slow_readers,
-    third_load,
     xa_load,
 )
 from atalanta.sim.ledger import Ledger
@@ -47,7 +46,4 @@ def draw_subjects(
         subjects.append(router_load.Routers(world, network, ledger, nodes, shape))
     if faults and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence_load.SHARE):
         subjects.append(absence_load.Absences(world, network, ledger, nodes, shape))
-    elif faults and nodes > 2 and shape.mode in (ON_DEMAND, STRICT):
-        if drawn("thirds", third_load.SHARE):
-            subjects.append(third_load.Thirds(world, network, ledger, nodes, shape))
     return subjects

@@ -27,7 +27,7 @@ class Taking(SimClient):
     def on_ready(self) -> None:
         self.created = False
         self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue, filter=self.selector))
         self.send(FlowToken(0, CREDITS))
 
     def on_packet(self, packet: Packet) -> None:

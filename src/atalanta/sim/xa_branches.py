@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.kernel.buffer import Reader
 from atalanta.node import Node
-from atalanta.wire.core.packets_xid import Xid, decode_xid
+from atalanta.wire.core.packets_transaction import Xid, decode_xid
 
 # What a manager knows of a branch.
 OPEN: Final = "open"  # nothing was decided: it must not take effect

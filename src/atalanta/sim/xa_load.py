@@ -48,8 +48,8 @@ from atalanta.wire.core.packets_transaction import (
     XaResponse,
     XaRollback,
     XaStart,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 
 STOCK: Final = "stock"
 SOLD: Final = "sold"
@@ -209,7 +209,7 @@ class XaWorker(SimClient):
     def on_ready(self) -> None:
         self.created = False
         self.send(SessionStart())
-        self.send(CreateConsumer(0, STOCK, None, False, True, 0))
+        self.send(CreateConsumer(consumer_id=0, queue=STOCK))
         self.send(FlowToken(0, 2_000))
         self._look_for_doubts(self.life, self.session)
 
@@ -247,7 +247,7 @@ class XaWorker(SimClient):
 
     def _create_again(self, life: int, session: int) -> None:
         if self.life == life and self.session == session and self.ready:
-            self.send(CreateConsumer(0, STOCK, None, False, True, 0))
+            self.send(CreateConsumer(consumer_id=0, queue=STOCK))
 
     # -- a branch -------------------------------------------------------------------------------
     def _begin(self, life: int, session: int) -> None:
@@ -267,7 +267,7 @@ class XaWorker(SimClient):
             self.ledger.acknowledge(STOCK, key)
             self.send(IndividualAcknowledge(0, message_id, False))
             self.send(FlowToken(0, cost))
-            self.send(SendMessage(self._copy(key, name), False, -1, 1))
+            self.send(SendMessage(self._copy(key, name), sender_id=1))
         self.send(XaEnd(xid, False))
         if self.random.random() < 0.15:
             branch.state = WHOLE

@@ -17,8 +17,8 @@ from atalanta.wire.core.packets_transaction import (
     XaInDoubtResponse,
     XaResponse,
     XaRollback,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 
 if TYPE_CHECKING:
     from atalanta.sim.xa_load import Transactions

@@ -21,7 +21,7 @@ from atalanta.kernel.digits import all_digits
 from atalanta.kernel.ports import Disk, PageError
 
 PAGE_MAGIC: Final = b"ATLP"
-PAGE_VERSION: Final = 1
+PAGE_VERSION: Final = 2
 PAGE_HEAD: Final = struct.Struct(">4sHH16sQ")
 PAGE_PLACE: Final = struct.Struct(">III")
 PAGE_CRC: Final = struct.Struct(">I")

@@ -24,7 +24,7 @@ from atalanta.kernel.digits import all_digits
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"
-SEGMENT_VERSION: Final = 3
+SEGMENT_VERSION: Final = 4
 SEGMENT_HEAD_SIZE: Final = 64
 SEGMENT_HEAD: Final = struct.Struct(">4sHH16sQQB")
 SEGMENT_CRC: Final = struct.Struct(">I")
@@ -110,7 +110,8 @@ def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> 
     if version != SEGMENT_VERSION or head_size != SEGMENT_HEAD_SIZE:
         raise JournalForeign(
             f"journal file {name} has format version {version}, this program reads "
-            f"{SEGMENT_VERSION}: use the program that wrote it"
+            f"{SEGMENT_VERSION}: empty its queues with the release that wrote it, then start this one "
+            "with a new data folder"
         )
     if found_id != journal_id:
         raise JournalForeign(

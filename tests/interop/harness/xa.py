@@ -22,8 +22,7 @@ from atalanta.wire.core.packets_message import (
     SendMessage,
 )
 from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse, SessionStart
-from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse, Xid
 from atalanta.wire.core.types import HANDSHAKE
 
 CHANNEL = 10
@@ -43,7 +42,17 @@ class XaClient:
         self.socket.sendall(HANDSHAKE)
         self.say(Ping(60_000), 0)
         self.say(
-            CreateSession("xa", CHANNEL, VERSION, user, password, 102_400, True, False, False), 1
+            CreateSession(
+                name="xa",
+                session_channel=CHANNEL,
+                version=VERSION,
+                user=user,
+                password=password,
+                xa=True,
+                auto_commit_sends=False,
+                auto_commit_acks=False,
+            ),
+            1,
         )
         self.wait(lambda packet: isinstance(packet, CreateSessionResponse))
 
@@ -80,7 +89,7 @@ class XaClient:
         body = text.encode()
         message = Message.create(address, body, 4, True, 1, 4)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
-        self.say(SendMessage(message, False, -1, 1))
+        self.say(SendMessage(message, sender_id=1))
 
     def send_large(self, address: str, body: bytes) -> None:
         """The same in pieces."""
@@ -90,11 +99,11 @@ class XaClient:
         for start in range(0, len(body), PIECE):
             last = start + PIECE >= len(body)
             piece = body[start : start + PIECE]
-            self.say(SendContinuation(piece, not last, len(body), False, -1, 1))
+            self.say(SendContinuation(piece, continues=not last, body_size=len(body), sender_id=1))
 
     def take_large(self, queue: str) -> bytes:
         """One large message, received and acknowledged."""
-        self.say(CreateConsumer(0, queue, None, False, False, 0))
+        self.say(CreateConsumer(consumer_id=0, queue=queue, requires_response=False))
         self.say(SessionStart())
         self.say(FlowToken(0, 100 << 20))
         header = self.wait(lambda each: isinstance(each, ReceiveLargeMessage))
@@ -111,7 +120,7 @@ class XaClient:
 
     def take(self, queue: str) -> bytes:
         """One message, received and acknowledged."""
-        self.say(CreateConsumer(0, queue, None, False, False, 0))
+        self.say(CreateConsumer(consumer_id=0, queue=queue, requires_response=False))
         self.say(SessionStart())
         self.say(FlowToken(0, 1))
         packet = self.wait(lambda each: isinstance(each, ReceiveMessage))

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from atalanta.cluster import forwarding
-from atalanta.cluster.away import Away
-from atalanta.cluster.late import LateArrivals
-from atalanta.cluster.parked import ParkedMessages
+from atalanta.cluster import parked
+from atalanta.cluster.parked import Away, ParkedMessages
 from atalanta.cluster.sent_mark import SentMark
-from atalanta.kernel import returning, spots
-from atalanta.kernel.arrival import NO_LINK
 from atalanta.kernel.broker import Broker
-from atalanta.kernel.queue import Queue
+from atalanta.kernel.moves import reroute
 from atalanta.kernel.reference import Reference
-from atalanta.kernel.returning import Return
-from atalanta.kernel.spots import LAST, WAITS, Looked, Standing
+from atalanta.kernel.router import Route
 from tests.sim.mutants.patching import Patch
-
-
-def parked_ones_come_back_behind_everything(patch: Patch) -> None:
-    """Under their own ids."""
-    patch.setattr(returning, "spot", lambda broker, queue, standing, looked: LAST)
-
-
-def parked_ones_come_back_as_new_arrivals(patch: Patch) -> None:
-    patch.setattr(Return, "keeps_its_place", lambda self: False)
 
 
 def what_may_have_arrived_comes_back(patch: Patch) -> None:
@@ -42,36 +28,26 @@ def what_may_have_arrived_comes_back(patch: Patch) -> None:
     patch.setattr(ParkedMessages, "_return", careless)
 
 
-def younger_ones_do_not_wait_for_what_comes_back(patch: Patch) -> None:
-    """Between two parts of it."""
-    patch.setattr(ParkedMessages, "_hold", lambda self, away, node_id: None)
+def what_comes_back_stays_parked_too(patch: Patch) -> None:
+    """A restart finds it in both queues."""
+
+    def forgetful(
+        broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
+    ) -> None:
+        durable = reference.durable
+        reference.durable = False
+        reroute(broker, reference, routes, why, without)
+        reference.durable = durable
+
+    patch.setattr(parked, "reroute", forgetful)
 
 
-def who_comes_during_a_look_gets_what_is_there(patch: Patch) -> None:
-    """Though what is older comes back in a later part of it."""
-    patch.setattr(ParkedMessages, "_await", lambda self, node_id, away, queue: None)
+def what_is_parked_is_dropped(patch: Patch) -> None:
+    """It is removed from the store-and-forward queue, and goes nowhere."""
 
+    def careless(
+        broker: Broker, reference: Reference, routes: list[Route], why: str, without: str = ""
+    ) -> None:
+        broker.acknowledge(broker.now, [reference], None, 0)
 
-def copies_do_not_say_when_they_came(patch: Patch) -> None:
-    """To another member they come as new arrivals."""
-    patch.setattr(forwarding, "place_there", lambda message, link: b"")
-
-
-def younger_ones_do_not_wait_for_what_comes_late(patch: Patch) -> None:
-    """Until it has its place at the third member."""
-    patch.setattr(LateArrivals, "_hold", lambda self, queue: None)
-
-
-def what_came_late_stays_where_it_was_stored(patch: Patch) -> None:
-    """After a restart."""
-    patch.setattr(LateArrivals, "start", lambda self, now: None)
-
-
-def what_came_late_does_not_wait_for_page_files(patch: Patch) -> None:
-    def hasty(
-        broker: Broker, queue: Queue, standing: Standing, looked: dict[tuple[int, int], Looked]
-    ) -> int:
-        found = spots.spot(broker, queue, standing, looked)
-        return LAST if found == WAITS and standing.link != NO_LINK else found
-
-    patch.setattr(returning, "spot", hasty)
+    patch.setattr(parked, "reroute", careless)

@@ -151,7 +151,17 @@ class FakeConnection:
             self.send(0, packet)
         elif isinstance(packet, SubscribeTopologyV2):
             here = TransportConfiguration.tcp("here", self.broker.host, self.broker.port)
-            self.send(0, ClusterTopologyV4(False, "node-1", 1, here, None, True, None, None, 136))
+            self.send(
+                0,
+                ClusterTopologyV4(
+                    exit=False,
+                    node_id="node-1",
+                    event_id=1,
+                    primary=here,
+                    last=True,
+                    server_version=136,
+                ),
+            )
         elif isinstance(packet, CreateSessionV2):
             if packet.password != PASSWORD:
                 self.send(1, ExceptionResponse(105, "wrong password"))
@@ -235,7 +245,17 @@ class FakeConnection:
         elif isinstance(packet, BindingQuery):
             exists = packet.address in queues
             names = [packet.address] if exists else []
-            self.send(channel, BindingQueryResponseV5(exists, names, True, True))
+            self.send(
+                channel,
+                BindingQueryResponseV5(
+                    exists=exists,
+                    queue_names=names,
+                    auto_create_queues=True,
+                    auto_create_addresses=True,
+                    supports_multicast=True,
+                    supports_anycast=True,
+                ),
+            )
         elif isinstance(packet, CreateQueueV2):
             if packet.queue in queues:
                 self.send(channel, ExceptionResponse(101, f"queue {packet.queue} exists"))
@@ -257,8 +277,15 @@ class FakeConnection:
         """The answer to a question about the queue."""
         queue = self.broker.queues.get(name)
         if queue is None:
-            return QueueQueryResponseV3(False, name=name, auto_create_queues=True)
-        return QueueQueryResponseV3(True, True, False, 0, len(queue), None, name, name, True)
+            return QueueQueryResponseV3(exists=False, name=name, auto_create_queues=True)
+        return QueueQueryResponseV3(
+            exists=True,
+            durable=True,
+            message_count=len(queue),
+            address=name,
+            name=name,
+            auto_create_queues=True,
+        )
 
     def _consumer_packet(self, channel: int, packet: Packet) -> None:
         if isinstance(packet, CreateConsumer):
@@ -330,7 +357,7 @@ class FakeConnection:
 
     def good_bye(self) -> None:
         """The broker stops in good order."""
-        self.send(0, DisconnectV3("node-1", 4))
+        self.send(0, DisconnectV3(node_id="node-1"))
 
 
 __all__ = ["PASSWORD", "FakeBroker", "FakeConnection", "types"]

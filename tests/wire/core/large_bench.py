@@ -32,7 +32,14 @@ def send_large(
         last = start + PIECE >= len(body)
         piece = body[start : start + PIECE]
         client.send(
-            SendContinuation(piece, not last, len(body), last, client.correlation if last else -1, 0)
+            SendContinuation(
+                piece,
+                continues=not last,
+                body_size=len(body),
+                requires_response=last,
+                correlation=client.correlation if last else -1,
+                sender_id=0,
+            )
         )
     return client.correlation
 

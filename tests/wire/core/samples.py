@@ -5,30 +5,29 @@ from __future__ import annotations
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.wire.core import codec
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_chunk import ChunkWriter
-from atalanta.wire.core.packets_layout import (
-    BLOB,
+from atalanta.wire.core.packets_base import (
     BOOL,
-    BOOL_NULLABLE,
     INT8,
-    INT8_LIST,
+    INT8S,
     INT32,
-    INT32_NULLABLE,
     INT64,
-    INT64_NULLABLE,
-    LOST_LIST,
+    LOST_RANGES,
+    NULLABLE_BOOL,
+    NULLABLE_INT32,
+    NULLABLE_INT64,
+    NULLABLE_SIMPLE_STRING,
+    NULLABLE_STRING,
+    NULLABLE_TRANSPORT,
     REST,
-    SIMPLE,
-    SIMPLE_LIST,
-    SIMPLE_NULLABLE,
-    TEXT,
-    TEXT_NULLABLE,
-    TRANSPORT_NULLABLE,
+    SIMPLE_STRING,
+    SIMPLE_STRINGS,
+    STRING,
     XID,
-    XID_LIST,
+    XIDS,
+    Packet,
 )
-from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.wire.core.packets_chunk import ChunkWriter
+from atalanta.wire.core.packets_logview import LostRange
 from atalanta.wire.core.packets_message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -43,7 +42,7 @@ from atalanta.wire.core.packets_topology import (
     ClusterTopologyV3,
     ClusterTopologyV4,
 )
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.wire.core.packets_transaction import Xid
 from atalanta.wire.core.transport import TransportConfiguration
 
 
@@ -65,27 +64,26 @@ def sample_transport() -> TransportConfiguration:
 
 
 def sample_values() -> dict[int, object]:
-    """A value for each kind of field."""
+    """A value for each encoding."""
     xid = Xid(5, b"branch", b"global")
     return {
         BOOL: True,
         INT8: -3,
         INT32: 70_000,
         INT64: -(1 << 40),
-        SIMPLE: "a queue",
-        SIMPLE_NULLABLE: "a > 3",
-        TEXT: "some longer text, ä",
-        TEXT_NULLABLE: "short",
-        BOOL_NULLABLE: True,
-        INT32_NULLABLE: 17,
-        INT64_NULLABLE: 1 << 50,
-        TRANSPORT_NULLABLE: sample_transport(),
-        BLOB: b"\x00\x01\x02",
+        SIMPLE_STRING: "a queue",
+        NULLABLE_SIMPLE_STRING: "a > 3",
+        STRING: "some longer text, ä",
+        NULLABLE_STRING: "short",
+        NULLABLE_BOOL: True,
+        NULLABLE_INT32: 17,
+        NULLABLE_INT64: 1 << 50,
+        NULLABLE_TRANSPORT: sample_transport(),
         XID: xid,
-        SIMPLE_LIST: ["a", "bb"],
-        INT8_LIST: [0, 1],
-        XID_LIST: [xid, Xid(6, b"", b"g")],
-        LOST_LIST: [LostRange(3, 9, "expired")],
+        SIMPLE_STRINGS: ["a", "bb"],
+        INT8S: [0, 1],
+        XIDS: [xid, Xid(6, b"", b"g")],
+        LOST_RANGES: [LostRange(3, 9, "expired")],
         REST: b"rest",
     }
 
@@ -95,7 +93,7 @@ def table_packets() -> list[Packet]:
     values = sample_values()
     made: list[Packet] = []
     for layout in codec.LAYOUTS.values():
-        arguments = [values[field.kind] for field in layout.fields]
+        arguments = [values[field.encoding] for field in layout.fields]
         made.append(layout.made(*arguments))
     return made
 
@@ -107,17 +105,44 @@ def other_packets() -> list[Packet]:
     chunk.add(42, 2, sample_message(b""))
     transport = sample_transport()
     return [
-        SendMessage(sample_message(), True, -5, 3),
+        SendMessage(sample_message(), requires_response=True, correlation=-5, sender_id=3),
         SendLargeMessage(sample_message(b"")),
-        SendContinuation(b"piece", True, -1, True, -6, 3),
-        SendContinuation(b"last", False, 1000, True, -7, 3),
+        SendContinuation(
+            b"piece", continues=True, requires_response=True, correlation=-6, sender_id=3
+        ),
+        SendContinuation(
+            b"last",
+            continues=False,
+            body_size=1000,
+            requires_response=True,
+            correlation=-7,
+            sender_id=3,
+        ),
         ReceiveMessage(sample_message(), 2, 1),
-        ReceiveLargeMessage(sample_message(b""), 2, 1, 250_000),
+        ReceiveLargeMessage(
+            sample_message(b""), consumer_id=2, delivery_count=1, body_size=250_000
+        ),
         ReceiveContinuation(b"piece", True, 2),
-        ClusterTopology(False, "node", 0, transport, None, True),
-        ClusterTopologyV2(True, "node", 12),
-        ClusterTopologyV3(False, "node", 12, None, transport, False, "group", "scale"),
-        ClusterTopologyV4(False, "node", 12, transport, transport, True, "group", None, 136),
+        ClusterTopology(exit=False, node_id="node", primary=transport, last=True),
+        ClusterTopologyV2(exit=True, node_id="node", event_id=12),
+        ClusterTopologyV3(
+            exit=False,
+            node_id="node",
+            event_id=12,
+            backup=transport,
+            backup_group="group",
+            scale_down_group="scale",
+        ),
+        ClusterTopologyV4(
+            exit=False,
+            node_id="node",
+            event_id=12,
+            primary=transport,
+            backup=transport,
+            last=True,
+            backup_group="group",
+            server_version=136,
+        ),
         chunk.response(9, 42, True),
     ]
 

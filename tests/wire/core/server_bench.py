@@ -318,9 +318,17 @@ class Client:
     ) -> Packet:
         """CREATESESSION_V2, and its answer."""
         request = CreateSessionV2(
-            f"session-{self.conn}-{channel}", channel, version, user, password, 102400, xa,
-            not transacted, not transacted, window, pre_acknowledge, None, None,
-        )  # fmt: skip
+            name=f"session-{self.conn}-{channel}",
+            session_channel=channel,
+            version=version,
+            user=user,
+            password=password,
+            xa=xa,
+            auto_commit_sends=not transacted,
+            auto_commit_acks=not transacted,
+            confirmation_window=window,
+            pre_acknowledge=pre_acknowledge,
+        )
         assert isinstance(request, CreateSession)
         self.receive()
         self.send(request, 1)
@@ -349,7 +357,10 @@ class Client:
         """SESS_SEND; returns its correlation id. Nothing is made durable here."""
         self.correlation -= 1
         message = text_message(address, body, durable, routing_type, **properties)
-        self.send(SendMessage(message, wait, self.correlation, 0), channel)
+        self.send(
+            SendMessage(message, requires_response=wait, correlation=self.correlation, sender_id=0),
+            channel,
+        )
         return self.correlation
 
     def consume(
@@ -363,7 +374,13 @@ class Client:
         priority: int = 4,
     ) -> Packet:
         """A consumer with credits; its queue's description, or the refusal."""
-        request = CreateConsumer(consumer_id, queue, selector, browse, True, priority)
+        request = CreateConsumer(
+            consumer_id=consumer_id,
+            queue=queue,
+            filter=selector,
+            browse_only=browse,
+            priority=priority,
+        )
         answer = self.call(request, channel)
         if credits is not None and not isinstance(answer, ExceptionResponse):
             self.send(FlowToken(consumer_id, credits), channel)
@@ -386,7 +403,7 @@ class Client:
 def queue_request(
     name: str, address: str | None = None, routing_type: int = 1, **more: object
 ) -> CreateQueueV2:
-    request = CreateQueueV2(address or name, name, routing_type=routing_type)
+    request = CreateQueueV2(address=address or name, queue=name, routing_type=routing_type)
     for key, value in more.items():
         getattr(request, key)
         setattr(request, key, value)

@@ -189,7 +189,12 @@ def test_large_messages_travel_in_pieces() -> None:
 
 def large_delivery(pair: Pair, consumer_id: int, body: bytes) -> None:
     message = encoded("")
-    pair.link.send(10, ReceiveLargeMessage(message, consumer_id, 1, len(body)))
+    pair.link.send(
+        10,
+        ReceiveLargeMessage(
+            message, consumer_id=consumer_id, delivery_count=1, body_size=len(body)
+        ),
+    )
     for start in range(0, len(body), 100_000):
         piece = body[start : start + 100_000]
         more = start + 100_000 < len(body)
@@ -309,7 +314,7 @@ def test_questions_are_asked_one_at_a_time_and_answers_never_mixed_up() -> None:
     pair.run()
     pair.broker.queues["b"] = deque()
     replies = [session.request(QueueQuery(name)) for name in "abc"]
-    exists = session.request(CreateQueueV2("b", "b"))
+    exists = session.request(CreateQueueV2(address="b", queue="b"))
     pair.run()
     found = [reply.result() for reply in replies]
     assert [f.exists for f in found if isinstance(f, QueueQueryResponseV3)] == [False, True, False]
@@ -326,7 +331,7 @@ def test_a_late_answer_belongs_to_its_own_question() -> None:
     pair._out.clear()  # the question is held up in the network
     pair.tick(6)
     assert isinstance(late.error, CallTimedOut)
-    pair.link.send(10, QueueQueryResponseV3(False, name="late"))
+    pair.link.send(10, QueueQueryResponseV3(exists=False, name="late"))
     pair.run()
     answer = next_one.result()
     assert isinstance(answer, QueueQueryResponseV3) and answer.name == "next"
@@ -385,14 +390,21 @@ def test_nonsense_ends_the_connection_with_a_reason(data: bytes) -> None:
 def test_the_topology_follows_the_brokers_word() -> None:
     pair = connected()
     there = TransportConfiguration.tcp("there", "h2", 7)
-    pair.link.send(0, ClusterTopologyV4(False, "node-2", 5, there, None, False, None, None, 136))
+    pair.link.send(
+        0,
+        ClusterTopologyV4(
+            exit=False, node_id="node-2", event_id=5, primary=there, server_version=136
+        ),
+    )
     pair.run()
     members = pair.client.topology
     assert [(m.host, m.port) for m in members.values()] == [("127.0.0.1", 61616), ("h2", 7)]
-    pair.link.send(0, ClusterTopologyV2(True, "node-2", 4))  # older than what is known
+    pair.link.send(
+        0, ClusterTopologyV2(exit=True, node_id="node-2", event_id=4)
+    )  # older than what is known
     pair.run()
     assert "node-2" in pair.client.topology
-    pair.link.send(0, ClusterTopologyV2(True, "node-2", 6))
+    pair.link.send(0, ClusterTopologyV2(exit=True, node_id="node-2", event_id=6))
     pair.run()
     assert list(pair.client.topology) == ["node-1"]
 

@@ -122,7 +122,7 @@ def test_a_consumer_asked_for_at_the_moment_of_the_loss_is_made_once() -> None:
 
 def test_temporary_queues_are_made_again_before_their_consumers() -> None:
     pair, session = opened()
-    packet = CreateQueueV2("t", "t", temporary=True)
+    packet = CreateQueueV2(address="t", queue="t", temporary=True)
     session.request(packet)
     session.keep_temporary("t", packet)
     consumer, _ = session.consumer("t")
@@ -136,8 +136,8 @@ def test_temporary_queues_are_made_again_before_their_consumers() -> None:
 def test_questions_are_repeated_and_what_had_been_done_is_no_error() -> None:
     pair, session = opened()
     query = session.request(QueueQuery("q"))
-    create = session.request(CreateQueueV2("new", "new"), 0, 101)
-    refused = session.request(CreateQueueV2("q", "q"), 0, 101)
+    create = session.request(CreateQueueV2(address="new", queue="new"), 0, 101)
+    refused = session.request(CreateQueueV2(address="q", queue="q"), 0, 101)
     pair.client.flush()
     pair.cut(deliver=True)
     pair.dial()
@@ -149,7 +149,7 @@ def test_questions_are_repeated_and_what_had_been_done_is_no_error() -> None:
 
 def test_a_create_that_had_been_carried_out_is_not_an_error_when_repeated() -> None:
     pair, session = opened()
-    create = session.request(CreateQueueV2("new", "new"), 0, 101)
+    create = session.request(CreateQueueV2(address="new", queue="new"), 0, 101)
     pair.cut(deliver=True)
     assert "new" in pair.broker.queues
     pair.dial()

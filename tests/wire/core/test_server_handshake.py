@@ -209,7 +209,9 @@ def test_who_comes_from_another_node_may_confirm_what_its_session_got_there() ->
     client = server.greeted()
     client.send(CheckForFailover("node-b"), 1)
     client.send(PacketsConfirmed(41), 10)
-    client.send(CreateSession("s", 10, 136, "admin", "admin", 102400, False, True), 1)
+    client.send(
+        CreateSession(name="s", session_channel=10, version=136, user="admin", password="admin"), 1
+    )
     server.settle()
     assert client.packets(CreateSessionResponse)
     assert client.closed is None

@@ -106,7 +106,7 @@ def test_a_sender_faster_than_the_disk_is_not_listened_to() -> None:
     client.create_queue("orders")
     begin(client, "orders")
     for _ in range(30):
-        client.send(SendContinuation(bytes(PIECE), True, -1, False, -1, 0))
+        client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
     connection = server.connections[client.conn]
     (body,) = server.broker.large.bodies.values()
     assert connection.holds == 1 and body.size <= 12 * PIECE
@@ -124,7 +124,7 @@ def test_a_sender_that_vanishes_in_the_middle_leaves_no_file(durable: bool) -> N
     client.create_queue("orders")
     begin(client, "orders", durable)
     for _ in range(20):
-        client.send(SendContinuation(bytes(PIECE), True, -1, False, -1, 0))
+        client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
     server.lost(client.conn)
     server.settle()
     assert files(server) == 0 and server.broker.large.bodies == {}
@@ -136,7 +136,7 @@ def test_a_message_that_is_begun_anew_replaces_the_unfinished_one() -> None:
     client = server.login()
     client.create_queue("orders")
     begin(client, "orders")
-    client.send(SendContinuation(b"given up", True, -1, False, -1, 0))
+    client.send(SendContinuation(b"given up", continues=True, sender_id=0))
     send_large(client, "orders", b"whole")
     server.settle()
     client.consume("orders")
@@ -169,10 +169,14 @@ def test_who_may_not_send_gets_no_file() -> None:
     server.login().create_queue("orders")
     guest = server.login("guest")
     begin(guest, "orders")
-    guest.send(SendContinuation(bytes(PIECE), True, -1, False, -1, 0))
+    guest.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
     server.settle()
     assert files(server) == 0
-    guest.send(SendContinuation(bytes(PIECE), False, -1, True, -9, 0))
+    guest.send(
+        SendContinuation(
+            bytes(PIECE), continues=False, requires_response=True, correlation=-9, sender_id=0
+        )
+    )
     server.settle()
     refused = guest.packets(ExceptionResponse)
     assert [(packet.correlation, packet.code) for packet in refused] == [(-9, SECURITY)]
@@ -475,7 +479,9 @@ def test_a_log_view_reads_it_whole() -> None:
     client.publish("orders", "small", wait=False)
     server.settle()
     client.receive()
-    answer = client.call(LogRead(1, "orders", "", 0, 10, 0, None))
+    answer = client.call(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
     assert isinstance(answer, LogReadResponse)
     bodies = [entry.message.body for entry in decode_entries(answer)]
     assert bodies[0] == BODY and len(bodies) == 2
@@ -487,5 +493,7 @@ def test_a_log_view_says_that_a_message_is_too_large_for_it() -> None:
     client.create_queue("orders")
     send_large(client, "orders", body_of(5 << 20))
     server.settle()
-    code, text = client.fails(LogRead(1, "orders", "", 0, 10, 0, None))
+    code, text = client.fails(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
     assert code == ILLEGAL_STATE and "a log view shows up to 4194304" in text

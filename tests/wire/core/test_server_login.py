@@ -48,7 +48,9 @@ def test_wrong_credentials_open_nothing(user: str | None, password: str | None, 
 
 
 def test_passwords_and_endless_names_are_not_repeated() -> None:
-    request = CreateSessionV2("s", 10, 136, "x" * 20_000, "top secret")
+    request = CreateSessionV2(
+        name="s", session_channel=10, version=136, user="x" * 20_000, password="top secret"
+    )
     assert "top secret" not in repr(request)
     server = Server()
     client = server.greeted()
@@ -64,7 +66,10 @@ def test_guessing_passwords_ends_the_connection() -> None:
     for _ in range(10):
         client.open_session(10, "admin", "wrong")
     assert client.closed is None
-    client.send(CreateSessionV2("s", 10, 136, "admin", "wrong"), 1)
+    client.send(
+        CreateSessionV2(name="s", session_channel=10, version=136, user="admin", password="wrong"),
+        1,
+    )
     assert client.closed is not None
 
 
@@ -114,7 +119,7 @@ def test_several_sessions_live_on_one_connection() -> None:
 
 # -- cluster credentials ------------------------------------------------------------------------
 def test_only_a_cluster_member_may_announce_a_node() -> None:
-    announce = NodeAnnounce("node-b", None, False, 1, sample_transport())
+    announce = NodeAnnounce(node_id="node-b", event_id=1, connector=sample_transport())
     server = Server()
     for login in (None, "admin"):
         client = server.greeted() if login is None else server.login(login)
@@ -144,7 +149,12 @@ def test_a_member_without_a_session_cannot_touch_queues() -> None:
     client.send(ClusterConnect("cluster", "secret"), 3)
     client.receive()
     client.send(queue_request("mine"), 10)
-    client.send(SendMessage(text_message("orders", "x"), True, -7, 0), 10)
+    client.send(
+        SendMessage(
+            text_message("orders", "x"), requires_response=True, correlation=-7, sender_id=0
+        ),
+        10,
+    )
     server.settle()
     assert client.receive() == []
     assert "mine" not in server.broker.queues

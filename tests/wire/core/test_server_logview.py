@@ -57,10 +57,51 @@ def position(client: Client) -> LogPositionResponse:
     return answer
 
 
+def read_request(
+    start: int, end: int, max_bytes: int = 0, selector: str | None = None, incarnation: str = ""
+) -> LogRead:
+    return LogRead(
+        correlation=5,
+        queue=QUEUE,
+        incarnation=incarnation,
+        start=start,
+        end=end,
+        max_bytes=max_bytes,
+        selector=selector,
+    )
+
+
+def acknowledgement(epoch: int, end: int, incarnation: str = "") -> LogAckThrough:
+    return LogAckThrough(
+        correlation=5, queue=QUEUE, incarnation=incarnation, group="g", epoch=epoch, end=end
+    )
+
+
+def plan_request(
+    start: int, max_messages: int = -1, max_bytes: int = -1, incarnation: str = ""
+) -> LogPlan:
+    return LogPlan(
+        correlation=5,
+        queue=QUEUE,
+        incarnation=incarnation,
+        start=start,
+        max_messages=max_messages,
+        max_bytes=max_bytes,
+    )
+
+
+def lease_request(
+    owner: str = "driver", group: str = "g", ttl_ms: int = 60_000, epoch: int = 0
+) -> LogLease:
+    return LogLease(
+        correlation=5, queue=QUEUE, group=group, owner=owner, ttl_ms=ttl_ms, epoch=epoch
+    )
+
+
 def lease(
     client: Client, epoch: int = 0, owner: str = "driver", group: str = "g"
 ) -> LogLeaseResponse:
-    answer = client.call(LogLease(2, QUEUE, group, owner, 60_000, epoch))
+    answer = client.call(lease_request(group=group, owner=owner, epoch=epoch))
     assert isinstance(answer, LogLeaseResponse), answer
     return answer
 
@@ -71,7 +112,9 @@ def read(
     """All chunks of (start, end], as "sequence=text"."""
     found: list[str] = []
     while True:
-        answer = client.call(LogRead(3, QUEUE, "", start, end, max_bytes, selector))
+        answer = client.call(
+            read_request(start=start, end=end, max_bytes=max_bytes, selector=selector)
+        )
         assert isinstance(answer, LogReadResponse), answer
         for entry in decode_entries(answer):
             found.append(f"{entry.sequence}={entry.message.text()}")
@@ -80,11 +123,11 @@ def read(
             return found
 
 
-def refusal(client: Client, packet: Packet, correlation: int) -> int:
+def refusal(client: Client, packet: Packet) -> int:
     """The code; a failure carries the correlation of its request."""
     answer = client.call(packet)
     assert isinstance(answer, ExceptionResponse), answer
-    assert answer.correlation == correlation
+    assert answer.correlation == packet.values()[0]
     return answer.code
 
 
@@ -111,12 +154,12 @@ def position_without_disk(server: Server, client: Client) -> LogPositionResponse
 
 def test_a_plan_stays_within_its_limits() -> None:
     client = filled(Server(), 10)
-    answer = client.call(LogPlan(7, QUEUE, "", 0, 4, -1))
+    answer = client.call(plan_request(start=0, max_messages=4))
     assert isinstance(answer, LogPlanResponse)
-    assert (answer.correlation, answer.end, answer.messages) == (7, 4, 4)
-    small = client.call(LogPlan(7, QUEUE, "", 4, -1, 1))
+    assert (answer.correlation, answer.end, answer.messages) == (5, 4, 4)
+    small = client.call(plan_request(start=4, max_bytes=1))
     assert isinstance(small, LogPlanResponse) and (small.end, small.messages) == (5, 1)
-    rest = client.call(LogPlan(7, QUEUE, "", 4, -1, -1))
+    rest = client.call(plan_request(start=4))
     assert isinstance(rest, LogPlanResponse) and (rest.end, rest.messages) == (10, 6)
 
 
@@ -143,7 +186,7 @@ def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages() -> No
         session.send(server.now, server.message("flights", b""), 1)
     server.settle()
     client = server.login()
-    answer = client.call(LogRead(3, QUEUE, "", 0, count, 0, "parity = 1"))
+    answer = client.call(read_request(start=0, end=count, selector="parity = 1"))
     assert isinstance(answer, LogReadResponse)
     assert (answer.next, answer.last, answer.count) == (logview.READ_LOOKS_MAX, False, 0)
     assert read(client, 0, count, selector="parity = 1") == []
@@ -153,7 +196,7 @@ def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> 
     server = Server()
     client = filled(server, 10)
     held = lease(client)
-    request = LogAckThrough(4, QUEUE, held.incarnation, "g", held.epoch, 6)
+    request = acknowledgement(incarnation=held.incarnation, epoch=held.epoch, end=6)
     client.send(request)
     assert client.receive() == []
     server.settle()
@@ -163,7 +206,7 @@ def test_acknowledging_through_is_durable_before_its_answer_and_idempotent() -> 
     server.restart()
     client = server.login()
     assert (position(client).first, position(client).acked_through) == (7, 6)
-    assert refusal(client, LogRead(9, QUEUE, "", 3, 10, 0, None), 9) == RANGE_LOST
+    assert refusal(client, read_request(start=3, end=10)) == RANGE_LOST
 
 
 def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
@@ -172,11 +215,11 @@ def test_a_new_owner_fences_the_old_one_also_after_a_crash() -> None:
     old = lease(client)
     new = lease(client, owner="successor")
     assert new.epoch == old.epoch + 1
-    assert refusal(client, LogAckThrough(4, QUEUE, "", "g", old.epoch, 2), 4) == FENCED
-    assert refusal(client, LogLease(5, QUEUE, "g", "driver", 60_000, old.epoch), 5) == FENCED
+    assert refusal(client, acknowledgement(epoch=old.epoch, end=2)) == FENCED
+    assert refusal(client, lease_request(epoch=old.epoch)) == FENCED
     server.restart()
     client = server.login()
-    assert refusal(client, LogAckThrough(4, QUEUE, "", "g", old.epoch, 2), 4) == FENCED
+    assert refusal(client, acknowledgement(epoch=old.epoch, end=2)) == FENCED
     assert lease(client, new.epoch, "successor").epoch == new.epoch
 
 
@@ -184,14 +227,14 @@ def test_one_group_and_no_consumer_beside_it() -> None:
     server = Server()
     client = filled(server, 4)
     held = lease(client)
-    assert refusal(client, LogLease(5, QUEUE, "other", "me", 60_000, 0), 5) == FENCED
+    assert refusal(client, lease_request(group="other", owner="me")) == FENCED
     answer = client.consume("archive")
     assert isinstance(answer, ExceptionResponse) and answer.code == FENCED
     assert not isinstance(client.consume("archive", browse=True, credits=0), ExceptionResponse)
-    released = client.call(LogLease(5, QUEUE, "g", "driver", 0, held.epoch))
+    released = client.call(lease_request(ttl_ms=0, epoch=held.epoch))
     assert isinstance(released, LogLeaseResponse)
     client.consume("archive", consumer_id=1, credits=0)
-    assert refusal(client, LogLease(5, QUEUE, "g", "driver", 60_000, 0), 5) == FENCED
+    assert refusal(client, lease_request()) == FENCED
 
 
 def test_what_left_by_another_way_is_reported_as_lost() -> None:
@@ -204,7 +247,7 @@ def test_what_left_by_another_way_is_reported_as_lost() -> None:
     client.consume("archive")
     client.send(Acknowledge(0, client.deliveries()[1].message.id, False))
     server.settle()
-    answer = client.call(LogLost(6, QUEUE, "", 0, 6))
+    answer = client.call(LogLost(correlation=6, queue=QUEUE, incarnation="", start=0, end=6))
     assert isinstance(answer, LogLostResponse)
     assert [(lost.start, lost.end) for lost in answer.ranges] == [(1, 2)]
 
@@ -224,18 +267,30 @@ def test_a_queue_made_anew_is_noticed() -> None:
     client.succeeds(DeleteQueue("archive"))
     client.create_queue("archive", "flights", 0)
     assert position(client).incarnation != old
-    assert refusal(client, LogRead(3, QUEUE, old, 0, 3, 0, None), 3) == INCARNATION_CHANGED
-    assert refusal(client, LogPlan(3, QUEUE, old, 0, 3, 0), 3) == INCARNATION_CHANGED
+    assert refusal(client, read_request(incarnation=old, start=0, end=3)) == INCARNATION_CHANGED
+    assert (
+        refusal(client, plan_request(incarnation=old, start=0, max_messages=3, max_bytes=0))
+        == INCARNATION_CHANGED
+    )
 
 
 @pytest.mark.parametrize(
     ("packet", "code"),
     [
         (LogPosition(5, "missing"), QUEUE_DOES_NOT_EXIST),
-        (LogRead(5, QUEUE, "", 0, 3, 0, "parity ="), INVALID_FILTER),
-        (LogAckThrough(5, QUEUE, "", "g", 1, 2), FENCED),
-        (LogLease(5, QUEUE, "g", "me", -5, 0), ILLEGAL_STATE),
-        (LogLease(5, QUEUE, "g", "me", 1 << 62, 0), ILLEGAL_STATE),
+        (
+            read_request(start=0, end=3, selector="parity ="),
+            INVALID_FILTER,
+        ),
+        (
+            acknowledgement(epoch=1, end=2),
+            FENCED,
+        ),
+        (lease_request(owner="me", ttl_ms=-5), ILLEGAL_STATE),
+        (
+            lease_request(owner="me", ttl_ms=1 << 62),
+            ILLEGAL_STATE,
+        ),
         (LogPosition(5, "volatile"), ILLEGAL_STATE),
     ],
 )
@@ -243,13 +298,13 @@ def test_refusals_carry_the_correlation(packet: Packet, code: int) -> None:
     server = Server()
     client = filled(server, 3)
     server.queue("volatile", "flights", 0, durable=False)
-    assert refusal(client, packet, 5) == code
+    assert refusal(client, packet) == code
 
 
 def test_acknowledging_what_is_not_there_yet_is_refused() -> None:
     client = filled(Server(), 3)
     held = lease(client)
-    assert refusal(client, LogAckThrough(5, QUEUE, "", "g", held.epoch, 4), 5) == ILLEGAL_STATE
+    assert refusal(client, acknowledgement(epoch=held.epoch, end=4)) == ILLEGAL_STATE
 
 
 def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -> None:
@@ -257,8 +312,8 @@ def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -
     client = server.login(transacted=True)
     client.create_queue("out")
     client.publish("out", "a", wait=False)
-    client.send(LogCommit(11, "query", 3, 0))
-    client.send(LogCommit(12, "query", 3, 0))
+    client.send(LogCommit(correlation=11, query="query", batch=3, partition=0))
+    client.send(LogCommit(correlation=12, query="query", batch=3, partition=0))
     assert client.receive() == []
     server.settle()
     answers = [packet for _, packet in client.receive()]
@@ -268,10 +323,17 @@ def test_a_sink_batch_is_taken_once_and_its_repeat_refused_when_that_is_sure() -
     server.restart()
     client = server.login(transacted=True)
     client.publish("out", "a", wait=False)
-    assert refusal(client, LogCommit(13, "query", 3, 0), 13) == DUPLICATE_ID
+    assert (
+        refusal(client, LogCommit(correlation=13, query="query", batch=3, partition=0))
+        == DUPLICATE_ID
+    )
     client.publish("out", "b", wait=False)
-    assert isinstance(client.call(LogCommit(14, "query", 3, 1)), NullResponse)
-    assert isinstance(client.call(LogCommit(15, "query", 4, 0)), NullResponse)
+    assert isinstance(
+        client.call(LogCommit(correlation=14, query="query", batch=3, partition=1)), NullResponse
+    )
+    assert isinstance(
+        client.call(LogCommit(correlation=15, query="query", batch=4, partition=0)), NullResponse
+    )
     assert server.broker.queues["out"].message_count == 2
 
 

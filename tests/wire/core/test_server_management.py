@@ -25,7 +25,7 @@ def request(operation: str, *parameters: object) -> SendMessage:
     message.properties.put("_AMQ_OperationName", operation)
     message.properties.put("JMSReplyTo", "answers")
     message.properties_changed()
-    return SendMessage(message, True, -77, 0)
+    return SendMessage(message, requires_response=True, correlation=-77, sender_id=0)
 
 
 def ask(operator: Client, operation: str, *parameters: object) -> object:

@@ -33,7 +33,12 @@ def asks(
 
 
 def ask(client: Client, password: str = "secret", user: str = "anna", channel: int = 10) -> None:
-    client.send(CreateSessionV2(f"s{channel}", channel, 136, user, password), 1)
+    client.send(
+        CreateSessionV2(
+            name=f"s{channel}", session_channel=channel, version=136, user=user, password=password
+        ),
+        1,
+    )
 
 
 def answers(client: Client) -> list[type[Packet]]:

@@ -38,7 +38,14 @@ def connected(server: Server | None = None, user: str = "admin") -> tuple[Server
 
 
 def publish(client: Client, address: str, body: bytes) -> None:
-    client.succeeds(SendMessage(Message.create(address, body, 4, True, 0, 4), True, 1, 1))
+    client.succeeds(
+        SendMessage(
+            Message.create(address, body, 4, True, 0, 4),
+            requires_response=True,
+            correlation=1,
+            sender_id=1,
+        )
+    )
 
 
 def test_a_message_to_a_prefixed_name_reaches_the_plain_address_with_its_routing_type() -> None:
@@ -60,7 +67,7 @@ def test_what_is_created_by_itself_has_the_plain_name() -> None:
     publish(client, "jms.queue.orders", b"x")
     assert list(server.broker.queues) == ["orders"]
     assert server.broker.queues["orders"].spec.routing_type == ANYCAST
-    client.send(CreateConsumer(0, "jms.queue.orders", None, False, False, 0))
+    client.send(CreateConsumer(consumer_id=0, queue="jms.queue.orders", requires_response=False))
     client.send(FlowToken(0, -1))
     (got,) = client.packets(ReceiveMessage)
     assert (bytes(got.message.body), got.message.address) == (b"x", "orders")
@@ -69,12 +76,17 @@ def test_what_is_created_by_itself_has_the_plain_name() -> None:
 @pytest.mark.parametrize(
     ("request_", "queue", "address", "routing_type"),
     [
-        (CreateQueueV2("jms.queue.a", "jms.queue.q", routing_type=MULTICAST), "q", "a", ANYCAST),
-        (CreateQueueV2("jms.topic.a", "q", routing_type=-1), "q", "a", MULTICAST),
-        (CreateQueueV2("a", "q", routing_type=ANYCAST), "q", "a", ANYCAST),
-        (CreateQueue("jms.queue.a", "q"), "q", "a", ANYCAST),
-        (CreateQueue("topic://a", "q"), "q", "a", MULTICAST),
-        (CreateSharedQueueV2("jms.topic.a", "jms.topic.q"), "q", "a", MULTICAST),
+        (
+            CreateQueueV2(address="jms.queue.a", queue="jms.queue.q", routing_type=MULTICAST),
+            "q",
+            "a",
+            ANYCAST,
+        ),
+        (CreateQueueV2(address="jms.topic.a", queue="q", routing_type=-1), "q", "a", MULTICAST),
+        (CreateQueueV2(address="a", queue="q", routing_type=ANYCAST), "q", "a", ANYCAST),
+        (CreateQueue(address="jms.queue.a", queue="q"), "q", "a", ANYCAST),
+        (CreateQueue(address="topic://a", queue="q"), "q", "a", MULTICAST),
+        (CreateSharedQueueV2(address="jms.topic.a", queue="jms.topic.q"), "q", "a", MULTICAST),
     ],
 )
 def test_queues_are_made_and_deleted_under_their_plain_names(
@@ -90,7 +102,7 @@ def test_queues_are_made_and_deleted_under_their_plain_names(
 
 def test_an_address_has_the_routing_type_of_its_prefix() -> None:
     server, client = connected()
-    client.succeeds(CreateAddress("jms.topic.news", [ANYCAST], True, False))
+    client.succeeds(CreateAddress(address="jms.topic.news", routing_types=[ANYCAST]))
     address = server.broker.addresses["news"]
     assert (address.anycast, address.multicast) == (False, True)
 
@@ -139,7 +151,12 @@ def test_permissions_are_those_of_the_plain_address() -> None:
     _, guest = connected(server, "guest")
     publish(guest, "jms.queue.orders", b"x")
     code, text = guest.fails(
-        SendMessage(Message.create("jms.queue.secret", b"", 4, True, 0, 4), True, 1, 1)
+        SendMessage(
+            Message.create("jms.queue.secret", b"", 4, True, 0, 4),
+            requires_response=True,
+            correlation=1,
+            sender_id=1,
+        )
     )
     assert code == SECURITY and "secret" in text
 

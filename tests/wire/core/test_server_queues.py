@@ -97,7 +97,7 @@ def test_an_address_lists_its_queues() -> None:
         (queue_request("a::b"), ILLEGAL_STATE),
         (queue_request("", "orders"), ILLEGAL_STATE),
         (queue_request("odd", routing_type=7), UNEXPECTED_ROUTING_TYPE),
-        (CreateAddress("odd", [7], True, False), UNEXPECTED_ROUTING_TYPE),
+        (CreateAddress(address="odd", routing_types=[7]), UNEXPECTED_ROUTING_TYPE),
         (DeleteQueue("missing"), QUEUE_DOES_NOT_EXIST),
     ],
 )
@@ -115,15 +115,15 @@ def test_what_cannot_be_is_refused_and_changes_nothing(request_: CreateQueue, co
 def test_the_old_form_makes_a_queue_too() -> None:
     server = Server()
     client = server.login()
-    client.succeeds(CreateQueue("prices", "all", None, True, False, True))
+    client.succeeds(CreateQueue(address="prices", queue="all"))
     assert described(server, "all").routing_type == 0
 
 
 def test_an_address_may_be_made_twice_and_gains_routing_types() -> None:
     server = Server()
     client = server.login()
-    client.succeeds(CreateAddress("orders", [0], True, False))
-    client.succeeds(CreateAddress("orders", [0, 1], True, False))
+    client.succeeds(CreateAddress(address="orders", routing_types=[0]))
+    client.succeeds(CreateAddress(address="orders", routing_types=[0, 1]))
     server.restart()
     address = server.broker.addresses["orders"]
     assert (address.anycast, address.multicast) == (True, True)
@@ -134,7 +134,7 @@ def test_without_automatic_addresses_a_queue_needs_one_that_fits() -> None:
     server.settings.add("#", {"auto_create_addresses": False})
     client = server.login()
     assert client.fails(queue_request("orders"))[0] == ADDRESS_DOES_NOT_EXIST
-    client.succeeds(CreateAddress("orders", [0], True, False))
+    client.succeeds(CreateAddress(address="orders", routing_types=[0]))
     assert client.fails(queue_request("orders"))[0] == UNEXPECTED_ROUTING_TYPE
     client.create_queue("orders", "orders", 0)
     client.create_queue("temporary", "temporary", 1, temporary=True, durable=False)
@@ -179,7 +179,7 @@ def test_a_durable_subscription_collects_while_nobody_listens() -> None:
 
 
 def shared(name: str, filter_text: str | None = None, durable: bool = False) -> CreateSharedQueueV2:
-    request = CreateSharedQueueV2("prices", name, filter_text, durable)
+    request = CreateSharedQueueV2(address="prices", queue=name, filter=filter_text, durable=durable)
     request.routing_type = 0
     request.requires_response = True
     return request

@@ -55,8 +55,8 @@ from atalanta.wire.core.packets_transaction import (
     XaRollback,
     XaStart,
     XaSuspend,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server, queue_request, text_message
 
@@ -108,7 +108,9 @@ class Chaos:
         made.priority = pick.choice((4, 4, 9, -3, 100))
         if pick.random() < 0.2:
             made.expiration = self.server.now // 1_000_000 + pick.choice((-5, 5_000))
-        return SendMessage(made, pick.random() < 0.7, self.small(), 0)
+        return SendMessage(
+            made, requires_response=pick.random() < 0.7, correlation=self.small(), sender_id=0
+        )
 
     def packet(self) -> Packet:
         pick = self.random
@@ -120,9 +122,12 @@ class Chaos:
             return self.xa_packet()
         if wanted < 12:
             return CreateConsumer(
-                pick.randrange(4), name, pick.choice(FILTERS), pick.random() < 0.2, True,
-                pick.choice((4, 9)),
-            )  # fmt: skip
+                consumer_id=pick.randrange(4),
+                queue=name,
+                filter=pick.choice(FILTERS),
+                browse_only=pick.random() < 0.2,
+                priority=pick.choice((4, 9)),
+            )
         if wanted < 14:
             return FlowToken(pick.randrange(5), pick.choice((-1, 0, 1, 500, -77)))
         if wanted < 18:
@@ -158,20 +163,52 @@ class Chaos:
         return pick.choice(
             (
                 LogPosition(1, name),
-                LogPlan(2, name, "", low, self.small(), self.small()),
-                LogRead(3, name, "", low, high, pick.choice((-1, 0, 500)), pick.choice(FILTERS)),
-                LogAckThrough(4, name, "", "g", pick.randrange(3), high),
-                LogLease(5, name, pick.choice("gh"), "me", pick.choice((0, 5_000, -1)), low),
-                LogLost(6, name, "", low, high),
+                LogPlan(
+                    correlation=2,
+                    queue=name,
+                    incarnation="",
+                    start=low,
+                    max_messages=self.small(),
+                    max_bytes=self.small(),
+                ),
+                LogRead(
+                    correlation=3,
+                    queue=name,
+                    incarnation="",
+                    start=low,
+                    end=high,
+                    max_bytes=pick.choice((-1, 0, 500)),
+                    selector=pick.choice(FILTERS),
+                ),
+                LogAckThrough(
+                    correlation=4,
+                    queue=name,
+                    incarnation="",
+                    group="g",
+                    epoch=pick.randrange(3),
+                    end=high,
+                ),
+                LogLease(
+                    correlation=5,
+                    queue=name,
+                    group=pick.choice("gh"),
+                    owner="me",
+                    ttl_ms=pick.choice((0, 5_000, -1)),
+                    epoch=low,
+                ),
+                LogLost(correlation=6, queue=name, incarnation="", start=low, end=high),
                 LogSeek(7, name, self.small()),
-                LogCommit(8, "query", pick.randrange(9), 0),
+                LogCommit(correlation=8, query="query", batch=pick.randrange(9), partition=0),
             )
         )
 
     def rare_packet(self, name: str) -> Packet:
         pick = self.random
         shared = CreateSharedQueueV2(
-            pick.choice(NAMES), name, pick.choice(FILTERS), pick.random() < 0.5
+            address=pick.choice(NAMES),
+            queue=name,
+            filter=pick.choice(FILTERS),
+            durable=pick.random() < 0.5,
         )
         shared.routing_type = pick.choice((-1, 0, 1))
         return pick.choice(
@@ -181,12 +218,21 @@ class Chaos:
                 ConsumerClose(pick.randrange(5)),
                 Expired(pick.randrange(5), self.message_id()),
                 DeleteQueue(name),
-                CreateAddress(name, [pick.choice((0, 1, 2))], True, True),
+                CreateAddress(
+                    address=name, routing_types=[pick.choice((0, 1, 2))], auto_created=True
+                ),
                 QueueQuery(name),
                 BindingQuery(name),
                 RequestProducerCredits(pick.choice((0, 500)), name),
                 SendLargeMessage(text_message(name)),
-                SendContinuation(b"x" * 99, pick.random() < 0.5, 99, True, self.small(), 0),
+                SendContinuation(
+                    b"x" * 99,
+                    continues=pick.random() < 0.5,
+                    body_size=99,
+                    requires_response=True,
+                    correlation=self.small(),
+                    sender_id=0,
+                ),
                 SessionStart(),
                 SessionStop(),
                 SessionClose(),
@@ -204,7 +250,12 @@ class Chaos:
             client = self.client()
             channel = self.random.choice((10, 10, 10, 11))
             if channel == 11 and self.random.random() < 0.5:
-                client.send(CreateSessionV2("more", 11, 136, "admin", "admin"), 1)
+                client.send(
+                    CreateSessionV2(
+                        name="more", session_channel=11, version=136, user="admin", password="admin"
+                    ),
+                    1,
+                )
             else:
                 client.send(self.packet(), channel)
         elif pick < 0.90:

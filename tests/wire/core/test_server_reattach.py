@@ -41,7 +41,15 @@ class Patient:
         self.kept: deque[Packet] = deque()
         self.client = server.greeted()
         self.client.send(
-            CreateSessionV2(name, 10, 136, user, user, confirmation_window=window), 1
+            CreateSessionV2(
+                name=name,
+                session_channel=10,
+                version=136,
+                user=user,
+                password=user,
+                confirmation_window=window,
+            ),
+            1,
         )
         self.client.receive()
         self.send(SessionStart())
@@ -96,7 +104,7 @@ class Patient:
 def consuming(server: Server, window: int = 2_000) -> Patient:
     patient = Patient(server, "receiver", window)
     patient.send(queue_request("q"))
-    patient.send(CreateConsumer(0, "q", None, False, True, 4))
+    patient.send(CreateConsumer(consumer_id=0, queue="q", priority=4))
     patient.send(FlowToken(0, -1))
     server.settle()
     patient.take()
@@ -137,7 +145,9 @@ def test_what_was_on_the_way_is_sent_again_and_only_that(noticed: bool) -> None:
 def test_an_answer_that_was_lost_with_the_socket_is_given_again() -> None:
     server = Server()
     patient = consuming(server)
-    patient.send(SendMessage(text_message("q", "once"), True, -9, 0))
+    patient.send(
+        SendMessage(text_message("q", "once"), requires_response=True, correlation=-9, sender_id=0)
+    )
     patient.lose()
     server.settle()
     assert patient.come_back()
@@ -150,7 +160,7 @@ def test_an_answer_that_was_lost_with_the_socket_is_given_again() -> None:
 def test_the_answer_waits_for_what_the_client_will_hold_for_confirmed() -> None:
     server = Server()
     patient = consuming(server)
-    patient.send(SendMessage(text_message("q", "not on disk yet"), False, -1, 0))
+    patient.send(SendMessage(text_message("q", "not on disk yet"), sender_id=0))
     server.check_alive()
     assert not any(isinstance(one, PacketsConfirmed) for _, one in patient.client.receive())
     patient.lose()
@@ -206,7 +216,7 @@ def test_temporary_queues_and_the_client_id_come_along() -> None:
     server = Server()
     patient = Patient(server, "owner")
     patient.send(UniqueAddMetadata("jms-client-id", "me", True))
-    temporary = CreateQueueV2("t", "t", durable=False, temporary=True)
+    temporary = CreateQueueV2(address="t", queue="t", durable=False, temporary=True)
     patient.send(temporary)
     server.settle()
     patient.take()
@@ -301,10 +311,23 @@ def test_two_sessions_of_one_connection_come_back_one_by_one() -> None:
     server = Server()
     patient = consuming(server)
     patient.client.send(
-        CreateSessionV2("other", 11, 136, "admin", "admin", confirmation_window=500), 1
+        CreateSessionV2(
+            name="other",
+            session_channel=11,
+            version=136,
+            user="admin",
+            password="admin",
+            confirmation_window=500,
+        ),
+        1,
     )
     patient.client.receive()
-    patient.client.send(SendMessage(text_message("q", "from the other"), True, -9, 0), 11)
+    patient.client.send(
+        SendMessage(
+            text_message("q", "from the other"), requires_response=True, correlation=-9, sender_id=0
+        ),
+        11,
+    )
     patient.lose()
     server.settle()
     assert patient.come_back()
@@ -328,7 +351,12 @@ def test_sockets_that_break_at_any_time_lose_and_double_nothing(seed: int) -> No
         step = pick.random()
         patient = pick.choice((sender, receiver))
         if step < 0.5:
-            packet = SendMessage(text_message("q", str(sent)), pick.random() < 0.5, sent + 1, 0)
+            packet = SendMessage(
+                text_message("q", str(sent)),
+                requires_response=pick.random() < 0.5,
+                correlation=sent + 1,
+                sender_id=0,
+            )
             sender.send(packet, arrives=True)
             sent += 1
         elif step < 0.7:
@@ -346,7 +374,15 @@ def test_sockets_that_break_at_any_time_lose_and_double_nothing(seed: int) -> No
             # The last packets never arrived, and nobody read what was on its way back.
             patient.lose(noticed=pick.random() < 0.5)
             if patient is sender and pick.random() < 0.5:
-                sender.send(SendMessage(text_message("q", str(sent)), True, sent + 1, 0), False)
+                sender.send(
+                    SendMessage(
+                        text_message("q", str(sent)),
+                        requires_response=True,
+                        correlation=sent + 1,
+                        sender_id=0,
+                    ),
+                    False,
+                )
                 sent += 1
             assert patient.come_back()
         validate(server.broker)

@@ -15,19 +15,29 @@ from tests.wire.core.server_bench import Server, queue_request, text_message
 
 
 def shared(durable: bool) -> CreateSharedQueueV2:
-    request = CreateSharedQueueV2("orders", "shared", None, durable)
+    request = CreateSharedQueueV2(address="orders", queue="shared", durable=durable)
     request.routing_type = 1
     request.requires_response = True
     return request
 
 
 REQUESTS: list[tuple[str, Packet]] = [
-    ("send", SendMessage(text_message("orders", "a"), True, -7, 0)),
-    ("send", SendMessage(text_message("orders::orders", "a"), True, -7, 0)),
-    ("consume", CreateConsumer(0, "orders", None, False, True, 4)),
-    ("browse", CreateConsumer(0, "orders", None, True, True, 4)),
-    ("createAddress", CreateAddress("fresh", [0], True, False)),
-    ("createAddress", CreateAddress("orders", [0], True, False)),
+    (
+        "send",
+        SendMessage(
+            text_message("orders", "a"), requires_response=True, correlation=-7, sender_id=0
+        ),
+    ),
+    (
+        "send",
+        SendMessage(
+            text_message("orders::orders", "a"), requires_response=True, correlation=-7, sender_id=0
+        ),
+    ),
+    ("consume", CreateConsumer(consumer_id=0, queue="orders", priority=4)),
+    ("browse", CreateConsumer(consumer_id=0, queue="orders", browse_only=True, priority=4)),
+    ("createAddress", CreateAddress(address="fresh", routing_types=[0])),
+    ("createAddress", CreateAddress(address="orders", routing_types=[0])),
     ("createDurableQueue", queue_request("second", "orders")),
     ("createDurableQueue", shared(True)),
     ("createNonDurableQueue", shared(False)),
@@ -35,10 +45,21 @@ REQUESTS: list[tuple[str, Packet]] = [
     ("createNonDurableQueue", queue_request("second", "orders", durable=False)),
     ("deleteDurableQueue", DeleteQueue("orders")),
     ("deleteNonDurableQueue", DeleteQueue("volatile")),
-    ("manage", SendMessage(text_message("activemq.management", "a"), True, -7, 0)),
+    (
+        "manage",
+        SendMessage(
+            text_message("activemq.management", "a"),
+            requires_response=True,
+            correlation=-7,
+            sender_id=0,
+        ),
+    ),
     ("consume", LogPosition(5, "orders")),
-    ("consume", LogRead(5, "orders", "", 0, 1, 0, None)),
-    ("consume", LogLease(5, "orders", "g", "me", 1000, 0)),
+    (
+        "consume",
+        LogRead(correlation=5, queue="orders", incarnation="", start=0, end=1, max_bytes=0),
+    ),
+    ("consume", LogLease(correlation=5, queue="orders", group="g", owner="me", ttl_ms=1000)),
 ]
 
 
@@ -78,8 +99,18 @@ def test_a_routing_type_is_not_added_to_an_address_without_the_permission_to_cre
         queue_request("topic", "orders", 0),
         queue_request("topic", "orders", 0, temporary=True, durable=False),
         shared_topic,
-        SendMessage(text_message("orders", "a", routing_type=0), True, -7, 0),
-        SendMessage(text_message("fresh", "a", routing_type=0), True, -7, 0),
+        SendMessage(
+            text_message("orders", "a", routing_type=0),
+            requires_response=True,
+            correlation=-7,
+            sender_id=0,
+        ),
+        SendMessage(
+            text_message("fresh", "a", routing_type=0),
+            requires_response=True,
+            correlation=-7,
+            sender_id=0,
+        ),
         queue_request("fresh"),
     ):
         assert guest.fails(request)[0] == SECURITY
@@ -92,14 +123,16 @@ def test_permissions_are_those_of_the_address_not_of_the_queue() -> None:
     server = prepared()
     server.security.add_rule("volatile", {"consume": ["guest"]})
     guest = server.login("guest")
-    assert guest.fails(CreateConsumer(0, "volatile", None, False, True, 4))[0] == SECURITY
+    assert guest.fails(CreateConsumer(consumer_id=0, queue="volatile", priority=4))[0] == SECURITY
 
 
 def test_a_repeated_send_is_refused_after_the_permission_was_withdrawn() -> None:
     server = prepared()
     server.security.add_rule("orders", {"send": ["guest"]})
     guest = server.login("guest")
-    request = SendMessage(text_message("orders", "a"), True, -7, 0)
+    request = SendMessage(
+        text_message("orders", "a"), requires_response=True, correlation=-7, sender_id=0
+    )
     assert not isinstance(guest.call(request), ExceptionResponse)
     server.security.add_rule("orders", {"send": ["admin"]})
     assert guest.fails(request)[0] == SECURITY

@@ -263,7 +263,16 @@ def test_a_large_message_comes_and_goes_in_pieces() -> None:
     for start in range(0, len(body), 100_000):
         last = start + 100_000 >= len(body)
         piece = body[start : start + 100_000]
-        client.send(SendContinuation(piece, not last, len(body), last, -9, 0))
+        client.send(
+            SendContinuation(
+                piece,
+                continues=not last,
+                body_size=len(body),
+                requires_response=last,
+                correlation=-9,
+                sender_id=0,
+            )
+        )
     assert confirmed(client) == []
     server.settle()
     assert confirmed(client) == [-9]
@@ -284,9 +293,17 @@ def test_a_bridge_asks_for_an_answer_to_every_piece() -> None:
     client = server.login()
     client.create_queue("orders")
     client.send(SendLargeMessage(text_message("orders")))
-    client.send(SendContinuation(b"one", True, -1, True, -9, 0))
+    client.send(
+        SendContinuation(
+            b"one", continues=True, requires_response=True, correlation=-9, sender_id=0
+        )
+    )
     assert confirmed(client) == [-9]
-    client.send(SendContinuation(b"two", False, -1, True, -10, 0))
+    client.send(
+        SendContinuation(
+            b"two", continues=False, requires_response=True, correlation=-10, sender_id=0
+        )
+    )
     assert confirmed(client) == []
     server.settle()
     assert confirmed(client) == [-10]
@@ -297,7 +314,7 @@ def test_a_large_message_that_is_never_finished_leaves_nothing() -> None:
     client = server.login()
     client.create_queue("orders")
     client.send(SendLargeMessage(text_message("orders")))
-    client.send(SendContinuation(bytes(1_000), True, -1, False, -1, 0))
+    client.send(SendContinuation(bytes(1_000), continues=True, sender_id=0))
     server.lost(client.conn)
     server.settle()
     assert server.broker.queues["orders"].message_count == 0
@@ -306,7 +323,9 @@ def test_a_large_message_that_is_never_finished_leaves_nothing() -> None:
 
 def test_a_piece_without_a_beginning_ends_the_connection() -> None:
     client = Server().login()
-    client.send(SendContinuation(b"x", False, -1, True, -9, 0))
+    client.send(
+        SendContinuation(b"x", continues=False, requires_response=True, correlation=-9, sender_id=0)
+    )
     assert client.closed is not None
 
 

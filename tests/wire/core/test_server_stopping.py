@@ -31,7 +31,14 @@ def stop(server: Server) -> list[int]:
 
 def made(client: Client, number: int) -> None:
     client.send(
-        CreateSession(f"s{number}", 10 + number, 136, "admin", "admin", 102400, False, True), 1
+        CreateSession(
+            name=f"s{number}",
+            session_channel=10 + number,
+            version=136,
+            user="admin",
+            password="admin",
+        ),
+        1,
     )
 
 

@@ -36,8 +36,8 @@ from atalanta.wire.core.packets_transaction import (
     XaSetTimeout,
     XaStart,
     XaSuspend,
+    Xid,
 )
-from atalanta.wire.core.packets_xid import Xid
 from tests.kernel.bench import SECOND
 from tests.wire.core.server_bench import Client, Server
 

@@ -71,11 +71,16 @@ class TargetLink(DialedLink):
         self.send(Ping(TTL_MS), PING_CHANNEL)
         self.send(
             CreateSessionV2(
-                self.unique, CHANNEL, NEWEST_VERSION, user, password, pre_acknowledge=True,
+                name=self.unique,
+                session_channel=CHANNEL,
+                version=NEWEST_VERSION,
+                user=user,
+                password=password,
+                pre_acknowledge=True,
                 client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
             ),
             CONTROL_CHANNEL,
-        )  # fmt: skip
+        )
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, CreateSessionResponse):
@@ -89,11 +94,18 @@ class TargetLink(DialedLink):
     def _listen(self, now: int) -> None:
         self.send(
             CreateQueueV2(
-                self.queue_name, self.queue_name, None, False, True, False, False, 0, -1, False
+                address=self.queue_name,
+                queue=self.queue_name,
+                durable=False,
+                temporary=True,
+                requires_response=False,
+                routing_type=0,
             ),
             CHANNEL,
         )
-        self.send(CreateConsumer(0, self.queue_name, None, False, False, 0), CHANNEL)
+        self.send(
+            CreateConsumer(consumer_id=0, queue=self.queue_name, requires_response=False), CHANNEL
+        )
         self.send(FlowToken(0, CREDITS), CHANNEL)
         self.send(SessionStart(), CHANNEL)
         self.check(now)

@@ -120,7 +120,11 @@ class ClientConsumer:
     def creation(self) -> CreateConsumer:
         """The request that makes it at the broker."""
         return CreateConsumer(
-            self.id, self.queue, self.selector, self.browse_only, True, self.priority
+            consumer_id=self.id,
+            queue=self.queue,
+            filter=self.selector,
+            browse_only=self.browse_only,
+            priority=self.priority,
         )
 
     def created(self, reply: Reply) -> None:
@@ -396,16 +400,14 @@ def recreation_of(queue: QueueQueryResponseV3) -> CreateQueueV2 | None:
     if queue.durable and not queue.auto_created:
         return None
     return CreateQueueV2(
-        queue.address,
-        queue.name,
-        queue.filter,
-        queue.durable,
-        False,
-        True,
-        queue.auto_created,
-        queue.routing_type,
-        queue.max_consumers,
-        queue.purge_on_no_consumers,
+        address=queue.address,
+        queue=queue.name,
+        filter=queue.filter,
+        durable=queue.durable,
+        auto_created=queue.auto_created,
+        routing_type=queue.routing_type,
+        max_consumers=queue.max_consumers,
+        purge_on_no_consumers=queue.purge_on_no_consumers,
     )
 
 

@@ -38,8 +38,6 @@ from atalanta.wire.core.packets_message import (
     SendContinuation,
     SendLargeMessage,
     SendMessage,
-)
-from atalanta.wire.core.packets_message_codec import (
     decode_receive,
     decode_receive_continuation,
     decode_receive_large,
@@ -54,8 +52,12 @@ from atalanta.wire.core.packets_message_codec import (
     write_send_continuation,
     write_send_large,
 )
-from atalanta.wire.core.packets_topology import ClusterTopology
-from atalanta.wire.core.packets_topology_codec import decode_topology, encode_topology, generation
+from atalanta.wire.core.packets_topology import (
+    ClusterTopology,
+    decode_topology,
+    encode_topology,
+    generation,
+)
 from atalanta.wire.core.types import (
     ASYNC_RESPONSE_VERSION,
     LOG_READ_RESP,
@@ -92,8 +94,8 @@ def _layouts() -> dict[int, Layout]:
         packets_cluster.PACKETS,
         packets_logview.PACKETS,
     ):
-        for packet in packets:
-            made[packet.type] = Layout(packet)
+        for code, packet in packets.items():
+            made[code] = Layout(packet)
     return made
 
 

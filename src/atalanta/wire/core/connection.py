@@ -260,7 +260,10 @@ class CoreConnection(Connection):
 
     def redirect(self, node_id: str, target: TransportConfiguration) -> None:
         """Sends the client to another node. The client closes the connection; moving.py explains the empty node id."""
-        self.send(DisconnectV3("", REASON_REDIRECT, node_id, target), 0)
+        self.send(
+            DisconnectV3(node_id="", reason=REASON_REDIRECT, target_node_id=node_id, target=target),
+            0,
+        )
 
     def logged_in_by_session(self, now: int) -> None:
         """Who knows a session's name is its user."""
@@ -437,7 +440,7 @@ class CoreConnection(Connection):
 
     def say_goodbye(self) -> None:
         goodbye = None if self.untold else self.host.goodbye
-        self.send(goodbye or DisconnectV3(self.host.broker.node_id), 0)
+        self.send(goodbye or DisconnectV3(node_id=self.host.broker.node_id), 0)
 
     def turn_away(self, now: int, held_ns: int) -> None:
         """`stop` of a node that leaves, behind a `hold_input` of `held_ns`: it takes nothing up any more, and who

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.large import LargeBody, LargeStream
 from atalanta.wire.core.large import CHUNK_BYTES, write_received_piece
-from atalanta.wire.core.packets_message_codec import write_receive_large
+from atalanta.wire.core.packets_message import write_receive_large
 
 if TYPE_CHECKING:
     from atalanta.kernel.consumer import Consumer

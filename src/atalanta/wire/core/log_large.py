@@ -47,7 +47,11 @@ class LargeChunk(LargeReader):
         self._end()
         self.session.reply(
             LogReadResponse(
-                self.correlation, chunk.next, chunk.last, writer.count, writer.getvalue()
+                correlation=self.correlation,
+                next=chunk.next,
+                last=chunk.last,
+                count=writer.count,
+                entries=writer.getvalue(),
             )
         )
 

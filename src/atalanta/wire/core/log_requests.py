@@ -29,8 +29,8 @@ from atalanta.wire.core.packets_logview import (
     LogRead,
     LogSeek,
     LogSeekResponse,
+    LostRange,
 )
-from atalanta.wire.core.packets_lost_range import LostRange
 from atalanta.wire.core.types import (
     LOG_ACK_THROUGH,
     LOG_COMMIT,
@@ -99,7 +99,9 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
                 packet.max_messages,
                 packet.max_bytes,
             )
-            session.reply(LogPlanResponse(correlation, end, messages, size))
+            session.reply(
+                LogPlanResponse(correlation=correlation, end=end, messages=messages, bytes=size)
+            )
         elif isinstance(packet, LogAckThrough):
             _ack_through(session, packet)
         elif isinstance(packet, LogLease):
@@ -119,16 +121,16 @@ def _position(session: CoreSession, packet: LogPosition) -> None:
     found = logview.position(session.broker, packet.queue)
     session.reply(
         LogPositionResponse(
-            packet.correlation,
-            session.broker.node_id,
-            found.incarnation,
-            found.first,
-            found.last,
-            found.messages,
-            found.bytes,
-            found.acked_through,
-            found.first_timestamp_ms,
-            found.last_timestamp_ms,
+            correlation=packet.correlation,
+            node_id=session.broker.node_id,
+            incarnation=found.incarnation,
+            first=found.first,
+            last=found.last,
+            messages=found.messages,
+            bytes=found.bytes,
+            acked_through=found.acked_through,
+            first_timestamp_ms=found.first_timestamp_ms,
+            last_timestamp_ms=found.last_timestamp_ms,
         )  # fmt: skip
     )
 
@@ -148,7 +150,13 @@ def _read(session: CoreSession, packet: LogRead) -> None:
         message = shown(reference.message) if moved else reference.message
         writer.add(reference.sequence, reference.delivery_count, message)
     session.reply(
-        LogReadResponse(packet.correlation, chunk.next, chunk.last, writer.count, writer.getvalue())
+        LogReadResponse(
+            correlation=packet.correlation,
+            next=chunk.next,
+            last=chunk.last,
+            count=writer.count,
+            entries=writer.getvalue(),
+        )
     )
 
 
@@ -161,7 +169,9 @@ def _ack_through(session: CoreSession, packet: LogAckThrough) -> None:
 
 
 def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
-    reply = LogLeaseResponse(packet.correlation, packet.epoch, "", 0)
+    reply = LogLeaseResponse(
+        correlation=packet.correlation, epoch=packet.epoch, incarnation="", acked_through=0
+    )
     queue = logview.queue_for(session.broker, packet.queue, "")
     reply.incarnation = queue.incarnation
     reply.acked_through = queue.acked_through

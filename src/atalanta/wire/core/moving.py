@@ -92,7 +92,12 @@ class Redirect:
                 send_member_gone(connection, node_id, event_id)
         self.sent_at = now
         self.on_answer = None
-        connection.send(DisconnectV3("", REASON_REDIRECT, self.target_node, target), PING_CHANNEL)
+        connection.send(
+            DisconnectV3(
+                node_id="", reason=REASON_REDIRECT, target_node_id=self.target_node, target=target
+            ),
+            PING_CHANNEL,
+        )
         self.sessions = connection.sessions
         connection.sessions = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64
@@ -11,7 +11,7 @@ from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.message import Message
 from atalanta.kernel.message_codec import decode_message, write_message
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import Packet, numbered
 from atalanta.wire.core.types import LOG_READ_RESP
 
 # int64 sequence, int32 delivery count, int32 length.
@@ -29,21 +29,28 @@ class LogEntry:
         self.message: Message = message
 
 
+@dataclass(eq=False, repr=False, init=False)
 class LogReadResponse(Packet):
     """LOG_READ_RESP. `entries` are `count` encoded entries, made by ChunkWriter.
 
     decode_entries reads them. Read on from `next` until `last`.
     """
 
-    type: ClassVar[int] = LOG_READ_RESP
-    layout: ClassVar[str] = "correlation, next, last, count, entries"
+    correlation: int
+    next: int
+    last: bool
+    count: int
+    entries: bytes
 
     def __init__(self, correlation: int, next: int, last: bool, count: int, entries: bytes) -> None:
-        self.correlation: int = correlation
-        self.next: int = next
-        self.last: bool = last
-        self.count: int = count
-        self.entries: bytes = entries
+        self.correlation = correlation
+        self.next = next
+        self.last = last
+        self.count = count
+        self.entries = entries
+
+
+numbered({LOG_READ_RESP: LogReadResponse})
 
 
 class ChunkWriter:
@@ -70,7 +77,9 @@ class ChunkWriter:
         return self._out.getvalue()
 
     def response(self, correlation: int, next: int, last: bool) -> LogReadResponse:
-        return LogReadResponse(correlation, next, last, self.count, self.getvalue())
+        return LogReadResponse(
+            correlation=correlation, next=next, last=last, count=self.count, entries=self.getvalue()
+        )
 
 
 def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
@@ -100,7 +109,9 @@ def decode_chunk(reader: Reader) -> LogReadResponse:
         reader.advance(12, "entry")
         reader.advance(reader.int32("length"), "message")
     entries = reader.data[start : reader.position]
-    return LogReadResponse(correlation, next_sequence, last, count, entries)
+    return LogReadResponse(
+        correlation=correlation, next=next_sequence, last=last, count=count, entries=entries
+    )
 
 
 def write_chunk(out: BytesWriter, channel: i64, packet: LogReadResponse) -> i64:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT8,
+    INT32,
+    INT64,
+    NULLABLE_SIMPLE_STRING,
+    NULLABLE_STRING,
+    NULLABLE_TRANSPORT,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.core.types import (
+    ASYNC_RESPONSE_VERSION,
     CHECK_FOR_FAILOVER,
     CHECK_FOR_FAILOVER_REPLY,
     DISCONNECT,
@@ -27,149 +40,96 @@ REASON_SHUTDOWN: Final = 4
 REASON_SHUTDOWN_CRITICAL: Final = 5
 
 
+@dataclass(eq=False, repr=False)
 class Ping(Packet):
     """PING.
 
     Channel 0, both ways; the server answers with the same, and drops who is silent for longer.
     """
 
-    type: ClassVar[int] = PING
-    layout: ClassVar[str] = "connection_ttl_ms i64"
-
-    def __init__(
-        self,
-        connection_ttl_ms: int,
-    ) -> None:
-        self.connection_ttl_ms: int = connection_ttl_ms
+    connection_ttl_ms: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class Disconnect(Packet):
     """DISCONNECT. The server goes away; peers older than version 125."""
 
-    type: ClassVar[int] = DISCONNECT
-    layout: ClassVar[str] = "node_id ss?"
-
-    def __init__(
-        self,
-        node_id: str | None = None,
-    ) -> None:
-        self.node_id: str | None = node_id
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-class DisconnectV2(Packet):
+@dataclass(eq=False, repr=False)
+class DisconnectV2(Disconnect):
     """DISCONNECT_V2. Versions 125 to 130."""
 
-    type: ClassVar[int] = DISCONNECT_V2
-    layout: ClassVar[str] = "node_id ss?, scale_down_node_id ss?"
-
-    def __init__(
-        self,
-        node_id: str | None = None,
-        scale_down_node_id: str | None = None,
-    ) -> None:
-        self.node_id: str | None = node_id
-        self.scale_down_node_id: str | None = scale_down_node_id
+    scale_down_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class DisconnectV3(Packet):
     """DISCONNECT_V3. From version 131; `reason` is one of REASON_*, -1 for none."""
 
-    type: ClassVar[int] = DISCONNECT_V3
-    layout: ClassVar[str] = "node_id ss?, reason i8, target_node_id ss?, target tc?"
-
-    def __init__(
-        self,
-        node_id: str | None = None,
-        reason: int = REASON_SHUTDOWN,
-        target_node_id: str | None = None,
-        target: TransportConfiguration | None = None,
-    ) -> None:
-        self.node_id: str | None = node_id
-        self.reason: int = reason
-        self.target_node_id: str | None = target_node_id
-        self.target: TransportConfiguration | None = target
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    reason: int = field(default=REASON_SHUTDOWN, metadata=wire(INT8))
+    target_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    target: TransportConfiguration | None = field(default=None, metadata=wire(NULLABLE_TRANSPORT))
 
 
+@dataclass(eq=False, repr=False)
 class ExceptionResponse(Packet):
     """EXCEPTION.
 
     A request failed: `code` as in kernel.errors. On channel 1 it goes without the correlation.
     """
 
-    type: ClassVar[int] = EXCEPTION
-    layout: ClassVar[str] = "code i32, message str?, correlation i64@130=-1"
-
-    def __init__(
-        self,
-        code: int,
-        message: str | None = None,
-        correlation: int = -1,
-    ) -> None:
-        self.code: int = code
-        self.message: str | None = message
-        self.correlation: int = correlation
+    code: int = field(metadata=wire(INT32))
+    message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
 
 
+@dataclass(eq=False, repr=False, init=False)
 class NullResponse(Packet):
     """NULL_RESPONSE. Done; correlation -1 where the request had none."""
 
-    type: ClassVar[int] = NULL_RESPONSE
-    layout: ClassVar[str] = "correlation i64@130=-1"
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
 
-    def __init__(
-        self,
-        correlation: int = -1,
-    ) -> None:
-        self.correlation: int = correlation
+    def __init__(self, correlation: int = -1) -> None:
+        self.correlation = correlation
 
 
+@dataclass(eq=False, repr=False, init=False)
 class PacketsConfirmed(Packet):
     """PACKETS_CONFIRMED. Everything up to this number was processed (A1.c)."""
 
-    type: ClassVar[int] = PACKETS_CONFIRMED
-    layout: ClassVar[str] = "command_id i32"
+    command_id: int = field(metadata=wire(INT32))
 
-    def __init__(
-        self,
-        command_id: int,
-    ) -> None:
-        self.command_id: int = command_id
+    def __init__(self, command_id: int) -> None:
+        self.command_id = command_id
 
 
+@dataclass(eq=False, repr=False)
 class CheckForFailover(Packet):
     """CHECK_FOR_FAILOVER. May a client of that node fail over to you?"""
 
-    type: ClassVar[int] = CHECK_FOR_FAILOVER
-    layout: ClassVar[str] = "node_id str?"
-
-    def __init__(
-        self,
-        node_id: str | None = None,
-    ) -> None:
-        self.node_id: str | None = node_id
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class CheckForFailoverReply(Packet):
     """CHECK_FOR_FAILOVER_REPLY."""
 
-    type: ClassVar[int] = CHECK_FOR_FAILOVER_REPLY
-    layout: ClassVar[str] = "ok bool"
-
-    def __init__(
-        self,
-        ok: bool,
-    ) -> None:
-        self.ok: bool = ok
+    ok: bool = field(metadata=wire(BOOL))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    Ping,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
-    ExceptionResponse,
-    NullResponse,
-    PacketsConfirmed,
-    CheckForFailover,
-    CheckForFailoverReply,
-]
+PACKETS: Final = numbered(
+    {
+        PING: Ping,
+        DISCONNECT: Disconnect,
+        DISCONNECT_V2: DisconnectV2,
+        DISCONNECT_V3: DisconnectV3,
+        EXCEPTION: ExceptionResponse,
+        NULL_RESPONSE: NullResponse,
+        PACKETS_CONFIRMED: PacketsConfirmed,
+        CHECK_FOR_FAILOVER: CheckForFailover,
+        CHECK_FOR_FAILOVER_REPLY: CheckForFailoverReply,
+    }
+)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
+    ASYNC_RESPONSE_VERSION,
     DISCONNECT_CONSUMER,
     DISCONNECT_CONSUMER_KILL,
     SESS_ACKNOWLEDGE,
@@ -18,158 +29,105 @@ from atalanta.wire.core.types import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class CreateConsumer(Packet):
     """SESS_CREATECONSUMER. Answered by QueueQueryResponseV3 if a response is required."""
 
-    type: ClassVar[int] = SESS_CREATECONSUMER
-    layout: ClassVar[str] = (
-        "consumer_id i64, queue ss, filter ss?, browse_only bool, requires_response bool, "
-        "priority i32@130=0"
-    )
-
-    def __init__(
-        self,
-        consumer_id: int,
-        queue: str,
-        filter: str | None = None,
-        browse_only: bool = False,
-        requires_response: bool = True,
-        priority: int = 0,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.queue: str = queue
-        self.filter: str | None = filter
-        self.browse_only: bool = browse_only
-        self.requires_response: bool = requires_response
-        self.priority: int = priority
+    consumer_id: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    browse_only: bool = field(default=False, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    priority: int = field(default=0, metadata=wire(INT32, since=ASYNC_RESPONSE_VERSION))
 
 
+@dataclass(eq=False, repr=False, init=False)
 class FlowToken(Packet):
     """SESS_FLOWTOKEN. Bytes of credit; -1 no flow control, 0 back to none."""
 
-    type: ClassVar[int] = SESS_FLOWTOKEN
-    layout: ClassVar[str] = "consumer_id i64, credits i32"
+    consumer_id: int = field(metadata=wire(INT64))
+    credits: int = field(metadata=wire(INT32))
 
-    def __init__(
-        self,
-        consumer_id: int,
-        credits: int,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.credits: int = credits
+    def __init__(self, consumer_id: int, credits: int) -> None:
+        self.consumer_id = consumer_id
+        self.credits = credits
 
 
+@dataclass(eq=False, repr=False)
 class ForceConsumerDelivery(Packet):
     """SESS_FORCE_CONSUMER_DELIVERY. Asks for a marker behind what can be delivered now."""
 
-    type: ClassVar[int] = SESS_FORCE_CONSUMER_DELIVERY
-    layout: ClassVar[str] = "consumer_id i64, sequence i64"
-
-    def __init__(
-        self,
-        consumer_id: int,
-        sequence: int,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.sequence: int = sequence
+    consumer_id: int = field(metadata=wire(INT64))
+    sequence: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False, init=False)
 class Acknowledge(Packet):
     """SESS_ACKNOWLEDGE. Everything delivered to the consumer up to this message."""
 
-    type: ClassVar[int] = SESS_ACKNOWLEDGE
-    layout: ClassVar[str] = "consumer_id i64, message_id i64, requires_response bool"
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    requires_response: bool = field(metadata=wire(BOOL))
 
-    def __init__(
-        self,
-        consumer_id: int,
-        message_id: int,
-        requires_response: bool = False,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.message_id: int = message_id
-        self.requires_response: bool = requires_response
+    def __init__(self, consumer_id: int, message_id: int, requires_response: bool = False) -> None:
+        self.consumer_id = consumer_id
+        self.message_id = message_id
+        self.requires_response = requires_response
 
 
+@dataclass(eq=False, repr=False, init=False)
 class IndividualAcknowledge(Packet):
     """SESS_INDIVIDUAL_ACKNOWLEDGE. This message alone."""
 
-    type: ClassVar[int] = SESS_INDIVIDUAL_ACKNOWLEDGE
-    layout: ClassVar[str] = "consumer_id i64, message_id i64, requires_response bool"
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    requires_response: bool = field(metadata=wire(BOOL))
 
-    def __init__(
-        self,
-        consumer_id: int,
-        message_id: int,
-        requires_response: bool = False,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.message_id: int = message_id
-        self.requires_response: bool = requires_response
+    def __init__(self, consumer_id: int, message_id: int, requires_response: bool = False) -> None:
+        self.consumer_id = consumer_id
+        self.message_id = message_id
+        self.requires_response = requires_response
 
 
+@dataclass(eq=False, repr=False)
 class Expired(Packet):
     """SESS_EXPIRED. The client found the message expired. No answer."""
 
-    type: ClassVar[int] = SESS_EXPIRED
-    layout: ClassVar[str] = "consumer_id i64, message_id i64"
-
-    def __init__(
-        self,
-        consumer_id: int,
-        message_id: int,
-    ) -> None:
-        self.consumer_id: int = consumer_id
-        self.message_id: int = message_id
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class ConsumerClose(Packet):
     """SESS_CONSUMER_CLOSE."""
 
-    type: ClassVar[int] = SESS_CONSUMER_CLOSE
-    layout: ClassVar[str] = "consumer_id i64"
-
-    def __init__(
-        self,
-        consumer_id: int,
-    ) -> None:
-        self.consumer_id: int = consumer_id
+    consumer_id: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class DisconnectConsumer(Packet):
     """DISCONNECT_CONSUMER. From the server: the consumer's queue is gone."""
 
-    type: ClassVar[int] = DISCONNECT_CONSUMER
-    layout: ClassVar[str] = "consumer_id i64"
-
-    def __init__(
-        self,
-        consumer_id: int,
-    ) -> None:
-        self.consumer_id: int = consumer_id
+    consumer_id: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class DisconnectConsumerKill(Packet):
     """DISCONNECT_CONSUMER_KILL."""
 
-    type: ClassVar[int] = DISCONNECT_CONSUMER_KILL
-    layout: ClassVar[str] = "node_id ss?"
-
-    def __init__(
-        self,
-        node_id: str | None = None,
-    ) -> None:
-        self.node_id: str | None = node_id
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    CreateConsumer,
-    FlowToken,
-    ForceConsumerDelivery,
-    Acknowledge,
-    IndividualAcknowledge,
-    Expired,
-    ConsumerClose,
-    DisconnectConsumer,
-    DisconnectConsumerKill,
-]
+PACKETS: Final = numbered(
+    {
+        SESS_CREATECONSUMER: CreateConsumer,
+        SESS_FLOWTOKEN: FlowToken,
+        SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
+        SESS_ACKNOWLEDGE: Acknowledge,
+        SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
+        SESS_EXPIRED: Expired,
+        SESS_CONSUMER_CLOSE: ConsumerClose,
+        DISCONNECT_CONSUMER: DisconnectConsumer,
+        DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
+    }
+)

@@ -1,84 +1,51 @@
-"""Layouts of packets as tables: a name and a word for each field, one pair of functions for all.
-
-A layout is a text, `"queue ss, filter ss?, priority i32@130=0 | exclusive b?"`:
-- the words are the primitives of fact sheet A1.0, and `tc?` (bool · TC), `blob` (int32 length ·
-  bytes), `xid`, `ss*`, `i8*`, `xid*`, `lost*` (int32 count · entries), `rest` (all that is left);
-- `@N`: the field is there from protocol version N on, otherwise it has the value after `=`;
-- `|`: peers of older versions may end the packet before any of the fields that follow. Packets
-  that still grow so, without a new type, end with `more rest`: what a newer peer added is skipped,
-  as Artemis does, and goes out again as it came.
-"""
+"""Layouts of packets, read once from their fields: one pair of functions codes all of them."""
 
 from __future__ import annotations
 
-from typing import Final, cast
+from dataclasses import MISSING, fields
+from typing import Any, cast
 
 from atalanta.kernel.buffer import DecodeError, Reader, Writer
-from atalanta.wire.core.packets_base import Packet, field_words
-from atalanta.wire.core.packets_lost_range import LostRange, decode_lost_range, encode_lost_range
-from atalanta.wire.core.packets_xid import Xid, decode_xid, encode_xid
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT8,
+    INT8S,
+    INT32,
+    INT64,
+    LOST_RANGES,
+    NULLABLE_BOOL,
+    NULLABLE_INT32,
+    NULLABLE_INT64,
+    NULLABLE_SIMPLE_STRING,
+    NULLABLE_STRING,
+    NULLABLE_TRANSPORT,
+    REST,
+    SIMPLE_STRING,
+    SIMPLE_STRINGS,
+    STRING,
+    XID,
+    XIDS,
+    Packet,
+)
+from atalanta.wire.core.packets_logview import LostRange, decode_lost_range, encode_lost_range
+from atalanta.wire.core.packets_transaction import Xid, decode_xid, encode_xid
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 from atalanta.wire.core.types import NEWEST_VERSION
 
-BOOL: Final = 0
-INT8: Final = 1
-INT32: Final = 2
-INT64: Final = 3
-SIMPLE: Final = 4
-SIMPLE_NULLABLE: Final = 5
-TEXT: Final = 6
-TEXT_NULLABLE: Final = 7
-BOOL_NULLABLE: Final = 8
-INT32_NULLABLE: Final = 9
-INT64_NULLABLE: Final = 10
-TRANSPORT_NULLABLE: Final = 11
-BLOB: Final = 12
-XID: Final = 13
-SIMPLE_LIST: Final = 14
-INT8_LIST: Final = 15
-XID_LIST: Final = 16
-LOST_LIST: Final = 17
-REST: Final = 18
-
-KINDS: Final[dict[str, int]] = {
-    "bool": BOOL,
-    "i8": INT8,
-    "i32": INT32,
-    "i64": INT64,
-    "ss": SIMPLE,
-    "ss?": SIMPLE_NULLABLE,
-    "str": TEXT,
-    "str?": TEXT_NULLABLE,
-    "b?": BOOL_NULLABLE,
-    "i?": INT32_NULLABLE,
-    "l?": INT64_NULLABLE,
-    "tc?": TRANSPORT_NULLABLE,
-    "blob": BLOB,
-    "xid": XID,
-    "ss*": SIMPLE_LIST,
-    "i8*": INT8_LIST,
-    "xid*": XID_LIST,
-    "lost*": LOST_LIST,
-    "rest": REST,
-}
-
 
 class Field:
-    """One field of a layout; `absent` is its value where the packet does not have it."""
+    """One field of a packet; `absent` is its value where the packet does not have it."""
 
-    def __init__(self, name: str, kind: int, since: int, absent: int, may_lack: bool) -> None:
+    def __init__(
+        self, name: str, encoding: int, since: int, may_lack: bool, absent: object
+    ) -> None:
+        if absent is MISSING and (may_lack or since):
+            raise TypeError(f"{name} may be missing and has no default")
         self.name: str = name
-        self.kind: int = kind
+        self.encoding: int = encoding
         self.since: int = since
         self.may_lack: bool = may_lack
-        value: object = None
-        if kind == BOOL:
-            value = False
-        elif kind == REST:
-            value = b""
-        elif kind in (INT8, INT32, INT64):
-            value = absent
-        self.absent: object = value
+        self.absent: object = absent
 
 
 class Layout:
@@ -87,17 +54,13 @@ class Layout:
     def __init__(self, made: type[Packet]) -> None:
         self.made: type[Packet] = made
         self.fields: list[Field] = []
-        sure, _, doubtful = made.layout.partition("|")
-        self._add(sure, False)
-        self._add(doubtful, True)
-
-    def _add(self, layout: str, may_lack: bool) -> None:
-        for name, word in field_words(layout):
-            word, _, absent = word.partition("=")
-            kind, _, since = word.partition("@")
-            self.fields.append(
-                Field(name, KINDS[kind], int(since or "0"), int(absent or "0"), may_lack)
-            )
+        declared: Any = made
+        tail = False
+        for each in fields(declared):
+            tail = tail or each.metadata["tail"] != 0
+            encoding: int = each.metadata["encoding"]
+            since: int = each.metadata["since"]
+            self.fields.append(Field(each.name, encoding, since, tail, each.default))
 
     def decode(self, reader: Reader, version: int) -> Packet:
         """DecodeError names the field."""
@@ -109,7 +72,7 @@ class Layout:
             if ended or version < field.since:
                 values.append(field.absent)
             else:
-                values.append(decode_field(reader, field.kind, field.name))
+                values.append(decode_field(reader, field.encoding, field.name))
         return self.made(*values)
 
     def encode(self, writer: Writer, packet: Packet, version: int) -> None:
@@ -117,84 +80,81 @@ class Layout:
             version = NEWEST_VERSION
         for field in self.fields:
             if version >= field.since:
-                encode_field(writer, field.kind, getattr(packet, field.name))
+                encode_field(writer, field.encoding, getattr(packet, field.name))
 
 
-def decode_field(reader: Reader, kind: int, what: str) -> object:
-    if kind == BOOL:
+def decode_field(reader: Reader, encoding: int, what: str) -> object:
+    """DecodeError names `what`."""
+    if encoding == BOOL:
         return reader.boolean(what)
-    if kind == INT64:
+    if encoding == INT64:
         return reader.int64(what)
-    if kind == INT32:
+    if encoding == INT32:
         return reader.int32(what)
-    if kind == SIMPLE:
+    if encoding == SIMPLE_STRING:
         return reader.simple_string(what)
-    if kind == SIMPLE_NULLABLE:
+    if encoding == NULLABLE_SIMPLE_STRING:
         return reader.nullable_simple_string(what)
-    if kind == INT8:
+    if encoding == INT8:
         return reader.int8(what)
-    if kind == TEXT:
+    if encoding == STRING:
         return reader.string(what)
-    if kind == TEXT_NULLABLE:
+    if encoding == NULLABLE_STRING:
         return reader.nullable_string(what)
-    if kind == BOOL_NULLABLE:
+    if encoding == NULLABLE_BOOL:
         return reader.nullable_boolean(what)
-    if kind == INT32_NULLABLE:
+    if encoding == NULLABLE_INT32:
         return reader.nullable_int32(what)
-    if kind == INT64_NULLABLE:
+    if encoding == NULLABLE_INT64:
         return reader.nullable_int64(what)
-    if kind == TRANSPORT_NULLABLE:
+    if encoding == NULLABLE_TRANSPORT:
         return decode_transport(reader, what) if reader.boolean(what) else None
-    if kind == BLOB:
-        return reader.blob(what)
-    if kind == XID:
+    if encoding == XID:
         return decode_xid(reader, what)
-    if kind == SIMPLE_LIST:
+    if encoding == SIMPLE_STRINGS:
         return [reader.simple_string(what) for _ in range(reader.count(what, 4))]
-    if kind == INT8_LIST:
+    if encoding == INT8S:
         return [reader.int8(what) for _ in range(reader.count(what, 1))]
-    if kind == XID_LIST:
+    if encoding == XIDS:
         return [decode_xid(reader, what) for _ in range(reader.count(what, 12))]
-    if kind == LOST_LIST:
+    if encoding == LOST_RANGES:
         return [decode_lost_range(reader, what) for _ in range(reader.count(what, 20))]
-    if kind == REST:
+    if encoding == REST:
         return reader.rest()
-    raise DecodeError(what, int(reader.position), f"field kind {kind} is unknown")
+    raise DecodeError(what, int(reader.position), f"encoding {encoding} is unknown")
 
 
-def encode_field(writer: Writer, kind: int, value: object) -> None:
-    if kind == BOOL:
+def encode_field(writer: Writer, encoding: int, value: object) -> None:
+    if encoding == BOOL:
         writer.boolean(cast(bool, value))
-    elif kind == INT64:
+    elif encoding == INT64:
         writer.int64(cast(int, value))
-    elif kind == INT32:
+    elif encoding == INT32:
         writer.int32(cast(int, value))
-    elif kind == SIMPLE:
+    elif encoding == SIMPLE_STRING:
         writer.simple_string(cast(str, value))
-    elif kind == SIMPLE_NULLABLE:
+    elif encoding == NULLABLE_SIMPLE_STRING:
         writer.nullable_simple_string(cast(str | None, value))
-    elif kind == INT8:
+    elif encoding == INT8:
         writer.int8(cast(int, value))
-    elif kind == TEXT:
+    elif encoding == STRING:
         writer.string(cast(str, value))
-    elif kind == TEXT_NULLABLE:
+    elif encoding == NULLABLE_STRING:
         writer.nullable_string(cast(str | None, value))
-    elif kind == BOOL_NULLABLE:
+    elif encoding == NULLABLE_BOOL:
         writer.nullable_boolean(cast(bool | None, value))
-    elif kind == INT32_NULLABLE:
+    elif encoding == NULLABLE_INT32:
         writer.nullable_int32(cast(int | None, value))
-    elif kind == INT64_NULLABLE:
+    elif encoding == NULLABLE_INT64:
         writer.nullable_int64(cast(int | None, value))
-    elif kind == TRANSPORT_NULLABLE:
+    elif encoding == NULLABLE_TRANSPORT:
         encode_nullable_transport(writer, cast(TransportConfiguration | None, value))
-    elif kind == BLOB:
-        writer.blob(cast(bytes, value))
-    elif kind == XID:
+    elif encoding == XID:
         encode_xid(writer, cast(Xid, value))
-    elif kind == REST:
+    elif encoding == REST:
         writer.raw(cast(bytes, value))
     else:
-        encode_list(writer, kind, cast(list[object], value))
+        encode_list(writer, encoding, cast(list[object], value))
 
 
 def encode_nullable_transport(writer: Writer, value: TransportConfiguration | None) -> None:
@@ -203,14 +163,14 @@ def encode_nullable_transport(writer: Writer, value: TransportConfiguration | No
         encode_transport(writer, value)
 
 
-def encode_list(writer: Writer, kind: int, values: list[object]) -> None:
+def encode_list(writer: Writer, encoding: int, values: list[object]) -> None:
     writer.int32(len(values))
     for value in values:
-        if kind == SIMPLE_LIST:
+        if encoding == SIMPLE_STRINGS:
             writer.simple_string(cast(str, value))
-        elif kind == INT8_LIST:
+        elif encoding == INT8S:
             writer.int8(cast(int, value))
-        elif kind == XID_LIST:
+        elif encoding == XIDS:
             encode_xid(writer, cast(Xid, value))
         else:
             encode_lost_range(writer, cast(LostRange, value))

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_lost_range import LostRange
+from atalanta.kernel.buffer import Reader, Writer
+from atalanta.wire.core.packets_base import (
+    INT32,
+    INT64,
+    LOST_RANGES,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    STRING,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
     LOG_ACK_THROUGH,
     LOG_ACK_THROUGH_RESP,
@@ -24,323 +35,221 @@ from atalanta.wire.core.types import (
 )
 
 
+class LostRange:
+    """A part of a queue's sequence that went without being acknowledged through the log view.
+
+    Sequences `start` to `end`, both included, and why they are gone. A value.
+    """
+
+    def __init__(self, start: int, end: int, why: str) -> None:
+        self.start: int = start
+        self.end: int = end
+        self.why: str = why
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LostRange) and (self.start, self.end, self.why) == (
+            other.start,
+            other.end,
+            other.why,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end, self.why))
+
+    def __repr__(self) -> str:
+        return f"LostRange({self.start}, {self.end}, {self.why!r})"
+
+
+@dataclass(eq=False, repr=False)
 class LogPosition(Packet):
     """LOG_POSITION."""
 
-    type: ClassVar[int] = LOG_POSITION
-    layout: ClassVar[str] = "correlation i64, queue ss"
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class LogPositionResponse(Packet):
     """LOG_POSITION_RESP.
 
     `first`: lowest live durable sequence or last + 1; `last`: highest one ever shown.
     """
 
-    type: ClassVar[int] = LOG_POSITION_RESP
-    layout: ClassVar[str] = (
-        "correlation i64, node_id ss, incarnation ss, first i64, last i64, messages i64, bytes "
-        "i64, acked_through i64, first_timestamp_ms i64, last_timestamp_ms i64"
-    )
-
-    def __init__(
-        self,
-        correlation: int,
-        node_id: str,
-        incarnation: str,
-        first: int,
-        last: int,
-        messages: int,
-        bytes: int,
-        acked_through: int,
-        first_timestamp_ms: int,
-        last_timestamp_ms: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.node_id: str = node_id
-        self.incarnation: str = incarnation
-        self.first: int = first
-        self.last: int = last
-        self.messages: int = messages
-        self.bytes: int = bytes
-        self.acked_through: int = acked_through
-        self.first_timestamp_ms: int = first_timestamp_ms
-        self.last_timestamp_ms: int = last_timestamp_ms
+    correlation: int = field(metadata=wire(INT64))
+    node_id: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    first: int = field(metadata=wire(INT64))
+    last: int = field(metadata=wire(INT64))
+    messages: int = field(metadata=wire(INT64))
+    bytes: int = field(metadata=wire(INT64))
+    acked_through: int = field(metadata=wire(INT64))
+    first_timestamp_ms: int = field(metadata=wire(INT64))
+    last_timestamp_ms: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogPlan(Packet):
     """LOG_PLAN. How far (start, end] reaches within the limits; -1: no limit."""
 
-    type: ClassVar[int] = LOG_PLAN
-    layout: ClassVar[str] = (
-        "correlation i64, queue ss, incarnation ss, start i64, max_messages i64, max_bytes i64"
-    )
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        incarnation: str,
-        start: int,
-        max_messages: int = -1,
-        max_bytes: int = -1,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.incarnation: str = incarnation
-        self.start: int = start
-        self.max_messages: int = max_messages
-        self.max_bytes: int = max_bytes
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    max_messages: int = field(default=-1, metadata=wire(INT64))
+    max_bytes: int = field(default=-1, metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogPlanResponse(Packet):
     """LOG_PLAN_RESP."""
 
-    type: ClassVar[int] = LOG_PLAN_RESP
-    layout: ClassVar[str] = "correlation i64, end i64, messages i64, bytes i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        end: int,
-        messages: int,
-        bytes: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.end: int = end
-        self.messages: int = messages
-        self.bytes: int = bytes
+    correlation: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+    messages: int = field(metadata=wire(INT64))
+    bytes: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogRead(Packet):
     """LOG_READ. One bounded chunk of (start, end]."""
 
-    type: ClassVar[int] = LOG_READ
-    layout: ClassVar[str] = (
-        "correlation i64, queue ss, incarnation ss, start i64, end i64, max_bytes i32, selector ss?"
-    )
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        incarnation: str,
-        start: int,
-        end: int,
-        max_bytes: int,
-        selector: str | None = None,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.incarnation: str = incarnation
-        self.start: int = start
-        self.end: int = end
-        self.max_bytes: int = max_bytes
-        self.selector: str | None = selector
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+    max_bytes: int = field(metadata=wire(INT32))
+    selector: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class LogAckThrough(Packet):
     """LOG_ACK_THROUGH. Idempotent, durable before the answer; code 200 on an old epoch."""
 
-    type: ClassVar[int] = LOG_ACK_THROUGH
-    layout: ClassVar[str] = (
-        "correlation i64, queue ss, incarnation ss, group ss, epoch i64, end i64"
-    )
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        incarnation: str,
-        group: str,
-        epoch: int,
-        end: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.incarnation: str = incarnation
-        self.group: str = group
-        self.epoch: int = epoch
-        self.end: int = end
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    epoch: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogAckThroughResponse(Packet):
     """LOG_ACK_THROUGH_RESP."""
 
-    type: ClassVar[int] = LOG_ACK_THROUGH_RESP
-    layout: ClassVar[str] = "correlation i64, acked_messages i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        acked_messages: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.acked_messages: int = acked_messages
+    correlation: int = field(metadata=wire(INT64))
+    acked_messages: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogLease(Packet):
     """LOG_LEASE.
 
     Epoch 0 takes over with a new epoch, else renews that one; a ttl of 0 gives it back.
     """
 
-    type: ClassVar[int] = LOG_LEASE
-    layout: ClassVar[str] = "correlation i64, queue ss, group ss, owner ss, ttl_ms i64, epoch i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        group: str,
-        owner: str,
-        ttl_ms: int,
-        epoch: int = 0,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.group: str = group
-        self.owner: str = owner
-        self.ttl_ms: int = ttl_ms
-        self.epoch: int = epoch
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    owner: str = field(metadata=wire(SIMPLE_STRING))
+    ttl_ms: int = field(metadata=wire(INT64))
+    epoch: int = field(default=0, metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogLeaseResponse(Packet):
     """LOG_LEASE_RESP."""
 
-    type: ClassVar[int] = LOG_LEASE_RESP
-    layout: ClassVar[str] = "correlation i64, epoch i64, incarnation ss, acked_through i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        epoch: int,
-        incarnation: str,
-        acked_through: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.epoch: int = epoch
-        self.incarnation: str = incarnation
-        self.acked_through: int = acked_through
+    correlation: int = field(metadata=wire(INT64))
+    epoch: int = field(metadata=wire(INT64))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    acked_through: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogLost(Packet):
     """LOG_LOST.
 
     Which parts of (start, end] went without being acknowledged through the log view.
     """
 
-    type: ClassVar[int] = LOG_LOST
-    layout: ClassVar[str] = "correlation i64, queue ss, incarnation ss, start i64, end i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        incarnation: str,
-        start: int,
-        end: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.incarnation: str = incarnation
-        self.start: int = start
-        self.end: int = end
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogLostResponse(Packet):
     """LOG_LOST_RESP."""
 
-    type: ClassVar[int] = LOG_LOST_RESP
-    layout: ClassVar[str] = "correlation i64, ranges lost*"
-
-    def __init__(
-        self,
-        correlation: int,
-        ranges: list[LostRange],
-    ) -> None:
-        self.correlation: int = correlation
-        self.ranges: list[LostRange] = ranges
+    correlation: int = field(metadata=wire(INT64))
+    ranges: list[LostRange] = field(metadata=wire(LOST_RANGES))
 
 
+@dataclass(eq=False, repr=False)
 class LogSeek(Packet):
     """LOG_SEEK."""
 
-    type: ClassVar[int] = LOG_SEEK
-    layout: ClassVar[str] = "correlation i64, queue ss, timestamp_ms i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        queue: str,
-        timestamp_ms: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.queue: str = queue
-        self.timestamp_ms: int = timestamp_ms
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    timestamp_ms: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogSeekResponse(Packet):
     """LOG_SEEK_RESP.
 
     `sequence` lies before the first live message with that timestamp or a later one.
     """
 
-    type: ClassVar[int] = LOG_SEEK_RESP
-    layout: ClassVar[str] = "correlation i64, sequence i64"
-
-    def __init__(
-        self,
-        correlation: int,
-        sequence: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.sequence: int = sequence
+    correlation: int = field(metadata=wire(INT64))
+    sequence: int = field(metadata=wire(INT64))
 
 
+@dataclass(eq=False, repr=False)
 class LogCommit(Packet):
     """LOG_COMMIT.
 
     Commits the session's transaction under a durable sink id; answered by NullResponse.
     """
 
-    type: ClassVar[int] = LOG_COMMIT
-    layout: ClassVar[str] = "correlation i64, query str, batch i64, partition i32"
-
-    def __init__(
-        self,
-        correlation: int,
-        query: str,
-        batch: int,
-        partition: int,
-    ) -> None:
-        self.correlation: int = correlation
-        self.query: str = query
-        self.batch: int = batch
-        self.partition: int = partition
+    correlation: int = field(metadata=wire(INT64))
+    query: str = field(metadata=wire(STRING))
+    batch: int = field(metadata=wire(INT64))
+    partition: int = field(metadata=wire(INT32))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    LogPosition,
-    LogPositionResponse,
-    LogPlan,
-    LogPlanResponse,
-    LogRead,
-    LogAckThrough,
-    LogAckThroughResponse,
-    LogLease,
-    LogLeaseResponse,
-    LogLost,
-    LogLostResponse,
-    LogSeek,
-    LogSeekResponse,
-    LogCommit,
-]
+def decode_lost_range(reader: Reader, what: str) -> LostRange:
+    """DecodeError names `what`."""
+    start = reader.int64(f"{what}.start")
+    end = reader.int64(f"{what}.end")
+    return LostRange(start, end, reader.simple_string(f"{what}.why"))
+
+
+def encode_lost_range(writer: Writer, lost: LostRange) -> None:
+    writer.int64(lost.start)
+    writer.int64(lost.end)
+    writer.simple_string(lost.why)
+
+
+PACKETS: Final = numbered(
+    {
+        LOG_POSITION: LogPosition,
+        LOG_POSITION_RESP: LogPositionResponse,
+        LOG_PLAN: LogPlan,
+        LOG_PLAN_RESP: LogPlanResponse,
+        LOG_READ: LogRead,
+        LOG_ACK_THROUGH: LogAckThrough,
+        LOG_ACK_THROUGH_RESP: LogAckThroughResponse,
+        LOG_LEASE: LogLease,
+        LOG_LEASE_RESP: LogLeaseResponse,
+        LOG_LOST: LogLost,
+        LOG_LOST_RESP: LogLostResponse,
+        LOG_SEEK: LogSeek,
+        LOG_SEEK_RESP: LogSeekResponse,
+        LOG_COMMIT: LogCommit,
+    }
+)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import (
+    INT32,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
     CREATE_PRODUCER,
     REMOVE_PRODUCER,
@@ -14,83 +22,51 @@ from atalanta.wire.core.types import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class CreateProducer(Packet):
     """CREATE_PRODUCER. From version 134, for metrics only. No answer."""
 
-    type: ClassVar[int] = CREATE_PRODUCER
-    layout: ClassVar[str] = "producer_id i32, address ss?"
-
-    def __init__(
-        self,
-        producer_id: int,
-        address: str | None = None,
-    ) -> None:
-        self.producer_id: int = producer_id
-        self.address: str | None = address
+    producer_id: int = field(metadata=wire(INT32))
+    address: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class RemoveProducer(Packet):
     """REMOVE_PRODUCER."""
 
-    type: ClassVar[int] = REMOVE_PRODUCER
-    layout: ClassVar[str] = "producer_id i32"
-
-    def __init__(
-        self,
-        producer_id: int,
-    ) -> None:
-        self.producer_id: int = producer_id
+    producer_id: int = field(metadata=wire(INT32))
 
 
+@dataclass(eq=False, repr=False)
 class RequestProducerCredits(Packet):
     """SESS_PRODUCER_REQUEST_CREDITS. Answered when memory allows."""
 
-    type: ClassVar[int] = SESS_PRODUCER_REQUEST_CREDITS
-    layout: ClassVar[str] = "credits i32, address ss"
-
-    def __init__(
-        self,
-        credits: int,
-        address: str,
-    ) -> None:
-        self.credits: int = credits
-        self.address: str = address
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class ProducerCredits(Packet):
     """SESS_PRODUCER_CREDITS."""
 
-    type: ClassVar[int] = SESS_PRODUCER_CREDITS
-    layout: ClassVar[str] = "credits i32, address ss"
-
-    def __init__(
-        self,
-        credits: int,
-        address: str,
-    ) -> None:
-        self.credits: int = credits
-        self.address: str = address
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class ProducerFailCredits(Packet):
     """SESS_PRODUCER_FAIL_CREDITS. The address is full and fails its senders."""
 
-    type: ClassVar[int] = SESS_PRODUCER_FAIL_CREDITS
-    layout: ClassVar[str] = "credits i32, address ss"
-
-    def __init__(
-        self,
-        credits: int,
-        address: str,
-    ) -> None:
-        self.credits: int = credits
-        self.address: str = address
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    CreateProducer,
-    RemoveProducer,
-    RequestProducerCredits,
-    ProducerCredits,
-    ProducerFailCredits,
-]
+PACKETS: Final = numbered(
+    {
+        CREATE_PRODUCER: CreateProducer,
+        REMOVE_PRODUCER: RemoveProducer,
+        SESS_PRODUCER_REQUEST_CREDITS: RequestProducerCredits,
+        SESS_PRODUCER_CREDITS: ProducerCredits,
+        SESS_PRODUCER_FAIL_CREDITS: ProducerFailCredits,
+    }
+)

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT8,
+    INT8S,
+    INT32,
+    NULLABLE_BOOL,
+    NULLABLE_INT32,
+    NULLABLE_INT64,
+    NULLABLE_SIMPLE_STRING,
+    REST,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
     CREATE_ADDRESS,
     CREATE_QUEUE,
@@ -15,234 +30,112 @@ from atalanta.wire.core.types import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class CreateAddress(Packet):
     """CREATE_ADDRESS. `routing_types`: 0 multicast, 1 anycast."""
 
-    type: ClassVar[int] = CREATE_ADDRESS
-    layout: ClassVar[str] = (
-        "address ss, routing_types i8*, requires_response bool, auto_created bool"
-    )
-
-    def __init__(
-        self,
-        address: str,
-        routing_types: list[int],
-        requires_response: bool = True,
-        auto_created: bool = False,
-    ) -> None:
-        self.address: str = address
-        self.routing_types: list[int] = routing_types
-        self.requires_response: bool = requires_response
-        self.auto_created: bool = auto_created
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    routing_types: list[int] = field(metadata=wire(INT8S))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    auto_created: bool = field(default=False, metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class CreateQueue(Packet):
     """CREATE_QUEUE."""
 
-    type: ClassVar[int] = CREATE_QUEUE
-    layout: ClassVar[str] = (
-        "address ss, queue ss, filter ss?, durable bool, temporary bool, requires_response bool"
-    )
-
-    def __init__(
-        self,
-        address: str,
-        queue: str,
-        filter: str | None = None,
-        durable: bool = True,
-        temporary: bool = False,
-        requires_response: bool = True,
-    ) -> None:
-        self.address: str = address
-        self.queue: str = queue
-        self.filter: str | None = filter
-        self.durable: bool = durable
-        self.temporary: bool = temporary
-        self.requires_response: bool = requires_response
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    temporary: bool = field(default=False, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class CreateQueueV2(CreateQueue):
     """CREATE_QUEUE_V2. `routing_type` -1: the address decides."""
 
-    type: ClassVar[int] = CREATE_QUEUE_V2
-    layout: ClassVar[str] = (
-        "address ss, queue ss, filter ss?, durable bool, temporary bool, requires_response bool, "
-        "auto_created bool, routing_type i8, max_consumers i32, purge_on_no_consumers bool | "
-        "exclusive b?, last_value b?, last_value_key ss?, non_destructive b?, "
-        "consumers_before_dispatch i?, delay_before_dispatch_ms l?, group_rebalance b?, "
-        "group_buckets i?, auto_delete b?, auto_delete_delay_ms l?, auto_delete_message_count l?, "
-        "group_first_key ss?, ring_size l?, enabled b?, group_rebalance_pause_dispatch b?, "
-        "more rest"
-    )
-
-    def __init__(
-        self,
-        address: str,
-        queue: str,
-        filter: str | None = None,
-        durable: bool = True,
-        temporary: bool = False,
-        requires_response: bool = True,
-        auto_created: bool = False,
-        routing_type: int = -1,
-        max_consumers: int = -1,
-        purge_on_no_consumers: bool = False,
-        exclusive: bool | None = None,
-        last_value: bool | None = None,
-        last_value_key: str | None = None,
-        non_destructive: bool | None = None,
-        consumers_before_dispatch: int | None = None,
-        delay_before_dispatch_ms: int | None = None,
-        group_rebalance: bool | None = None,
-        group_buckets: int | None = None,
-        auto_delete: bool | None = None,
-        auto_delete_delay_ms: int | None = None,
-        auto_delete_message_count: int | None = None,
-        group_first_key: str | None = None,
-        ring_size: int | None = None,
-        enabled: bool | None = None,
-        group_rebalance_pause_dispatch: bool | None = None,
-        more: bytes = b"",
-    ) -> None:
-        super().__init__(
-            address,
-            queue,
-            filter,
-            durable,
-            temporary,
-            requires_response,
-        )
-        self.auto_created: bool = auto_created
-        self.routing_type: int = routing_type
-        self.max_consumers: int = max_consumers
-        self.purge_on_no_consumers: bool = purge_on_no_consumers
-        self.exclusive: bool | None = exclusive
-        self.last_value: bool | None = last_value
-        self.last_value_key: str | None = last_value_key
-        self.non_destructive: bool | None = non_destructive
-        self.consumers_before_dispatch: int | None = consumers_before_dispatch
-        self.delay_before_dispatch_ms: int | None = delay_before_dispatch_ms
-        self.group_rebalance: bool | None = group_rebalance
-        self.group_buckets: int | None = group_buckets
-        self.auto_delete: bool | None = auto_delete
-        self.auto_delete_delay_ms: int | None = auto_delete_delay_ms
-        self.auto_delete_message_count: int | None = auto_delete_message_count
-        self.group_first_key: str | None = group_first_key
-        self.ring_size: int | None = ring_size
-        self.enabled: bool | None = enabled
-        self.group_rebalance_pause_dispatch: bool | None = group_rebalance_pause_dispatch
-        self.more: bytes = more
+    auto_created: bool = field(default=False, metadata=wire(BOOL))
+    routing_type: int = field(default=-1, metadata=wire(INT8))
+    max_consumers: int = field(default=-1, metadata=wire(INT32))
+    purge_on_no_consumers: bool = field(default=False, metadata=wire(BOOL))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL, tail=True))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_rebalance: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_buckets: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    auto_delete: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    auto_delete_delay_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    auto_delete_message_count: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_first_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    ring_size: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    enabled: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_rebalance_pause_dispatch: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
 
 
+@dataclass(eq=False, repr=False)
 class CreateSharedQueue(Packet):
     """CREATE_SHARED_QUEUE."""
 
-    type: ClassVar[int] = CREATE_SHARED_QUEUE
-    layout: ClassVar[str] = "address ss, queue ss, filter ss?, durable bool, requires_response bool"
-
-    def __init__(
-        self,
-        address: str,
-        queue: str,
-        filter: str | None = None,
-        durable: bool = True,
-        requires_response: bool = True,
-    ) -> None:
-        self.address: str = address
-        self.queue: str = queue
-        self.filter: str | None = filter
-        self.durable: bool = durable
-        self.requires_response: bool = requires_response
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class CreateSharedQueueV2(Packet):
     """CREATE_SHARED_QUEUE_V2.
 
     A queue that may exist already, if it is alike (JMS 2 shared subscriptions).
     """
 
-    type: ClassVar[int] = CREATE_SHARED_QUEUE_V2
-    layout: ClassVar[str] = (
-        "address ss, queue ss, filter ss?, durable bool, routing_type i8, requires_response bool "
-        "| max_consumers i?, purge_on_no_consumers b?, exclusive b?, last_value b?, "
-        "last_value_key ss?, non_destructive b?, consumers_before_dispatch i?, "
-        "delay_before_dispatch_ms l?, group_rebalance b?, group_buckets i?, auto_delete b?, "
-        "auto_delete_delay_ms l?, auto_delete_message_count l?, group_first_key ss?, ring_size "
-        "l?, enabled b?, group_rebalance_pause_dispatch b?, "
-        "more rest"
-    )
-
-    def __init__(
-        self,
-        address: str,
-        queue: str,
-        filter: str | None = None,
-        durable: bool = True,
-        routing_type: int = -1,
-        requires_response: bool = True,
-        max_consumers: int | None = None,
-        purge_on_no_consumers: bool | None = None,
-        exclusive: bool | None = None,
-        last_value: bool | None = None,
-        last_value_key: str | None = None,
-        non_destructive: bool | None = None,
-        consumers_before_dispatch: int | None = None,
-        delay_before_dispatch_ms: int | None = None,
-        group_rebalance: bool | None = None,
-        group_buckets: int | None = None,
-        auto_delete: bool | None = None,
-        auto_delete_delay_ms: int | None = None,
-        auto_delete_message_count: int | None = None,
-        group_first_key: str | None = None,
-        ring_size: int | None = None,
-        enabled: bool | None = None,
-        group_rebalance_pause_dispatch: bool | None = None,
-        more: bytes = b"",
-    ) -> None:
-        self.address: str = address
-        self.queue: str = queue
-        self.filter: str | None = filter
-        self.durable: bool = durable
-        self.routing_type: int = routing_type
-        self.requires_response: bool = requires_response
-        self.max_consumers: int | None = max_consumers
-        self.purge_on_no_consumers: bool | None = purge_on_no_consumers
-        self.exclusive: bool | None = exclusive
-        self.last_value: bool | None = last_value
-        self.last_value_key: str | None = last_value_key
-        self.non_destructive: bool | None = non_destructive
-        self.consumers_before_dispatch: int | None = consumers_before_dispatch
-        self.delay_before_dispatch_ms: int | None = delay_before_dispatch_ms
-        self.group_rebalance: bool | None = group_rebalance
-        self.group_buckets: int | None = group_buckets
-        self.auto_delete: bool | None = auto_delete
-        self.auto_delete_delay_ms: int | None = auto_delete_delay_ms
-        self.auto_delete_message_count: int | None = auto_delete_message_count
-        self.group_first_key: str | None = group_first_key
-        self.ring_size: int | None = ring_size
-        self.enabled: bool | None = enabled
-        self.group_rebalance_pause_dispatch: bool | None = group_rebalance_pause_dispatch
-        self.more: bytes = more
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    routing_type: int = field(default=-1, metadata=wire(INT8))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    max_consumers: int | None = field(default=None, metadata=wire(NULLABLE_INT32, tail=True))
+    purge_on_no_consumers: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_rebalance: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_buckets: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    auto_delete: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    auto_delete_delay_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    auto_delete_message_count: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_first_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    ring_size: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    enabled: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_rebalance_pause_dispatch: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
 
 
+@dataclass(eq=False, repr=False)
 class DeleteQueue(Packet):
     """DELETE_QUEUE."""
 
-    type: ClassVar[int] = DELETE_QUEUE
-    layout: ClassVar[str] = "queue ss"
-
-    def __init__(
-        self,
-        queue: str,
-    ) -> None:
-        self.queue: str = queue
+    queue: str = field(metadata=wire(SIMPLE_STRING))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    CreateAddress,
-    CreateQueue,
-    CreateQueueV2,
-    CreateSharedQueue,
-    CreateSharedQueueV2,
-    DeleteQueue,
-]
+PACKETS: Final = numbered(
+    {
+        CREATE_ADDRESS: CreateAddress,
+        CREATE_QUEUE: CreateQueue,
+        CREATE_QUEUE_V2: CreateQueueV2,
+        CREATE_SHARED_QUEUE: CreateSharedQueue,
+        CREATE_SHARED_QUEUE_V2: CreateSharedQueueV2,
+        DELETE_QUEUE: DeleteQueue,
+    }
+)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_STRING,
+    STRING,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
     CREATESESSION,
     CREATESESSION_RESP,
@@ -20,217 +30,113 @@ from atalanta.wire.core.types import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class CreateSession(Packet):
     """CREATESESSION. Channel 1, while the client does not know the server's version."""
 
-    type: ClassVar[int] = CREATESESSION
-    layout: ClassVar[str] = (
-        "name str, session_channel i64, version i32, user str?, password str?, "
-        "min_large_message_size i32, xa bool, auto_commit_sends bool, auto_commit_acks bool, "
-        "confirmation_window i32, pre_acknowledge bool, default_address str?"
-    )
-
-    def __init__(
-        self,
-        name: str,
-        session_channel: int,
-        version: int,
-        user: str | None = None,
-        password: str | None = None,
-        min_large_message_size: int = 102400,
-        xa: bool = False,
-        auto_commit_sends: bool = True,
-        auto_commit_acks: bool = True,
-        confirmation_window: int = -1,
-        pre_acknowledge: bool = False,
-        default_address: str | None = None,
-    ) -> None:
-        self.name: str = name
-        self.session_channel: int = session_channel
-        self.version: int = version
-        self.user: str | None = user
-        self.password: str | None = password
-        self.min_large_message_size: int = min_large_message_size
-        self.xa: bool = xa
-        self.auto_commit_sends: bool = auto_commit_sends
-        self.auto_commit_acks: bool = auto_commit_acks
-        self.confirmation_window: int = confirmation_window
-        self.pre_acknowledge: bool = pre_acknowledge
-        self.default_address: str | None = default_address
+    name: str = field(metadata=wire(STRING))
+    session_channel: int = field(metadata=wire(INT64))
+    version: int = field(metadata=wire(INT32))
+    user: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    password: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    min_large_message_size: int = field(default=102400, metadata=wire(INT32))
+    xa: bool = field(default=False, metadata=wire(BOOL))
+    auto_commit_sends: bool = field(default=True, metadata=wire(BOOL))
+    auto_commit_acks: bool = field(default=True, metadata=wire(BOOL))
+    confirmation_window: int = field(default=-1, metadata=wire(INT32))
+    pre_acknowledge: bool = field(default=False, metadata=wire(BOOL))
+    default_address: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class CreateSessionV2(CreateSession):
     """CREATESESSION_V2. Channel 1, once the version is known."""
 
-    type: ClassVar[int] = CREATESESSION_V2
-    layout: ClassVar[str] = (
-        "name str, session_channel i64, version i32, user str?, password str?, "
-        "min_large_message_size i32, xa bool, auto_commit_sends bool, auto_commit_acks bool, "
-        "confirmation_window i32, pre_acknowledge bool, default_address str?, client_id str?"
-    )
-
-    def __init__(
-        self,
-        name: str,
-        session_channel: int,
-        version: int,
-        user: str | None = None,
-        password: str | None = None,
-        min_large_message_size: int = 102400,
-        xa: bool = False,
-        auto_commit_sends: bool = True,
-        auto_commit_acks: bool = True,
-        confirmation_window: int = -1,
-        pre_acknowledge: bool = False,
-        default_address: str | None = None,
-        client_id: str | None = None,
-    ) -> None:
-        super().__init__(
-            name,
-            session_channel,
-            version,
-            user,
-            password,
-            min_large_message_size,
-            xa,
-            auto_commit_sends,
-            auto_commit_acks,
-            confirmation_window,
-            pre_acknowledge,
-            default_address,
-        )
-        self.client_id: str | None = client_id
+    client_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
+@dataclass(eq=False, repr=False)
 class CreateSessionResponse(Packet):
     """CREATESESSION_RESP."""
 
-    type: ClassVar[int] = CREATESESSION_RESP
-    layout: ClassVar[str] = "server_version i32"
-
-    def __init__(
-        self,
-        server_version: int,
-    ) -> None:
-        self.server_version: int = server_version
+    server_version: int = field(metadata=wire(INT32))
 
 
+@dataclass(eq=False, repr=False)
 class ReattachSession(Packet):
     """REATTACH_SESSION. Channel 1, on a new connection; the last number the client confirmed."""
 
-    type: ClassVar[int] = REATTACH_SESSION
-    layout: ClassVar[str] = "name str, last_confirmed_command_id i32"
-
-    def __init__(
-        self,
-        name: str,
-        last_confirmed_command_id: int,
-    ) -> None:
-        self.name: str = name
-        self.last_confirmed_command_id: int = last_confirmed_command_id
+    name: str = field(metadata=wire(STRING))
+    last_confirmed_command_id: int = field(metadata=wire(INT32))
 
 
+@dataclass(eq=False, repr=False)
 class ReattachSessionResponse(Packet):
     """REATTACH_SESSION_RESP. Not reattached: the client makes the session anew."""
 
-    type: ClassVar[int] = REATTACH_SESSION_RESP
-    layout: ClassVar[str] = "last_confirmed_command_id i32, reattached bool"
-
-    def __init__(
-        self,
-        last_confirmed_command_id: int,
-        reattached: bool,
-    ) -> None:
-        self.last_confirmed_command_id: int = last_confirmed_command_id
-        self.reattached: bool = reattached
+    last_confirmed_command_id: int = field(metadata=wire(INT32))
+    reattached: bool = field(metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class SessionStart(Packet):
     """SESS_START. Deliver to the consumers of this session. No answer."""
 
-    type: ClassVar[int] = SESS_START
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class SessionStop(Packet):
     """SESS_STOP. Stop delivering; answered by NullResponse."""
 
-    type: ClassVar[int] = SESS_STOP
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class SessionClose(Packet):
     """SESS_CLOSE."""
 
-    type: ClassVar[int] = SESS_CLOSE
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class AddMetadata(Packet):
     """SESS_ADD_METADATA."""
 
-    type: ClassVar[int] = SESS_ADD_METADATA
-    layout: ClassVar[str] = "key str, value str"
-
-    def __init__(
-        self,
-        key: str,
-        value: str,
-    ) -> None:
-        self.key: str = key
-        self.value: str = value
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
 
 
+@dataclass(eq=False, repr=False)
 class AddMetadataV2(Packet):
     """SESS_ADD_METADATA2."""
 
-    type: ClassVar[int] = SESS_ADD_METADATA2
-    layout: ClassVar[str] = "key str, value str, requires_confirmation bool"
-
-    def __init__(
-        self,
-        key: str,
-        value: str,
-        requires_confirmation: bool = True,
-    ) -> None:
-        self.key: str = key
-        self.value: str = value
-        self.requires_confirmation: bool = requires_confirmation
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
+    requires_confirmation: bool = field(default=True, metadata=wire(BOOL))
 
     def counts(self) -> bool:
         return self.requires_confirmation
 
 
+@dataclass(eq=False, repr=False)
 class UniqueAddMetadata(Packet):
     """SESS_UNIQUE_ADD_METADATA. Refused with code 114 if another session has the same pair."""
 
-    type: ClassVar[int] = SESS_UNIQUE_ADD_METADATA
-    layout: ClassVar[str] = "key str, value str, requires_confirmation bool"
-
-    def __init__(
-        self,
-        key: str,
-        value: str,
-        requires_confirmation: bool = True,
-    ) -> None:
-        self.key: str = key
-        self.value: str = value
-        self.requires_confirmation: bool = requires_confirmation
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
+    requires_confirmation: bool = field(default=True, metadata=wire(BOOL))
 
     def counts(self) -> bool:
         return self.requires_confirmation
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    CreateSession,
-    CreateSessionV2,
-    CreateSessionResponse,
-    ReattachSession,
-    ReattachSessionResponse,
-    SessionStart,
-    SessionStop,
-    SessionClose,
-    AddMetadata,
-    AddMetadataV2,
-    UniqueAddMetadata,
-]
+PACKETS: Final = numbered(
+    {
+        CREATESESSION: CreateSession,
+        CREATESESSION_V2: CreateSessionV2,
+        CREATESESSION_RESP: CreateSessionResponse,
+        REATTACH_SESSION: ReattachSession,
+        REATTACH_SESSION_RESP: ReattachSessionResponse,
+        SESS_START: SessionStart,
+        SESS_STOP: SessionStop,
+        SESS_CLOSE: SessionClose,
+        SESS_ADD_METADATA: AddMetadata,
+        SESS_ADD_METADATA2: AddMetadataV2,
+        SESS_UNIQUE_ADD_METADATA: UniqueAddMetadata,
+    }
+)

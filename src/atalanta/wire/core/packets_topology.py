@@ -1,11 +1,17 @@
-"""Packets that spread who is a member of the cluster, channel 0 (fact sheet A1.b)."""
+"""Packets that spread who is a member of the cluster, channel 0 (fact sheet A1.b).
+
+The four generations of CLUSTER_TOPOLOGY (ClusterTopologyChangeMessage, _V2, _V3, _V4) are read and
+written by hand: which fields one has, `exit` decides too.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.kernel.buffer import Reader, Writer
+from atalanta.wire.core.packets_base import BOOL, INT32, Packet, numbered, wire
+from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 from atalanta.wire.core.types import (
     CLUSTER_TOPOLOGY,
     CLUSTER_TOPOLOGY_V2,
@@ -16,27 +22,21 @@ from atalanta.wire.core.types import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class SubscribeTopology(Packet):
     """SUBSCRIBE_TOPOLOGY. The server answers with the topology and goes on telling changes."""
 
-    type: ClassVar[int] = SUBSCRIBE_TOPOLOGY
-    layout: ClassVar[str] = "is_cluster_connection bool"
-
-    def __init__(self, is_cluster_connection: bool = False) -> None:
-        self.is_cluster_connection: bool = is_cluster_connection
+    is_cluster_connection: bool = field(default=False, metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class SubscribeTopologyV2(SubscribeTopology):
     """SUBSCRIBE_TOPOLOGY_V2. Also tells the server the version of the connection."""
 
-    type: ClassVar[int] = SUBSCRIBE_TOPOLOGY_V2
-    layout: ClassVar[str] = "is_cluster_connection bool, client_version i32"
-
-    def __init__(self, is_cluster_connection: bool = False, client_version: int = 136) -> None:
-        super().__init__(is_cluster_connection)
-        self.client_version: int = client_version
+    client_version: int = field(default=136, metadata=wire(INT32))
 
 
+@dataclass(eq=False, repr=False)
 class ClusterTopology(Packet):
     """CLUSTER_TOPOLOGY (versions below 122): one member; with `exit` it left and has no connectors.
 
@@ -44,51 +44,103 @@ class ClusterTopology(Packet):
     have the same attributes and put more of them on the wire.
     """
 
-    type: ClassVar[int] = CLUSTER_TOPOLOGY
-    layout: ClassVar[str] = (
-        "exit bool, node_id str, event_id i64, primary tc?, backup tc?, last bool, "
-        "backup_group str?, scale_down_group str?, server_version i32"
-    )
-
-    def __init__(
-        self,
-        exit: bool,
-        node_id: str,
-        event_id: int = 0,
-        primary: TransportConfiguration | None = None,
-        backup: TransportConfiguration | None = None,
-        last: bool = False,
-        backup_group: str | None = None,
-        scale_down_group: str | None = None,
-        server_version: int = 0,
-    ) -> None:
-        self.exit: bool = exit
-        self.node_id: str = node_id
-        self.event_id: int = event_id
-        self.primary: TransportConfiguration | None = primary
-        self.backup: TransportConfiguration | None = backup
-        self.last: bool = last
-        self.backup_group: str | None = backup_group
-        self.scale_down_group: str | None = scale_down_group
-        self.server_version: int = server_version
+    exit: bool
+    node_id: str
+    event_id: int = 0
+    primary: TransportConfiguration | None = None
+    backup: TransportConfiguration | None = None
+    last: bool = False
+    backup_group: str | None = None
+    scale_down_group: str | None = None
+    server_version: int = 0
 
 
+@dataclass(eq=False, repr=False)
 class ClusterTopologyV2(ClusterTopology):
     """CLUSTER_TOPOLOGY_V2: and event_id, backup_group. Artemis 2.44 tells leaving in this form."""
 
-    type: ClassVar[int] = CLUSTER_TOPOLOGY_V2
 
-
+@dataclass(eq=False, repr=False)
 class ClusterTopologyV3(ClusterTopology):
     """CLUSTER_TOPOLOGY_V3: and scale_down_group."""
 
-    type: ClassVar[int] = CLUSTER_TOPOLOGY_V3
 
-
+@dataclass(eq=False, repr=False)
 class ClusterTopologyV4(ClusterTopology):
     """CLUSTER_TOPOLOGY_V4 (from version 131): and server_version."""
 
-    type: ClassVar[int] = CLUSTER_TOPOLOGY_V4
+
+PACKETS: Final = numbered(
+    {SUBSCRIBE_TOPOLOGY: SubscribeTopology, SUBSCRIBE_TOPOLOGY_V2: SubscribeTopologyV2}
+)
+numbered(
+    {
+        CLUSTER_TOPOLOGY: ClusterTopology,
+        CLUSTER_TOPOLOGY_V2: ClusterTopologyV2,
+        CLUSTER_TOPOLOGY_V3: ClusterTopologyV3,
+        CLUSTER_TOPOLOGY_V4: ClusterTopologyV4,
+    }
+)
 
 
-PACKETS: Final[list[type[Packet]]] = [SubscribeTopology, SubscribeTopologyV2]
+def generation(code: int) -> int:
+    """1 to 4, by packet type; 0 for other packets."""
+    if code == CLUSTER_TOPOLOGY_V4:
+        return 4
+    if code == CLUSTER_TOPOLOGY_V2:
+        return 2
+    if code == CLUSTER_TOPOLOGY_V3:
+        return 3
+    return 1 if code == CLUSTER_TOPOLOGY else 0
+
+
+def decode_topology(reader: Reader, number: int) -> ClusterTopology:
+    """DecodeError names the field."""
+    leaving = reader.boolean("exit")
+    node_id = reader.string("node_id")
+    packet: ClusterTopology
+    if number == 1:
+        packet = ClusterTopology(exit=leaving, node_id=node_id)
+    elif number == 2:
+        packet = ClusterTopologyV2(exit=leaving, node_id=node_id)
+    elif number == 3:
+        packet = ClusterTopologyV3(exit=leaving, node_id=node_id)
+    else:
+        packet = ClusterTopologyV4(exit=leaving, node_id=node_id)
+    if number >= 2:
+        packet.event_id = reader.int64("event_id")
+    if not leaving:
+        packet.primary = nullable_transport(reader, "primary")
+        packet.backup = nullable_transport(reader, "backup")
+        packet.last = reader.boolean("last")
+    # The oldest V2 peers end before the group.
+    if number >= 2 and reader.position < reader.end:
+        packet.backup_group = reader.nullable_string("backup_group")
+    if number >= 3:
+        packet.scale_down_group = reader.nullable_string("scale_down_group")
+    if number >= 4:
+        packet.server_version = reader.int32("server_version")
+    return packet
+
+
+def nullable_transport(reader: Reader, what: str) -> TransportConfiguration | None:
+    return decode_transport(reader, what) if reader.boolean(what) else None
+
+
+def encode_topology(writer: Writer, packet: ClusterTopology, number: int) -> None:
+    writer.boolean(packet.exit)
+    writer.string(packet.node_id)
+    if number >= 2:
+        writer.int64(packet.event_id)
+    if not packet.exit:
+        for transport in (packet.primary, packet.backup):
+            writer.boolean(transport is not None)
+            if transport is not None:
+                encode_transport(writer, transport)
+        writer.boolean(packet.last)
+    if number >= 2:
+        writer.nullable_string(packet.backup_group)
+    if number >= 3:
+        writer.nullable_string(packet.scale_down_group)
+    if number >= 4:
+        writer.int32(packet.server_version)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_xid import Xid
+from atalanta.kernel.buffer import Reader, Writer
+from atalanta.wire.core.packets_base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_STRING,
+    XID,
+    XIDS,
+    Packet,
+    numbered,
+    wire,
+)
 from atalanta.wire.core.types import (
+    ASYNC_RESPONSE_VERSION,
+    COMMIT_CORRELATION_VERSION,
     SESS_COMMIT,
     SESS_ROLLBACK,
     SESS_XA_COMMIT,
@@ -29,263 +42,198 @@ from atalanta.wire.core.types import (
 )
 
 
+class Xid:
+    """Identifies one branch of a distributed transaction; a value, usable as a key.
+
+    As utils/XidCodecSupport.java reads and writes it.
+    """
+
+    def __init__(
+        self, format_id: int, branch_qualifier: bytes, global_transaction_id: bytes
+    ) -> None:
+        self.format_id: int = format_id
+        self.branch_qualifier: bytes = branch_qualifier
+        self.global_transaction_id: bytes = global_transaction_id
+
+    def _key(self) -> tuple[int, bytes, bytes]:
+        return (self.format_id, self.branch_qualifier, self.global_transaction_id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Xid) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        branch = self.branch_qualifier.hex()
+        return f"Xid({self.format_id}, {self.global_transaction_id.hex()}:{branch})"
+
+
+@dataclass(eq=False, repr=False)
 class Commit(Packet):
     """SESS_COMMIT."""
 
-    type: ClassVar[int] = SESS_COMMIT
-    layout: ClassVar[str] = "correlation i64@132=-1"
-
-    def __init__(
-        self,
-        correlation: int = -1,
-    ) -> None:
-        self.correlation: int = correlation
+    correlation: int = field(default=-1, metadata=wire(INT64, since=COMMIT_CORRELATION_VERSION))
 
 
+@dataclass(eq=False, repr=False)
 class Rollback(Packet):
     """SESS_ROLLBACK."""
 
-    type: ClassVar[int] = SESS_ROLLBACK
-    layout: ClassVar[str] = "consider_last_message_as_delivered bool"
-
-    def __init__(
-        self,
-        consider_last_message_as_delivered: bool = False,
-    ) -> None:
-        self.consider_last_message_as_delivered: bool = consider_last_message_as_delivered
+    consider_last_message_as_delivered: bool = field(default=False, metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class XaFailed(Packet):
     """SESS_XA_FAILED."""
 
-    type: ClassVar[int] = SESS_XA_FAILED
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaStart(Packet):
     """SESS_XA_START."""
 
-    type: ClassVar[int] = SESS_XA_START
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaEnd(Packet):
     """SESS_XA_END."""
 
-    type: ClassVar[int] = SESS_XA_END
-    layout: ClassVar[str] = "xid xid, failed bool"
-
-    def __init__(
-        self,
-        xid: Xid,
-        failed: bool,
-    ) -> None:
-        self.xid: Xid = xid
-        self.failed: bool = failed
+    xid: Xid = field(metadata=wire(XID))
+    failed: bool = field(metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class XaCommit(Packet):
     """SESS_XA_COMMIT."""
 
-    type: ClassVar[int] = SESS_XA_COMMIT
-    layout: ClassVar[str] = "xid xid, one_phase bool"
-
-    def __init__(
-        self,
-        xid: Xid,
-        one_phase: bool,
-    ) -> None:
-        self.xid: Xid = xid
-        self.one_phase: bool = one_phase
+    xid: Xid = field(metadata=wire(XID))
+    one_phase: bool = field(metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class XaPrepare(Packet):
     """SESS_XA_PREPARE."""
 
-    type: ClassVar[int] = SESS_XA_PREPARE
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaResponse(Packet):
     """SESS_XA_RESP. `code` is XA's own."""
 
-    type: ClassVar[int] = SESS_XA_RESP
-    layout: ClassVar[str] = "error bool, code i32, message str?, correlation i64@130=-1"
-
-    def __init__(
-        self,
-        error: bool,
-        code: int,
-        message: str | None = None,
-        correlation: int = -1,
-    ) -> None:
-        self.error: bool = error
-        self.code: int = code
-        self.message: str | None = message
-        self.correlation: int = correlation
+    error: bool = field(metadata=wire(BOOL))
+    code: int = field(metadata=wire(INT32))
+    message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
 
 
+@dataclass(eq=False, repr=False)
 class XaRollback(Packet):
     """SESS_XA_ROLLBACK."""
 
-    type: ClassVar[int] = SESS_XA_ROLLBACK
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaJoin(Packet):
     """SESS_XA_JOIN."""
 
-    type: ClassVar[int] = SESS_XA_JOIN
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaSuspend(Packet):
     """SESS_XA_SUSPEND."""
 
-    type: ClassVar[int] = SESS_XA_SUSPEND
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class XaResume(Packet):
     """SESS_XA_RESUME."""
 
-    type: ClassVar[int] = SESS_XA_RESUME
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaForget(Packet):
     """SESS_XA_FORGET."""
 
-    type: ClassVar[int] = SESS_XA_FORGET
-    layout: ClassVar[str] = "xid xid"
-
-    def __init__(
-        self,
-        xid: Xid,
-    ) -> None:
-        self.xid: Xid = xid
+    xid: Xid = field(metadata=wire(XID))
 
 
+@dataclass(eq=False, repr=False)
 class XaInDoubt(Packet):
     """SESS_XA_INDOUBT_XIDS."""
 
-    type: ClassVar[int] = SESS_XA_INDOUBT_XIDS
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class XaInDoubtResponse(Packet):
     """SESS_XA_INDOUBT_XIDS_RESP."""
 
-    type: ClassVar[int] = SESS_XA_INDOUBT_XIDS_RESP
-    layout: ClassVar[str] = "xids xid*"
-
-    def __init__(
-        self,
-        xids: list[Xid],
-    ) -> None:
-        self.xids: list[Xid] = xids
+    xids: list[Xid] = field(metadata=wire(XIDS))
 
 
+@dataclass(eq=False, repr=False)
 class XaSetTimeout(Packet):
     """SESS_XA_SET_TIMEOUT."""
 
-    type: ClassVar[int] = SESS_XA_SET_TIMEOUT
-    layout: ClassVar[str] = "timeout_s i32"
-
-    def __init__(
-        self,
-        timeout_s: int,
-    ) -> None:
-        self.timeout_s: int = timeout_s
+    timeout_s: int = field(metadata=wire(INT32))
 
 
+@dataclass(eq=False, repr=False)
 class XaSetTimeoutResponse(Packet):
     """SESS_XA_SET_TIMEOUT_RESP."""
 
-    type: ClassVar[int] = SESS_XA_SET_TIMEOUT_RESP
-    layout: ClassVar[str] = "ok bool"
-
-    def __init__(
-        self,
-        ok: bool,
-    ) -> None:
-        self.ok: bool = ok
+    ok: bool = field(metadata=wire(BOOL))
 
 
+@dataclass(eq=False, repr=False)
 class XaGetTimeout(Packet):
     """SESS_XA_GET_TIMEOUT."""
 
-    type: ClassVar[int] = SESS_XA_GET_TIMEOUT
-    layout: ClassVar[str] = ""
 
-
+@dataclass(eq=False, repr=False)
 class XaGetTimeoutResponse(Packet):
     """SESS_XA_GET_TIMEOUT_RESP."""
 
-    type: ClassVar[int] = SESS_XA_GET_TIMEOUT_RESP
-    layout: ClassVar[str] = "timeout_s i32"
-
-    def __init__(
-        self,
-        timeout_s: int,
-    ) -> None:
-        self.timeout_s: int = timeout_s
+    timeout_s: int = field(metadata=wire(INT32))
 
 
-PACKETS: Final[list[type[Packet]]] = [
-    Commit,
-    Rollback,
-    XaFailed,
-    XaStart,
-    XaEnd,
-    XaCommit,
-    XaPrepare,
-    XaResponse,
-    XaRollback,
-    XaJoin,
-    XaSuspend,
-    XaResume,
-    XaForget,
-    XaInDoubt,
-    XaInDoubtResponse,
-    XaSetTimeout,
-    XaSetTimeoutResponse,
-    XaGetTimeout,
-    XaGetTimeoutResponse,
-]
+def decode_xid(reader: Reader, what: str) -> Xid:
+    """DecodeError names `what`."""
+    format_id = reader.int32(f"{what}.format_id")
+    branch = reader.blob(f"{what}.branch_qualifier")
+    return Xid(format_id, branch, reader.blob(f"{what}.global_transaction_id"))
+
+
+def encode_xid(writer: Writer, xid: Xid) -> None:
+    writer.int32(xid.format_id)
+    writer.blob(xid.branch_qualifier)
+    writer.blob(xid.global_transaction_id)
+
+
+PACKETS: Final = numbered(
+    {
+        SESS_COMMIT: Commit,
+        SESS_ROLLBACK: Rollback,
+        SESS_XA_FAILED: XaFailed,
+        SESS_XA_START: XaStart,
+        SESS_XA_END: XaEnd,
+        SESS_XA_COMMIT: XaCommit,
+        SESS_XA_PREPARE: XaPrepare,
+        SESS_XA_RESP: XaResponse,
+        SESS_XA_ROLLBACK: XaRollback,
+        SESS_XA_JOIN: XaJoin,
+        SESS_XA_SUSPEND: XaSuspend,
+        SESS_XA_RESUME: XaResume,
+        SESS_XA_FORGET: XaForget,
+        SESS_XA_INDOUBT_XIDS: XaInDoubt,
+        SESS_XA_INDOUBT_XIDS_RESP: XaInDoubtResponse,
+        SESS_XA_SET_TIMEOUT: XaSetTimeout,
+        SESS_XA_SET_TIMEOUT_RESP: XaSetTimeoutResponse,
+        SESS_XA_GET_TIMEOUT: XaGetTimeout,
+        SESS_XA_GET_TIMEOUT_RESP: XaGetTimeoutResponse,
+    }
+)

@@ -94,12 +94,12 @@ class Prefixes:
         if isinstance(packet, CreateSharedQueue):
             return packet  # always a subscription
         return CreateQueueV2(
-            packet.address,
-            packet.queue,
-            packet.filter,
-            packet.durable,
-            packet.temporary,
-            packet.requires_response,
+            address=packet.address,
+            queue=packet.queue,
+            filter=packet.filter,
+            durable=packet.durable,
+            temporary=packet.temporary,
+            requires_response=packet.requires_response,
             routing_type=routing_type,
         )
 

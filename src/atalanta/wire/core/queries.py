@@ -63,19 +63,16 @@ def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
 
 def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponseV3:
     return QueueQueryResponseV3(
-        False,
-        False,
-        spec.temporary,
-        0,
-        0,
-        spec.filter_text,
-        spec.address,
-        spec.name,
-        settings.auto_create_queues,
-        spec.auto_created,
-        spec.purge_on_no_consumers,
-        spec.routing_type,
-        spec.max_consumers,
+        exists=False,
+        temporary=spec.temporary,
+        filter=spec.filter_text,
+        address=spec.address,
+        name=spec.name,
+        auto_create_queues=settings.auto_create_queues,
+        auto_created=spec.auto_created,
+        purge_on_no_consumers=spec.purge_on_no_consumers,
+        routing_type=spec.routing_type,
+        max_consumers=spec.max_consumers,
         exclusive=spec.exclusive,
         last_value=spec.last_value_key is not None,
         default_consumer_window=settings.default_consumer_window_size,
@@ -103,42 +100,27 @@ def binding_response(session: CoreSession, name: str) -> Packet:
     settings = broker.settings_of(name)
     address = broker.addresses.get(name)
     names: list[str] = []
-    multicast = False
-    anycast = False
-    exists = address is not None or name == LOG_VIEW_ADDRESS
     if address is not None:
         names.extend(queue.name for queue in address.queues())
         names.extend(remote.cluster_name for remote in address.remotes())
-        multicast = address.multicast
-        anycast = address.anycast
+    made: type[BindingQueryResponseV4] = BindingQueryResponseV4
     if session.version >= BINDING_V5:
-        return BindingQueryResponseV5(
-            exists,
-            names,
-            settings.auto_create_queues,
-            settings.auto_create_addresses,
-            settings.default_purge_on_no_consumers,
-            settings.default_max_consumers,
-            settings.default_exclusive_queue,
-            settings.default_last_value_queue,
-            settings.default_last_value_key,
-            settings.default_non_destructive,
-            settings.default_consumers_before_dispatch,
-            settings.default_delay_before_dispatch_ms,
-            supports_multicast=multicast,
-            supports_anycast=anycast,
-        )
-    return BindingQueryResponseV4(
-        exists,
-        names,
-        settings.auto_create_queues,
-        settings.auto_create_addresses,
-        settings.default_purge_on_no_consumers,
-        settings.default_max_consumers,
-        settings.default_exclusive_queue,
-        settings.default_last_value_queue,
-        settings.default_last_value_key,
-        settings.default_non_destructive,
-        settings.default_consumers_before_dispatch,
-        settings.default_delay_before_dispatch_ms,
+        made = BindingQueryResponseV5
+    answer = made(
+        exists=address is not None or name == LOG_VIEW_ADDRESS,
+        queue_names=names,
+        auto_create_queues=settings.auto_create_queues,
+        auto_create_addresses=settings.auto_create_addresses,
+        purge_on_no_consumers=settings.default_purge_on_no_consumers,
+        max_consumers=settings.default_max_consumers,
+        exclusive=settings.default_exclusive_queue,
+        last_value=settings.default_last_value_queue,
+        last_value_key=settings.default_last_value_key,
+        non_destructive=settings.default_non_destructive,
+        consumers_before_dispatch=settings.default_consumers_before_dispatch,
+        delay_before_dispatch_ms=settings.default_delay_before_dispatch_ms,
     )
+    if address is not None and isinstance(answer, BindingQueryResponseV5):
+        answer.supports_multicast = address.multicast
+        answer.supports_anycast = address.anycast
+    return answer

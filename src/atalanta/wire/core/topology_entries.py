@@ -30,9 +30,9 @@ def send_member(
     """One topology entry, in the generation the peer's version reads."""
     packet: ClusterTopology
     if connection.version >= 131 or connection.version == 0:
-        packet = ClusterTopologyV4(False, node_id)
+        packet = ClusterTopologyV4(exit=False, node_id=node_id)
     else:
-        packet = ClusterTopologyV3(False, node_id)
+        packet = ClusterTopologyV3(exit=False, node_id=node_id)
     packet.event_id = event_id
     packet.primary = primary
     packet.backup = backup
@@ -45,7 +45,7 @@ def send_member(
 
 def send_member_gone(connection: CoreConnection, node_id: str, event_id: int) -> None:
     """Still the second generation, as 2.44 does (fact sheet A1.b)."""
-    connection.send(ClusterTopologyV2(True, node_id, event_id), 0)
+    connection.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
 
 
 def send_lone_topology(connection: CoreConnection) -> None:

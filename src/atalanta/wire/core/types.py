@@ -15,6 +15,7 @@ FIRST_SESSION_CHANNEL: Final = 10
 # The version that Artemis 2.37 to 2.44 speak, and versions in which layouts changed.
 NEWEST_VERSION: Final = 136
 ASYNC_RESPONSE_VERSION: Final = 130
+COMMIT_CORRELATION_VERSION: Final = 132
 SENDER_ID_VERSION: Final = 134
 
 # Connection and channel

@@ -32,8 +32,10 @@ from atalanta.wire.core.packets_transaction import (
     XaSetTimeoutResponse,
     XaStart,
     XaSuspend,
+    Xid,
+    decode_xid,
+    encode_xid,
 )
-from atalanta.wire.core.packets_xid import Xid, decode_xid, encode_xid
 
 if TYPE_CHECKING:
     from atalanta.wire.core.session import CoreSession
@@ -49,7 +51,7 @@ class XaReply(Endpoint):
         self.session = session
 
     def done(self, token: int) -> None:
-        self.session.reply(XaResponse(False, XA_OK, None, token))
+        self.session.reply(XaResponse(error=False, code=XA_OK, correlation=token))
 
     def failed(self, token: int, error: BrokerError) -> None:
         self.session.failed(token, error)
@@ -78,7 +80,11 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
         return _answer(session, now, packet)
     except XaError as error:
         if not isinstance(packet, XaFailed):
-            session.reply(XaResponse(True, error.code, error.text, NO_CORRELATION))
+            session.reply(
+                XaResponse(
+                    error=True, code=error.code, message=error.text, correlation=NO_CORRELATION
+                )
+            )
     except Undecided:
         raise
     except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
@@ -129,5 +135,5 @@ def _associate(session: CoreSession, now: int, packet: Packet) -> bool:
         xa_session.join(kernel, _key(packet.xid))
     else:
         return False
-    session.reply(XaResponse(False, XA_OK, None, NO_CORRELATION))
+    session.reply(XaResponse(error=False, code=XA_OK, correlation=NO_CORRELATION))
     return True
