@@ -36,7 +36,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ("`<core>`: the journal", "Elements directly below `<core>`.", JournalOptions),
     (
         "`<core>`: the check of the network",
-        "Elements directly below `<core>`; see [network check](../guide/cluster.md#a-node-whose-network-is-gone).",
+        "Elements directly below `<core>`; see [network check](../guide/network-check.md).",
         NetworkCheckConfig,
     ),
     ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
@@ -64,7 +64,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     (
         "`<grouping-handler name=…>`",
         "One on each node: groups of messages stay together across the cluster"
-        " ([message groups](../guide/cluster.md#message-groups)).",
+        " ([message groups](../guide/message-groups.md)).",
         GroupingHandlerConfig,
     ),
     (
@@ -78,7 +78,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "`<connection-router name=…>`",
         "Below `<connection-routers>`; used by acceptors with `router=`. With `<policy name=…>` (CONSISTENT_HASH,"
         " CONSISTENT_HASH_MODULO with `<property key=\"MODULO\" value=…/>`, FIRST_ELEMENT, LEAST_CONNECTIONS,"
-        " ROUND_ROBIN), `<pool>` and `<cache>` ([connection routers](../guide/cluster.md#connection-routers)).",
+        " ROUND_ROBIN), `<pool>` and `<cache>` ([connection routers](../guide/connection-routers.md)).",
         RouterConfig,
     ),
     (
