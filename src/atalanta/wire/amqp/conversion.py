@@ -67,7 +67,13 @@ ENCODED_PREFIX: Final = "JMS_AMQP_ENCODED_"
 DESTINATION_PREFIXES: Final = ("queue://", "topic://", "temp-queue://", "temp-topic://")
 PRIORITY_DEFAULT: Final = 4
 PRIORITY_MAX: Final = 9
-ID_PREFIXES: Final = ("AMQP_BINARY:", "AMQP_UUID:", "AMQP_ULONG:", "AMQP_STRING:", "AMQP_NO_PREFIX:")
+ID_PREFIXES: Final = (
+    "AMQP_BINARY:",
+    "AMQP_UUID:",
+    "AMQP_ULONG:",
+    "AMQP_STRING:",
+    "AMQP_NO_PREFIX:",
+)
 LONG_MAX: Final = (1 << 63) - 1
 NS_PER_MS: Final = 1_000_000
 
@@ -380,7 +386,11 @@ def correlation_id(found: object) -> str | bytes:
 
 
 def _escaped(text: str) -> str:
-    return f"ID:AMQP_STRING:{text}" if text[3:].startswith(ID_PREFIXES) and text[:3] == "ID:" else str(text)
+    return (
+        f"ID:AMQP_STRING:{text}"
+        if text[3:].startswith(ID_PREFIXES) and text[:3] == "ID:"
+        else str(text)
+    )
 
 
 def _typed_id(found: object) -> str:

@@ -26,11 +26,14 @@ DEPTH_MAX: Final = 32
 # Values of one message: a value of one byte costs up to forty in memory.
 VALUES_MAX: Final = 1_000_000
 
+# Elements of arrays that take no bytes at all: a few bytes may announce any number of them.
+EMPTY_ELEMENTS_MAX: Final = 4_096
+
 DESCRIBED: Final = 0x00
 LIST0, LIST8, LIST32 = 0x45, 0xC0, 0xD0
 MAP8, MAP32 = 0xC1, 0xD1
 ARRAY8, ARRAY32 = 0xE0, 0xF0
-CHAR: Final = 0x73
+EMPTY: Final = (0x40, 0x41, 0x42, 0x43, 0x44, LIST0)
 UTF16_UNIT_MAX: Final = 0xFFFF
 UNICODE_MAX: Final = 0x10FFFF
 
@@ -46,6 +49,7 @@ class Decoder:
     def __init__(self, data: bytes, position: int = 0, end: int = -1) -> None:
         self.reader = Reader(data, position, end)
         self._values_left: int = VALUES_MAX
+        self._empty_left: int = EMPTY_ELEMENTS_MAX
 
     @property
     def position(self) -> int:
@@ -61,16 +65,9 @@ class Decoder:
         code = self.reader.uint8(what)
         if code == DESCRIBED:
             self._descend(what, depth)
-            descriptor = self.value(f"{what} descriptor", depth - 1)
+            descriptor = self.value(what, depth - 1)
             return Described(descriptor, self.value(what, depth - 1))
         return self._of(code, what, depth)
-
-    def entries(self, what: str) -> Map:
-        """Returns the next value, which must be a map."""
-        found = self.value(what)
-        if not isinstance(found, Map):
-            raise DecodeError(what, self.position, f"a map was expected, not {kind_of(found)}")
-        return found
 
     def _of(self, code: int, what: str, depth: int) -> object:
         """The value after a constructor that is no descriptor."""
@@ -100,7 +97,7 @@ class Decoder:
             raise DecodeError(what, self.position, f"needs {size} bytes, {reader.left()} are left")
         outer_end = reader.end
         reader.end = reader.position + size
-        count = _size(reader, wide, f"{what} count")
+        count = _size(reader, wide, what)
         found: object
         if code in (LIST8, LIST32):
             found = self._list(count, what, depth)
@@ -114,39 +111,44 @@ class Decoder:
         return found
 
     def _list(self, count: int, what: str, depth: int) -> list[object]:
-        self._count(count, 1, what)
-        return [self.value(f"{what}[{index}]", depth - 1) for index in range(count)]
+        self._check(count, what)
+        return [self.value(what, depth - 1) for _ in range(count)]
 
     def _map(self, count: int, what: str, depth: int) -> Map:
-        self._count(count, 1, what)
+        self._check(count, what)
         if count % 2:
             raise DecodeError(what, self.position, f"a map of {count} keys and values")
         entries = []
         for _ in range(count // 2):
-            key = self.value(f"{what} key", depth - 1)
+            key = self.value(what, depth - 1)
             begin = self.reader.position
-            value = self.value(f"{what} {key}" if isinstance(key, str) else what, depth - 1)
+            value = self.value(what, depth - 1)
             entries.append(Entry(key, value, self.reader.data[begin : self.reader.position]))
         return Map(entries)
 
     def _array(self, count: int, what: str, depth: int) -> Array:
-        """All elements share the constructor before the first; those of some have no bytes at all."""
-        code = self.reader.uint8(f"{what} constructor")
+        """All elements share the constructor before the first."""
+        code = self.reader.uint8(what)
         descriptor: object = None
         described = code == DESCRIBED
         if described:
-            descriptor = self.value(f"{what} descriptor", depth - 1)
-            code = self.reader.uint8(f"{what} constructor")
-        if count > self._values_left:
-            raise DecodeError(what, self.position, f"more than {VALUES_MAX} values")
+            descriptor = self.value(what, depth - 1)
+            code = self.reader.uint8(what)
+        if code in EMPTY:
+            self._empty_left -= count
+            if self._empty_left < 0:
+                raise DecodeError(what, self.position, f"an array of {count} empty elements")
+        else:
+            self._check(count, what)
         found = Array()
-        for index in range(count):
-            element = self._of(code, f"{what}[{index}]", depth - 1)
+        for _ in range(count):
+            element = self._of(code, what, depth - 1)
             found.append(Described(descriptor, element) if described else element)
         return found
 
-    def _count(self, count: int, least_bytes: int, what: str) -> None:
-        if count * least_bytes > self.reader.left():
+    def _check(self, count: int, what: str) -> None:
+        """Every value takes a byte at least."""
+        if count > self.reader.left():
             raise DecodeError(what, self.position, f"{count} values in {self.left()} bytes")
 
 
@@ -219,7 +221,7 @@ PRIMITIVES: Final[dict[int, Callable[[Reader, str], object]]] = {
     0x70: lambda reader, what: UnsignedInt(reader.int32(what) & 0xFFFFFFFF),
     0x71: lambda reader, what: Int(reader.int32(what)),
     0x72: lambda reader, what: Float(reader.float32(what)),
-    CHAR: _char,
+    0x73: _char,
     0x74: lambda reader, what: Decimal(reader.take(4, what)),
     0x80: lambda reader, what: UnsignedLong(reader.int64(what) & 0xFFFFFFFFFFFFFFFF),
     0x81: lambda reader, what: reader.int64(what),

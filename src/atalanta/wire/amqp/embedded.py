@@ -1,8 +1,8 @@
 """The AMQP message that a real Artemis forwards inside a CORE message of type 7 (EmbedMessageUtil).
 
-The body is `EMB`, then what AMQPMessagePersister writes into a journal: int8 persister id · int64 message id · int64
-message format · ss? address · int32 n · n bytes of AMQP · (ids 3 and 5) int32 size, 0 or typed properties of that size ·
-(id 5) int64 expiration. The properties are what brokers say to each other: `_AMQ_ROUTE_TO`, `_AMQ_BRIDGE_DUP` and so on.
+The body is `EMB`, then what AMQPMessagePersister writes into a journal: int8 persister id · int64 message id ·
+int64 message format · ss? address · int32 n · n bytes of AMQP · (ids 3 and 5) int32 size, 0 or typed properties of that
+size · (id 5) int64 expiration. The properties are what brokers say to each other: `_AMQ_ROUTE_TO`, `_AMQ_BRIDGE_DUP` …
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.absorbing import disclaim
+from atalanta.kernel.absorbing import ACK_ROUTE_TO, disclaim
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
-from atalanta.kernel.message import LARGE_SIZE, Message
+from atalanta.kernel.message import LARGE_SIZE, ROUTE_TO, Message
 from atalanta.kernel.ports import Trace
 from atalanta.kernel.properties import TypedProperties
 from atalanta.wire.amqp.conversion import core_message
@@ -24,6 +24,8 @@ SIGNATURE: Final = b"EMB"
 STANDARD, STANDARD_2, STANDARD_3 = 2, 3, 5
 # The address once more, among the properties.
 ADDRESS_PROPERTY: Final = "_AMQ_AD"
+# With more behind them, names of the sender's own queues: `_AMQ_ROUTE_TO$.artemis.internal.sf.…`.
+ROUTES: Final = (ROUTE_TO, ACK_ROUTE_TO)
 LARGE_PROPERTY: Final = "_AMQP_EMBED_LARGE"
 
 
@@ -103,8 +105,11 @@ def put_wrapper(message: Message, outer: Message, wrapper: Wrapper) -> None:
     if message is not outer:
         disclaim(message)
         properties.remove(BRIDGE_DUPLICATE)
-    for name, (code, value) in [*wrapper.properties.entries.items(), *around]:
-        if name not in (ADDRESS_PROPERTY, LARGE_PROPERTY, LARGE_SIZE):
+    for name, (code, value) in wrapper.properties.entries.items():
+        if name != ADDRESS_PROPERTY and (name in ROUTES or not name.startswith(ROUTES)):
+            properties.put_typed(name, code, value)
+    for name, (code, value) in around:
+        if name not in (LARGE_PROPERTY, LARGE_SIZE):
             properties.put_typed(name, code, value)
     message.properties_changed()
 

@@ -1,11 +1,11 @@
 """AMQP messages that come in pieces: the large ones of type 8, and those of type 7 that a bridge sends as large.
 
-The header of one of type 8 has in `_AMQP_EMBED_LARGE` what AMQPLargeMessagePersister writes: int8 4 · int64 message id ·
-bool durable · int64 message format · ss? address · int32 size, 0 or typed properties · int32 position and int32 size of
-the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the message
+The header of one of type 8 has in `_AMQP_EMBED_LARGE` what AMQPLargeMessagePersister writes: int8 4 · int64 message
+id · bool durable · int64 message format · ss? address · int32 size, 0 or typed properties · int32 position and int32
+size of the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the message
 annotations, the annotations · int32 position of the properties, the properties · int32 position of the application
-properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. Its pieces are the
-AMQP message, of which only what begins at the position of the body counts: the sections before it may have changed.
+properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. Its pieces are
+the AMQP message, of which only what begins at the position of the body counts: the sections before it may have changed.
 """
 
 from __future__ import annotations
@@ -26,16 +26,10 @@ from atalanta.wire.amqp.embedded import (
     unwrap,
     wrapper_properties,
 )
-from atalanta.wire.amqp.sections import (
-    DATA,
-    Sections,
-    decode_sections,
-    put_section,
-    section_number,
-)
-from atalanta.wire.amqp.values import Described
+from atalanta.wire.amqp.sections import DATA, Sections, decode_sections, read_section
 
 LARGE_PERSISTER: Final = 4
+NULL: Final = 0x40
 PACKET: Final = "SESS_SEND_LARGE"
 # What is no data section is converted in memory; a larger one stays as it came.
 GATHERED_BYTES_MAX: Final = 32 << 20
@@ -77,15 +71,15 @@ def _large_pieces(outer: Message, trace: Trace, encoded: bytes) -> LargePieces:
     properties = wrapper_properties(reader)
     sections = Sections()
     _position_and_size(reader, "header")
-    _section(decoder, sections, "header")
+    _section(decoder, sections)
     _position_and_size(reader, "delivery-annotations")
     reader.int32("message-annotations position")
-    _section(decoder, sections, "message-annotations")
+    _section(decoder, sections)
     reader.int32("properties position")
-    _section(decoder, sections, "properties")
+    _section(decoder, sections)
     reader.int32("application-properties position")
     body_offset = reader.int32("body position")
-    _section(decoder, sections, "application-properties")
+    _section(decoder, sections)
     expiration = reader.int64("expiration") if reader.left() >= 8 else 0
     if not 0 <= body_offset <= GATHERED_BYTES_MAX:
         raise DecodeError("body position", int(reader.position), f"{body_offset}")
@@ -98,14 +92,13 @@ def _position_and_size(reader: Reader, name: str) -> None:
     reader.int32(f"{name} size")
 
 
-def _section(decoder: Decoder, sections: Sections, name: str) -> None:
-    """A section, or null if the message has none of that name."""
-    begin = decoder.position
-    found = decoder.value(name)
-    if found is not None:
-        number = section_number(found, begin)
-        assert isinstance(found, Described)
-        put_section(sections, number, found.value, begin)
+def _section(decoder: Decoder, sections: Sections) -> None:
+    """A section, or null if the message has none there."""
+    reader = decoder.reader
+    if reader.left() and reader.data[reader.position] == NULL:
+        reader.uint8()
+    else:
+        read_section(decoder, sections)
 
 
 class EmbeddedPieces:

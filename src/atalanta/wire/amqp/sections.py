@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from atalanta.kernel.buffer import DecodeError
-from atalanta.wire.amqp.decoder import Decoder, kind_of
+from atalanta.wire.amqp.decoder import DESCRIBED, Decoder, kind_of
 from atalanta.wire.amqp.values import (
-    Described,
     Map,
     Symbol,
     Timestamp,
@@ -119,9 +118,7 @@ def decode_sections(data: bytes, position: int = 0) -> Sections:
     body_begin = -1
     while decoder.left():
         begin = decoder.position
-        found = decoder.value("section")
-        number = section_number(found, begin)
-        assert isinstance(found, Described)
+        number = read_section(decoder, sections)
         if number in (DATA, SEQUENCE, VALUE):
             if not sections.kind:
                 sections.kind = number
@@ -130,24 +127,28 @@ def decode_sections(data: bytes, position: int = 0) -> Sections:
                 raise DecodeError(NAMES[number], begin, f"behind {NAMES[sections.kind]}")
             if number != DATA:
                 sections.body = data[body_begin : decoder.position]
-        put_section(sections, number, found.value, begin)
     return sections
 
 
-def section_number(found: object, offset: int) -> int:
-    """Returns the code of the section that a value is: HEADER … FOOTER."""
-    if isinstance(found, Described):
-        code = found.descriptor
-        if isinstance(code, UnsignedLong) and code in NAMES:
-            return int(code)
-        if isinstance(code, Symbol) and code in SYMBOLS:
-            return SYMBOLS[code]
-        raise DecodeError("section", offset, f"unknown descriptor {code!r}")
-    raise DecodeError("section", offset, f"{kind_of(found)} is no section")
+def read_section(decoder: Decoder, sections: Sections) -> int:
+    """Reads one section into `sections`, and returns its code: HEADER … FOOTER."""
+    begin = decoder.position
+    if decoder.reader.uint8("section") != DESCRIBED:
+        raise DecodeError("section", begin, "no descriptor")
+    number = _section_code(decoder.value("section"), begin)
+    _put_section(sections, number, decoder.value(NAMES[number]), begin)
+    return number
 
 
-def put_section(sections: Sections, number: int, value: object, offset: int) -> None:
-    """Sets the section `number` from its value."""
+def _section_code(descriptor: object, offset: int) -> int:
+    if isinstance(descriptor, UnsignedLong) and descriptor in NAMES:
+        return int(descriptor)
+    if isinstance(descriptor, Symbol) and descriptor in SYMBOLS:
+        return SYMBOLS[descriptor]
+    raise DecodeError("section", offset, f"unknown descriptor {descriptor!r}"[:100])
+
+
+def _put_section(sections: Sections, number: int, value: object, offset: int) -> None:
     name = NAMES[number]
     if number == HEADER:
         sections.header = _header(_typed(value, list, name, offset), offset)
@@ -170,7 +171,7 @@ def put_section(sections: Sections, number: int, value: object, offset: int) -> 
 
 
 def _typed(value: object, kind: type[Field], what: str, offset: int) -> Field:
-    """The value, which must be of that type (a bool is no int, a timestamp no uint)."""
+    """The value, which must be of that type: a uint is none where a timestamp is expected."""
     if isinstance(value, kind):
         return value
     raise DecodeError(what, offset, f"{kind.__name__.lower()} was expected, not {kind_of(value)}")

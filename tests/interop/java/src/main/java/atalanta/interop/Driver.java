@@ -201,6 +201,7 @@ final class Driver {
       if (message == null) {
         break;
       }
+      line.last = message;
       found.add(Kinds.line(message));
       if (line.acknowledgesEach) {
         message.acknowledge();
