@@ -144,7 +144,12 @@ def large_embedded(
     writer.int64(0)
     writer.nullable_simple_string(address)
     _extras(writer, properties(**extras) if extras else None)
-    for code, numbers in ((HEADER, 2), (DELIVERY_ANNOTATIONS, 2), (ANNOTATIONS, 1), (PROPERTIES, 1)):
+    for code, numbers in (
+        (HEADER, 2),
+        (DELIVERY_ANNOTATIONS, 2),
+        (ANNOTATIONS, 1),
+        (PROPERTIES, 1),
+    ):
         for _ in range(numbers):
             writer.int32(-1)
         if code != DELIVERY_ANNOTATIONS:

@@ -2,10 +2,10 @@
 
 The header of one of type 8 has in `_AMQP_EMBED_LARGE` what AMQPLargeMessagePersister writes: int8 4 · int64 message
 id · bool durable · int64 message format · ss? address · int32 size, 0 or typed properties · int32 position and int32
-size of the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the message
-annotations, the annotations · int32 position of the properties, the properties · int32 position of the application
-properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. Its pieces are
-the AMQP message, of which only what begins at the position of the body counts: the sections before it may have changed.
+size of the header, the header · int32 position and int32 size of the delivery annotations · int32 position of the
+message annotations, the annotations · int32 position of the properties, the properties · int32 position of the
+application properties, int32 position of the body, the application properties · int64 expiration · bool re-encoded. Its
+pieces are the AMQP message, of which only the body and what follows it counts: the sections before may have changed.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.zip.CRC32;
 
-/** One message of every kind of body, and a line that says all a receiver sees of one. */
+/** Messages of every kind of body, and the line of all that a receiver sees of one. */
 final class Kinds {
   private static final String WORD = "säge € 𝄞 ";
   private static final int LONG = 200;
@@ -33,7 +33,6 @@ final class Kinds {
     message.setJMSType("type of " + kind);
     message.setJMSCorrelationID("correlated " + number);
     message.setJMSReplyTo(session.createQueue("answers"));
-    message.setStringProperty("JMSXGroupID", "group");
     producer.send(message, DeliveryMode.PERSISTENT, 7, HOUR_MS);
   }
 
