@@ -6,12 +6,12 @@ from atalanta.cluster.forwarding import forward_id, link_bytes
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import PropertyValue
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import CLUSTER_PASSWORD
+from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
 from atalanta.wire.core.packets_connection import NullResponse
 from atalanta.wire.core.packets_message import SendMessage
 from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.types import SESSION_CHANNEL
-from tests.cluster.rig import CLUSTER_USER, RawPeer, Rig, both, count, node_of, queue_of
+from tests.cluster.rig import RawPeer, Rig, both, count, node_of, queue_of
 from tests.wire.amqp.samples import VALUE, embedded, section, text
 
 LINK = link_bytes("artemis", "node-0")

@@ -94,7 +94,7 @@ def pair(lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Pair]:
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
     """A name of this test's own."""
-    return "amqp." + request.node.name.replace("[", ".").replace("]", "").replace(" ", ".")
+    return "amqp." + str(request.node.name).replace("[", ".").replace("]", "").replace(" ", ".")
 
 
 @pytest.fixture
@@ -232,10 +232,10 @@ def test_an_amqp_client_reads_what_has_been_at_the_other_node(
     back = jms.consumer(f"{receiver}.c", receiver, f"queue:{name}", mode="each")
     found = pair.receive_kinds(back, len(kinds))
     jms.close_all(receiver)
-    wanted = [
-        whole(kind, SMALL, number).replace("ActiveMQQueue[answers]", "answers")
-        for number, kind in enumerate(kinds)
-    ]
+    wanted = [whole(kind, SMALL, number) for number, kind in enumerate(kinds)]
+    wanted = [line.replace("ActiveMQQueue[answers]", "answers") for line in wanted]
+    # The client's own kind of message without a body, which is no other kind in CORE.
+    wanted = [line.replace("bytes byte[]:[]|", "empty|") for line in wanted]
     assert found == wanted
 
 

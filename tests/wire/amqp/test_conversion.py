@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.client.encoding import decode_map
-from atalanta.kernel.buffer import Reader
+from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.message import (
     ANYCAST,
     BYTES,
@@ -150,7 +150,12 @@ def test_streams(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [section(VALUE, b"\x54\x05"), section(SEQUENCE, listed(mapped(a=TRUE), TRUE))]
+    "body",
+    [
+        section(VALUE, b"\x54\x05"),
+        section(VALUE, mapped_by({b"\x54\x05": TRUE})),
+        section(SEQUENCE, listed(mapped(a=TRUE), TRUE)),
+    ],
 )
 def test_what_core_has_no_body_for_is_bytes_as_they_came(body: bytes) -> None:
     message = converted(body)
@@ -333,6 +338,16 @@ def test_a_delay_has_passed_in_the_queue_that_forwards() -> None:
         section(ANNOTATIONS, mapped_by({symbol("x-opt-delivery-delay"): long(60_000)}))
     )
     assert message.scheduled_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [(ANNOTATIONS, "annotation key"), (APPLICATION_PROPERTIES, "application-properties key")],
+)
+def test_keys_of_another_type_are_errors(code: int, name: str) -> None:
+    with pytest.raises(DecodeError) as refused:
+        converted(section(code, mapped_by({listed(): TRUE})))
+    assert refused.value.field == name
 
 
 @pytest.mark.parametrize(

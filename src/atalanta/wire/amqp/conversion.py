@@ -161,7 +161,7 @@ def _value_body(sections: Sections, content_type: str | None) -> tuple[int, byte
         return BYTES, value, ENCODED_VALUE_BINARY
     if type(value) is list:
         return _stream(sections, value, ENCODED_VALUE_LIST)
-    if isinstance(value, Map):
+    if isinstance(value, Map) and all(isinstance(entry.key, str) for entry in value.entries):
         return MAP, map_body(value), ENCODED_VALUE_MAP
     return BYTES, sections.body, 0
 
@@ -181,7 +181,7 @@ def object_body(data: bytes) -> bytes:
 
 
 def map_body(values: Map) -> bytes:
-    """Returns the body of a map message: typed properties. A key that is no text is written as one."""
+    """Returns the body of a map message, typed properties. Its keys must be texts."""
     entries = TypedProperties()
     for entry in values.entries:
         _put(entries, str(entry.key), entry.value, entry.encoded)
@@ -287,6 +287,8 @@ def _prefixed(properties: TypedProperties, prefix: str, values: Map | None) -> N
     if values is None:
         return
     for entry in values.entries:
+        if not isinstance(entry.key, (str, UnsignedLong)):
+            raise DecodeError("annotation key", 0, f"{kind_of(entry.key)} is no symbol")
         value = entry.value
         if isinstance(value, (Timestamp, Uuid)) or core_value(value) is NOT_CORE:
             properties.put(f"{ENCODED_PREFIX}{prefix}{entry.key}", entry.encoded)
@@ -299,7 +301,7 @@ def _application_properties(properties: TypedProperties, values: Map | None) -> 
         return
     for entry in values.entries:
         if not isinstance(entry.key, str):
-            raise DecodeError("application-properties key", 0, f"{entry.key!r} is no string")
+            raise DecodeError("application-properties key", 0, f"{kind_of(entry.key)} is no string")
         name = str(entry.key)
         if name == "JMSXGroupID":
             properties.put("_AMQ_GROUP_ID", str(entry.value))
