@@ -53,7 +53,7 @@ class Artemis(RawPeer):
 
 
 def texts(host: Host, queue: str = "orders") -> list[str | None]:
-    """What lies in a queue."""
+    """The texts in a queue, in order."""
     return [each.message.text() for each in node_of(host).broker.queues[queue].live()]
 
 

@@ -132,7 +132,7 @@ def known_there(pair: Pair, consumer: str, producer: str) -> None:
 
 
 def whole(kind: str, size: int, number: int) -> str:
-    """All that a receiver of such a message sees."""
+    """The line of such a message: body, headers and properties."""
     return "|".join(
         (
             BODIES[kind, size],

@@ -1,4 +1,4 @@
-"""What a CORE client sees of an AMQP message: kinds of bodies, headers and properties as Artemis converts them."""
+"""AMQP messages as a CORE client sees them: kinds of bodies, headers and properties as Artemis converts them."""
 
 from __future__ import annotations
 

@@ -385,13 +385,36 @@ def test_data_that_ends_too_early_is_told() -> None:
     assert [event["field"] for event in peer.told()] == ["data"]
 
 
-def test_a_large_wrapper_that_cannot_be_read_is_told_and_the_message_kept() -> None:
+def test_a_footer_that_cannot_be_read_is_told_and_left_out() -> None:
+    peer = Peer()
+    footer = section(FOOTER, mapped_by({listed(): TRUE}))
+    peer.send_large(*large(peer, section(DATA, binary(BIG)) + section(DATA, binary(b"!")) + footer))
+    message, got = peer.got_large()
+    assert (message.kind, got) == (BYTES, BIG + b"!")
+    assert [event["field"] for event in peer.told()] == ["annotation key"]
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "field"),
+    [
+        (b"\x04" + bytes(5), "message id"),
+        (
+            large_embedded(
+                {APPLICATION_PROPERTIES: section(APPLICATION_PROPERTIES, mapped_by({NULL: TRUE}))}, 0
+            ).properties.get("_AMQP_EMBED_LARGE"),
+            "application-properties key",
+        ),
+    ],
+)
+def test_a_large_wrapper_that_cannot_be_read_is_told_and_the_message_kept(
+    wrapper: bytes, field: str
+) -> None:
     peer = Peer()
     header, body = large(peer, section(DATA, binary(BIG)))
-    header.put_property("_AMQP_EMBED_LARGE", b"\x04" + bytes(5))
+    header.put_property("_AMQP_EMBED_LARGE", wrapper)
     peer.send_large(header, body)
     assert sum(peer.counts()) == 1
-    assert [event["field"] for event in peer.told()] == ["message id"]
+    assert [event["field"] for event in peer.told()] == [field]
 
 
 def test_a_body_that_would_fill_memory_is_told_and_kept_as_it_came() -> None:

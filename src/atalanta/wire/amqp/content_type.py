@@ -1,4 +1,4 @@
-"""Which content types are text in UTF-8 (AMQPContentTypeSupport)."""
+"""The content types of text in UTF-8 (AMQPContentTypeSupport)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TEXT_SUFFIXES: Final = ("+xml", "+json")
 
 
 def is_utf8_text(content_type: str) -> bool:
-    """Whether data of that type is text in UTF-8; other charsets are bytes to a CORE client."""
+    """Returns True for text in UTF-8; text in another charset is bytes to a CORE client."""
     media_type, _, parameters = content_type.lower().partition(";")
     main, slash, sub = (part.strip() for part in media_type.partition("/"))
     if not slash or not sub:

@@ -6,7 +6,7 @@ type for do not make a message unreadable: times become longs, UUIDs text, and t
 
 from __future__ import annotations
 
-from hashlib import sha1
+from hashlib import blake2b
 from typing import Final
 
 from atalanta.kernel.buffer import DecodeError, Writer
@@ -327,7 +327,8 @@ def _properties(message: Message, source: Properties, annotations: Map | None) -
             message.user_id = bytes(source.message_id)
         else:
             # CORE clients have only UUIDs; the same one at every repeat and in every copy.
-            message.user_id = sha1(native_id.encode("utf-8", "replace")).digest()[:USER_ID_BYTES]
+            encoded = native_id.encode("utf-8", "replace")
+            message.user_id = blake2b(encoded, digest_size=USER_ID_BYTES).digest()
     if source.user_id is not None:
         properties.put("_AMQ_VALIDATED_USER", bytes(source.user_id).decode("utf-8", "replace"))
     if source.subject is not None:

@@ -127,7 +127,7 @@ class Decoder:
         return Map(entries)
 
     def _array(self, count: int, what: str, depth: int) -> Array:
-        """All elements share the constructor before the first."""
+        """The elements share the constructor before the first."""
         code = self.reader.uint8(what)
         descriptor: object = None
         described = code == DESCRIBED

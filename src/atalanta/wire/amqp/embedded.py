@@ -31,7 +31,7 @@ LARGE_PROPERTY: Final = "_AMQP_EMBED_LARGE"
 
 @dataclass
 class Wrapper:
-    """What the broker says of the message inside. `address` is empty if it says none; expiration 0 is never."""
+    """The broker's own part of an embedded message. `address` is empty if it says none; expiration 0 is never."""
 
     address: str
     properties: TypedProperties

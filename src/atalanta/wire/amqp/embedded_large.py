@@ -151,6 +151,7 @@ class LargePieces(EmbeddedPieces):
         self._is_object = content_type == JAVA_OBJECT
         self._begins = content_type is None or not is_utf8_text(content_type)
         self._data: DataSections | None = None
+        self._headers(0)  # DecodeError before any of the body has come
 
     def add(self, piece: bytes) -> bytes:
         """Takes the next piece."""
@@ -173,7 +174,6 @@ class LargePieces(EmbeddedPieces):
 
     def finish(self, now: int) -> tuple[Message, bytes]:
         """Returns the message, and the rest of its body. `now` is in nanoseconds since the epoch."""
-        body = b""
         if self._data is not None:
             message, body = self._finish_data(self._data, now)
         else:
@@ -182,14 +182,20 @@ class LargePieces(EmbeddedPieces):
         return message, body
 
     def _finish_data(self, data: DataSections, now: int) -> tuple[Message, bytes]:
-        """What of the message was passed on is all of its data, even if what is behind cannot be read."""
+        """The data is whole, or passed on as far as it came, even if what is behind it cannot be read."""
         rest = Sections()
         try:
             rest = data.rest()
+            self.sections.footer = rest.footer
+            message = self._headers(now)
         except DecodeError as error:
             self._tell(error)
-        self.sections.footer = rest.footer
-        message = core_headers(
+            self.sections.footer = None
+            message = self._headers(now)
+        return message, b"".join(rest.data)
+
+    def _headers(self, now: int) -> Message:
+        return core_headers(
             self.sections,
             OBJECT if self._is_object else BYTES,
             ENCODED_DATA,
@@ -198,7 +204,6 @@ class LargePieces(EmbeddedPieces):
             self.wrapper.expiration_ms,
             now,
         )
-        return message, b"".join(rest.data)
 
     def _finish_gathered(self, now: int) -> tuple[Message, bytes]:
         gathered = self._gathered
