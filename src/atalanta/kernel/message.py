@@ -32,6 +32,9 @@ TEXT: Final = 3
 BYTES: Final = 4
 MAP: Final = 5
 STREAM: Final = 6
+# A message of another protocol that a broker forwards (EmbedMessageUtil); the latter one streamed.
+EMBEDDED: Final = 7
+LARGE_EMBEDDED: Final = 8
 
 NO_ROUTING_TYPE: Final = -1
 ROUTING_TYPE_UNREAD: Final = -2

@@ -15,6 +15,7 @@ from atalanta.kernel.large import LargeBody, LargeWriter
 from atalanta.kernel.message import LARGE_SIZE, Message
 from atalanta.kernel.message_codec import decode_header
 from atalanta.kernel.router import split_fqqn
+from atalanta.wire.amqp.embedded_large import pieces_of
 
 if TYPE_CHECKING:
     from atalanta.wire.core.session import CoreSession
@@ -31,6 +32,7 @@ class LargeReceiver(LargeWriter):
         self.message: Message = decode_header(reader)
         if session.prefixes is not None:
             session.prefixes.message(self.message)
+        self.embedded = pieces_of(self.message, session.broker.trace)
         self.body: LargeBody | None = None
         self.error: BrokerError | None = None
         self.request: list[bytes] | None = None
@@ -62,6 +64,8 @@ class LargeReceiver(LargeWriter):
                     ILLEGAL_STATE, f"management request is larger than {REQUEST_BYTES_MAX} bytes"
                 )
         elif self.body is not None and self.error is None:
+            if self.embedded is not None:
+                piece = self.embedded.add(piece)
             large.append(self.body, piece)
             if large.too_much(self.body):
                 self._hold()
@@ -72,6 +76,9 @@ class LargeReceiver(LargeWriter):
         self.requires_response = requires_response
         self.correlation = correlation
         body = self.body
+        if body is not None and self.error is None and self.embedded is not None:
+            self.message, rest = self.embedded.finish(now)
+            self.session.broker.large.append(body, rest)
         if body is not None and self.error is None and self.message.durable:
             self.session.broker.large.sync(body)
             self._hold()

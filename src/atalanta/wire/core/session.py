@@ -17,9 +17,10 @@ from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.grouping import Undecided
-from atalanta.kernel.message import Message
+from atalanta.kernel.message import EMBEDDED, Message
 from atalanta.kernel.message_codec import decode_message, write_message
 from atalanta.kernel.session import Session
+from atalanta.wire.amqp.embedded import unwrap
 from atalanta.wire.base import ProtocolError
 from atalanta.wire.core import types
 from atalanta.wire.core.confirmations import Confirmations
@@ -134,6 +135,8 @@ class CoreSession(Endpoint):
         reader = self.connection.host.reader
         reader.begin(data, start, end)
         message = decode_message(reader)
+        if message.kind == EMBEDDED:
+            message = unwrap(message, now, self.broker.trace, "SESS_SEND")
         if self.prefixes is not None:
             self.prefixes.message(message)
         requires_response = reader.boolean("requires_response")
