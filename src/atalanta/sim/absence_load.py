@@ -24,11 +24,9 @@ from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.return_order import ReturnOrder
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
+from atalanta.sim.taking import key_of
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import ReceiveMessage
-from atalanta.wire.core.packets_session import SessionStart
+from atalanta.wire.core.client_consumer import Delivery
 
 SHARE: Final = 0.2
 ANSWERS_LOST: Final = 0.5  # of the absences: what has arrived at the member is not known to have
@@ -239,12 +237,6 @@ class SlowConsumer(Consumer):
         self.slowness_ns = self.random.choice((100_000_000, 400_000_000))
         self.credit_bytes = self.random.choice((1, 800))
 
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(0, self.queue, self.selector, False, True, 0))
-        self.send(FlowToken(0, self.credit_bytes))
-
 
 class InOrder(SlowConsumer):
     """Gets what is there, and what comes back as its time is over, in the order of each sender."""
@@ -263,12 +255,17 @@ class InOrder(SlowConsumer):
         self.departed = departed
         self.order = order or ReturnOrder(host, PARCELS)
 
-    def on_ready(self) -> None:
+    def on_session(self) -> None:
+        self._begin()
+        super().on_session()
+
+    def on_resumed(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self.departed.look()
         self.order.begin(bool(self.departed.sources))
-        super().on_ready()
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            self.order.came(self.name, str(packet.message.properties.get("key")))
-        super().on_packet(packet)
+    def on_message(self, delivery: Delivery) -> None:
+        self.order.came(self.name, key_of(delivery.message))
+        super().on_message(delivery)

@@ -101,7 +101,6 @@ class Scenario:
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
                 client.window_bytes = patience.choice((1, 2_000, 1 << 20))
-                client.confirm_every = patience.choice((1, 10, 200))
         self.faults = Faults(
             self.world,
             self.network,

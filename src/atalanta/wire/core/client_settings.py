@@ -54,6 +54,7 @@ class SessionSettings:
     client_id: str | None = None
     default_address: str | None = None
     resume: bool = True
+    xa: bool = False  # works in branches of global transactions
 
 
 def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2:
@@ -65,7 +66,7 @@ def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2
         settings.user,
         settings.password,
         settings.min_large_message_size,
-        False,
+        settings.xa,
         settings.auto_commit_sends,
         settings.auto_commit_acks,
         settings.confirmation_window,
