@@ -69,6 +69,7 @@ class SimClient(Machine):
         self.patience: Patience | None = None
         self.framer = Framer(False)
         self.reattached = 0
+        self.resumed = 0  # times that its session was made again
         self.ready = False
         # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
         self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
@@ -352,6 +353,7 @@ class Events(ClientEvents):
         client = self.client
         client.ready = True
         if self.session is client.session:
+            client.resumed += 1
             client.on_resumed()
         else:
             self.session = client.session

@@ -17,7 +17,7 @@ from atalanta.node import NodeConfig
 from atalanta.sim.clients import SimClient, then
 from atalanta.sim.group_checks import GroupLedger
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer
+from atalanta.sim.jobs import ANSWERED, Consumer
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
@@ -220,6 +220,7 @@ class GroupConsumer(Consumer):
         super().__init__(world, network, name, target, checks.ledger, queue)
         self.checks = checks
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+        self.acknowledges = ANSWERED
 
     def on_message(self, delivery: Delivery) -> None:
         self.checks.deliver(self, key_of(delivery.message), delivery.message.group_id)

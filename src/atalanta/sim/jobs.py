@@ -19,6 +19,11 @@ from atalanta.wire.core.client_consumer import Delivery
 from atalanta.wire.core.client_reply import Reply
 
 WINDOW: Final = 8
+# How a consumer acknowledges: each message with an answer, each without one, or all that came before with it.
+ANSWERED: Final = "answered"
+ONE: Final = "one"
+THROUGH: Final = "through"
+ACKNOWLEDGEMENTS: Final = (ANSWERED, ANSWERED, ANSWERED, ANSWERED, ONE, THROUGH)
 
 
 def nobody_knows(name: str) -> int:
@@ -92,7 +97,7 @@ def later_ms(number: int) -> int:
 
 
 class Consumer(Taking):
-    """Takes messages of one queue and acknowledges each, asking for an answer; it can move to another node."""
+    """Takes messages of one queue and acknowledges them; it can move to another node."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
@@ -101,6 +106,8 @@ class Consumer(Taking):
         self.ledger = ledger
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+        self.acknowledges = world.random(f"acknowledging/{name}").choice(ACKNOWLEDGEMENTS)
+        self.held: list[Delivery] = []  # in the order of their arrival
         # A selector that takes every order is still one that peers and queues must look at.
         if queue == ORDERS and self.random.random() < 0.3:
             self.selector = "key IS NOT NULL"
@@ -108,18 +115,33 @@ class Consumer(Taking):
     def on_message(self, delivery: Delivery) -> None:
         key = key_of(delivery.message)
         self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
+        self.held.append(delivery)
         self.in_session(
             self.random.randint(0, self.slowness_ns), lambda: self.acknowledge(delivery)
         )
 
     def acknowledge(self, delivery: Delivery) -> None:
-        if delivery.lost:
+        """Nothing, if it was acknowledged with a later one or is lost."""
+        consumer = delivery.consumer
+        if delivery.lost or delivery not in self.held:
             return
-        key = key_of(delivery.message)
-        self.ledger.acknowledge(self.queue, key)
-        reply = delivery.consumer.acknowledge_and_wait(delivery, True)
-        then(reply, lambda reply: self._acknowledged(delivery, reply))
-        delivery.consumer.handled(delivery.cost)
+        through = self.held.index(delivery) + 1 if self.acknowledges == THROUGH else 0
+        ended = [each for each in self.held[:through] if not each.lost] or [delivery]
+        for each in ended:
+            self.held.remove(each)
+            self.ledger.acknowledge(self.queue, key_of(each.message))
+        if self.acknowledges == ANSWERED:
+            reply = consumer.acknowledge_and_wait(delivery, True)
+            then(reply, lambda reply: self._acknowledged(delivery, reply))
+        elif self.acknowledges == ONE:
+            consumer.acknowledge_one(delivery)
+        else:
+            consumer.acknowledge_through(delivery, 0)
+        for each in ended:
+            consumer.handled(each.cost)
+
+    def on_lost(self) -> None:
+        self.held = []
 
     def _acknowledged(self, delivery: Delivery, reply: Reply) -> None:
         """A lost connection answers too."""

@@ -51,6 +51,7 @@ class Outcome:
         self.segments_cleaned = 0
         self.replays = 0
         self.reattached = 0
+        self.resumed = 0
         self.followed = 0
 
 
@@ -356,6 +357,7 @@ class Scenario:
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
         outcome.reattached = sum(client.reattached for client in self._clients())
+        outcome.resumed = sum(client.resumed for client in self._clients())
         outcome.followed = sum(client.followed for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
