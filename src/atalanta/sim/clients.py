@@ -120,7 +120,7 @@ class SimClient(Machine):
 
     # -- for jobs -------------------------------------------------------------------------------
     def later(self, delay_ns: int, call: Callable[[], None]) -> None:
-        """Unless the session is gone or has been made again by then."""
+        """Schedules a call, void once the session is gone or was made again."""
         losses, session = self.losses, self.session
 
         def due() -> None:
@@ -130,7 +130,7 @@ class SimClient(Machine):
         self.world.at(delay_ns, due)
 
     def in_session(self, delay_ns: int, call: Callable[[], None]) -> None:
-        """However often the session is made again until then, unless another one is in its place."""
+        """Schedules a call that outlives lost connections, but not the session."""
         session = self.session
 
         def due() -> None:
@@ -140,18 +140,14 @@ class SimClient(Machine):
         self.world.at(delay_ns, due)
 
     def cut_short(self, error: ClientError) -> bool:
-        """Whether a call failed because the connection did; after one that timed out this program starts anew."""
+        """Returns True if a call failed with its connection; after one that timed out the program starts anew."""
         if isinstance(error, CallTimedOut):
             self.restart()
             return True
         return not self.session.open
 
-    def answered(self) -> bool:
-        """Whether a call that is done was answered, and not ended by a lost connection."""
-        return self.session.open
-
     def restart(self) -> None:
-        """Dies soon, and comes up at once."""
+        """Kills the program at the end of this instant, and starts it again."""
         life = self.life
 
         def now() -> None:
@@ -317,7 +313,7 @@ class SimClient(Machine):
             self.engine.feed(self.world.now, whole(frame))
 
     def _reattach(self, conn: int, patience: Patience) -> None:
-        """The engine knows nothing of this connection; what it says at the begin of one is said for it."""
+        """Greets for the engine, which knows nothing of this connection, and asks for the session."""
         self.engine.topology.clear()
         self.network.send(conn, HANDSHAKE)
         greeting = (
@@ -329,7 +325,7 @@ class SimClient(Machine):
             self.network.send(conn, codec.encode(packet, channel))
 
     def on_reattached(self, packet: ReattachSessionResponse) -> None:
-        """What the node has not got is sent again; or the session begins anew, on another connection."""
+        """Sends again what the node has not got; or the session begins anew, on another connection."""
         patience = self.patience
         if patience is None or not packet.reattached:
             self._engine_lost("the node has not got the session any more")
@@ -343,7 +339,7 @@ class SimClient(Machine):
 
 
 class Events(ClientEvents):
-    """Hands on what the engine tells."""
+    """The engine's listener; hands on to the client."""
 
     def __init__(self, client: SimClient) -> None:
         self.client = client

@@ -121,7 +121,7 @@ class Consumer(Taking):
         )
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Nothing, if it was acknowledged with a later one or is lost."""
+        """Acknowledges the message, unless it is lost or was acknowledged with a later one."""
         consumer = delivery.consumer
         if delivery.lost or delivery not in self.held:
             return
@@ -144,9 +144,9 @@ class Consumer(Taking):
         self.held = []
 
     def _acknowledged(self, delivery: Delivery, reply: Reply) -> None:
-        """A lost connection answers too."""
+        """Settles the message; a lost connection answers too, and settles nothing."""
         if reply.error is None:
-            if self.answered() and not delivery.lost:
+            if self.session.open and not delivery.lost:
                 self.ledger.settle(self.queue, key_of(delivery.message))
         elif not self.cut_short(reply.error):
             raise Violation(f"{self.name}: {reply.error.text}")

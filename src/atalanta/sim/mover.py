@@ -84,7 +84,7 @@ class Mover(Taking):
         then(self.session.commit(), self._committed)
 
     def _stopped(self, reply: Reply) -> None:
-        """Nothing comes any more: what has come is given back."""
+        """Rolls back, when no delivery comes any more: what has come is given back."""
         if reply.error is None or not self.cut_short(reply.error):
             then(self.session.rollback(), self._rolled_back)
 
@@ -107,7 +107,7 @@ class Mover(Taking):
         self._take()
 
     def on_lost(self) -> None:
-        """As a program does that is told of it by the next call: what the transaction had is gone."""
+        """Forgets the transaction, as a program does that is told of it by the next call."""
         self.waiting.clear()
         if self.session.rolled_back:
             self.session.rollback()

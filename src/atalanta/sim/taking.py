@@ -37,7 +37,7 @@ class Taking(SimClient):
         self.session.start()
 
     def _ended(self, reply: Reply) -> None:
-        """The queue is not there, or not any more."""
+        """Makes the consumer again after a second: the queue is not there, or not any more."""
         consumer = self.consumer
 
         def again() -> None:
