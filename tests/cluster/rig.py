@@ -23,7 +23,6 @@ from atalanta.kernel.queue import Queue
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.kernel.security import PERMISSIONS
 from atalanta.node import Node, Ports
-from atalanta.sim.clients import SimClient
 from atalanta.sim.host import Host
 from atalanta.sim.network import Machine, Network
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PORT, Shape, node_config, queue
@@ -43,6 +42,7 @@ from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets_queue import CreateQueueV2
 from atalanta.wire.core.packets_session import SessionStart
 from atalanta.wire.core.types import HANDSHAKE
+from tests.cluster.raw_client import RawClient
 
 ROUTED_PORT = 7000
 
@@ -242,7 +242,7 @@ class Rig:
         return found
 
 
-class Client(SimClient):
+class Client(RawClient):
     """Sends and consumes as told; keeps everything it got."""
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.sent_mark import STEP_IDLE
-from atalanta.sim.clients import CHANNEL
 from atalanta.wire.core import codec
 from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
 from tests.cluster.parked_rig import TIMEOUT, Parked, numbers
+from tests.cluster.raw_client import CHANNEL
 from tests.cluster.rig import cluster_of, count, waiting
 
 

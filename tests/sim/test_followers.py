@@ -7,11 +7,7 @@ from atalanta.sim.network import Network
 from atalanta.sim.scenario import Scenario
 from atalanta.sim.senders import Sender
 from atalanta.sim.world import World
-from atalanta.wire.core.packets_connection import (
-    REASON_SCALE_DOWN,
-    REASON_SHUTDOWN,
-    DisconnectV3,
-)
+from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, REASON_SHUTDOWN
 from atalanta.wire.core.transport import TransportConfiguration
 
 
@@ -33,23 +29,19 @@ def sender(follows: bool) -> Sender:
     return made
 
 
-def goodbye(reason: int) -> DisconnectV3:
-    target = TransportConfiguration("n1", "factory")
-    target.put("host", "n1")
-    target.put("port", "61616")
-    return DisconnectV3(node_id="node-0", reason=reason, target_node_id="node-1", target=target)
+TARGET = TransportConfiguration.tcp("n1", "n1", 61616)
 
 
 def test_only_a_departure_is_followed() -> None:
     for follows, reason in ((True, REASON_SHUTDOWN), (False, REASON_SCALE_DOWN)):
         made = sender(follows)
-        made.on_goodbye(goodbye(reason))
+        made.on_goodbye(reason, TARGET)
         assert made.target == "n0"
 
 
 def test_a_sender_goes_home_when_nothing_is_open() -> None:
     made = sender(True)
-    made.on_goodbye(goodbye(REASON_SCALE_DOWN))
+    made.on_goodbye(REASON_SCALE_DOWN, TARGET)
     assert made.target == "n1"
     made.open[3] = True
     made.world.run_until(made.world.now + 10_000_000_000)

@@ -3,7 +3,8 @@
 Seeds are tried until one finds the bug, so that a change of the timing does not matter. Other mutants are found
 elsewhere: sequences_of_lost_messages_shown by tests/kernel/test_recovery.py, member_stays_away by
 tests/cluster/test_membership.py, bridge_sends_no_duplicate_id by tests/cluster/test_forwarding.py (in most runs the
-senders' own ids hide it), core_bridge_sends_what_moved_as_new by tests/cluster/test_bridge_origin.py (hardly any seed).
+senders' own ids hide it), core_bridge_sends_what_moved_as_new by tests/cluster/test_bridge_origin.py and
+who_comes_during_a_look_gets_what_is_there by tests/cluster/test_parked_order.py (hardly any seed).
 """
 
 from __future__ import annotations

@@ -21,8 +21,6 @@ from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_session import SessionStart
 
 SHARE: Final = 0.2
 RATES: Final = (8.0, 20.0)  # of a sender, per second
@@ -193,8 +191,3 @@ class SlowConsumer(Consumer):
         self.slowness_ns = self.random.choice((100_000_000, 400_000_000))
         self.credit_bytes = self.random.choice((1, 800))
 
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(consumer_id=0, queue=self.queue, filter=self.selector))
-        self.send(FlowToken(0, self.credit_bytes))

@@ -1,51 +1,57 @@
-"""Simulated clients: real CORE frames, reconnecting for ever, each with its own job (producer, consumer, reader)."""
+"""Simulated programs: each drives the engine of the Python client (wire.core.client), and reconnects for ever.
+
+What the engine does by itself (sessions made again, messages sent again, credits, acknowledgements) is seen here under
+every fault; what a program does with it is a job, in jobs.py, mover.py, readers.py and the loads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from atalanta.sim.ledger import Violation
 from atalanta.sim.network import Machine, Network
 from atalanta.sim.nodes import PASSWORD, PORT, USER
-from atalanta.sim.patience import Patience
+from atalanta.sim.patience import Patience, whole
 from atalanta.sim.world import SECOND, World
 from atalanta.wire.core import codec
+from atalanta.wire.core.client import ClientConnection
+from atalanta.wire.core.client_errors import CallTimedOut, ClientError
+from atalanta.wire.core.client_events import ClientEvents
+from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_session import ClientSession
+from atalanta.wire.core.client_settings import ConnectionSettings, SessionSettings
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import (
-    REASON_SCALE_DOWN,
-    DisconnectV3,
-    ExceptionResponse,
-    PacketsConfirmed,
-    Ping,
-)
-from atalanta.wire.core.packets_session import (
-    CreateSession,
-    CreateSessionResponse,
-    ReattachSession,
-    ReattachSessionResponse,
-)
-from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.packets_connection import REASON_SCALE_DOWN, Ping
+from atalanta.wire.core.packets_session import ReattachSession, ReattachSessionResponse
+from atalanta.wire.core.packets_topology import SubscribeTopologyV2
+from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.core.types import HANDSHAKE, PING_CHANNEL, SESSION_CHANNEL
 
-CHANNEL: Final = 10
-TTL_MS: Final = 5_000
+TTL_NS: Final = 6 * SECOND
 PING_NS: Final = 2 * SECOND
-SILENCE_NS: Final = 6 * SECOND
+TICK_NS: Final = SECOND
 ABROAD_NS: Final = (SECOND // 2, 8 * SECOND)  # of a client that followed its node to another
 
 
 class SimClient(Machine):
-    """Connects to `target` (a node's name), logs in, and hands packets to its job. It can be killed and started.
+    """Connects to `target` (a node's name) with one session, and does its job there. It can be killed and started.
 
-    With a `window_bytes` it goes on with its session on a new connection where the node still has it. One that
+    With `resume` the session is made again on the next connection, as the client's reconnectAttempts does it; else a
+    new one takes its place. With a `window_bytes` it goes on with its session where the node still has it. One that
     `follows` goes where a node that leaves sends it, and comes home after a while.
     """
 
     transacted: bool = False
     xa: bool = False
+    resume: bool = True
     window_bytes: int = -1
-    confirm_every: int = 10  # frames
+    producer_window: int = -1
     follows: bool = False
+
+    engine: ClientConnection
+    session: ClientSession
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:
         self.world = world
@@ -58,33 +64,30 @@ class SimClient(Machine):
         self.followed = 0
         self.up = False
         self.life = 0
+        self.losses = 0  # what was under way before the last one is void
         self.conn = 0
-        self.session = 0  # another number for each session: what belongs to an earlier one is void
         self.patience: Patience | None = None
-        self.reattached = 0
-        self.ready = False
-        self.view: dict[str, tuple[str, int]] = {}  # members by node id: host and port
-        self.last_heard = 0
         self.framer = Framer(False)
+        self.reattached = 0
+        self.resumed = 0  # times that its session was made again
+        self.ready = False
         # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
         self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
 
     # -- job ------------------------------------------------------------------------------------
-    def on_ready(self) -> None:
-        """Logged in on a fresh session."""
+    def on_session(self) -> None:
+        """A new session stands: make its producers and consumers."""
         raise NotImplementedError
 
-    def on_packet(self, packet: Packet) -> None:
-        raise NotImplementedError
+    def on_resumed(self) -> None:
+        """The session was made again after a loss."""
 
     def on_lost(self) -> None:
-        """The session is gone; a new one is on its way."""
-        raise NotImplementedError
+        """The node has forgotten the session, which is made again on the next connection; or a new one is."""
 
-    def on_goodbye(self, packet: DisconnectV3) -> None:
+    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
         """The node ends this connection, and may say where to go."""
-        place = packet.target
-        if self.follows and packet.reason == REASON_SCALE_DOWN and place is not None:
+        if self.follows and reason == REASON_SCALE_DOWN and place is not None:
             self.world.note(f"{self.name} follows {self.target} to {place.host}")
             self.target = place.host
             self.followed += 1
@@ -115,12 +118,62 @@ class SimClient(Machine):
         if was_up:
             self.start()
 
-    # -- connection -----------------------------------------------------------------------------
+    # -- for jobs -------------------------------------------------------------------------------
+    def later(self, delay_ns: int, call: Callable[[], None]) -> None:
+        """Schedules a call, void once the session is gone or was made again."""
+        losses, session = self.losses, self.session
+
+        def due() -> None:
+            if self.ready and self.losses == losses and self.session is session:
+                call()
+
+        self.world.at(delay_ns, due)
+
+    def in_session(self, delay_ns: int, call: Callable[[], None]) -> None:
+        """Schedules a call that outlives lost connections, but not the session."""
+        session = self.session
+
+        def due() -> None:
+            if self.up and self.session is session and not session.closed:
+                call()
+
+        self.world.at(delay_ns, due)
+
+    def cut_short(self, error: ClientError) -> bool:
+        """Returns True if a call failed with its connection; after one that timed out the program starts anew."""
+        if isinstance(error, CallTimedOut):
+            self.restart()
+            return True
+        return not self.session.open
+
+    def restart(self) -> None:
+        """Kills the program at the end of this instant, and starts it again."""
+        life = self.life
+
+        def now() -> None:
+            if self.life == life and self.up:
+                self.kill()
+                self.start()
+
+        self.world.at(0, now)
+
+    def attached(self) -> bool:
+        """Has a connection, and the node knows that its session goes on there."""
+        return self.conn != 0 and (self.patience is None or not self.patience.waiting)
+
+    @property
+    def view(self) -> dict[str, tuple[str, int]]:
+        """The members it knows by node id: host and port."""
+        members = self.engine.topology.values()
+        return {each.node_id: (each.host or "", each.port or 0) for each in members}
+
+    # -- life -----------------------------------------------------------------------------------
     def start(self) -> None:
         if self.up:
             return
         self.up = True
         self.life += 1
+        self._make_engine()
         self._dial()
 
     def kill(self) -> None:
@@ -129,8 +182,43 @@ class SimClient(Machine):
         self.life += 1
         self.conn = 0
         self.network.drop_machine(self)
-        self._session_lost()
+        self.patience = None
+        self._make_engine()
+        self._lost()
 
+    def _make_engine(self) -> None:
+        settings = ConnectionSettings(TTL_NS, PING_NS, resume=self.resume)
+        self.engine = ClientConnection(self._write, settings, Events(self))
+        self._make_session()
+
+    def _make_session(self) -> None:
+        self.session = self.engine.session(self.login())
+        self.session.opened.on_done = self._login_answered
+
+    def _login_answered(self, reply: Reply) -> None:
+        if reply.error is not None:
+            self.broken(f"login refused: {reply.error.text}")
+
+    def login(self) -> SessionSettings:
+        """The settings of a new session."""
+        return SessionSettings(
+            f"{self.name}/{self.life}/{self.losses}",
+            USER,
+            PASSWORD,
+            not self.transacted,
+            not self.transacted,
+            confirmation_window=self.window_bytes,
+            producer_window=self.producer_window,
+            resume=self.resume,
+            xa=self.xa,
+        )
+
+    def _lost(self) -> None:
+        self.ready = False
+        self.losses += 1
+        self.on_lost()
+
+    # -- connection -----------------------------------------------------------------------------
     def _dial(self) -> None:
         self.network.dial(self, f"{self.life}", self.target, self.port)
 
@@ -139,75 +227,56 @@ class SimClient(Machine):
             self.network.close(conn, "not wanted any more")
             return
         self.conn = conn
-        self.view = {}
         self.framer = Framer(False)
-        self.last_heard = self.world.now
-        self.network.send(conn, HANDSHAKE)
-        self.send(Ping(TTL_MS), 0)
-        self.send(SubscribeTopologyV2(False, 136), 0)
-        if self.patience is None:
-            self._log_in(conn)
+        if self.patience is not None:
+            self._reattach(conn, self.patience)
         else:
-            self.send(ReattachSession(self.patience.name, self.patience.last), 1)
-        self._keep_alive(conn)
+            if self.engine.failed is not None:
+                self._make_engine()
+            elif self.session.closed:
+                self._make_session()
+            if self.window_bytes > 0:
+                self.patience = Patience(self.session.settings.name, self.session.channel)
+            self.engine.start(self.world.now)
+        self.world.at(TICK_NS, lambda: self._tick(conn))
 
-    def _log_in(self, conn: int) -> None:
-        auto = not self.transacted
-        name = f"{self.name}/{conn}"
-        self.session += 1
-        if self.window_bytes > 0:
-            self.patience = Patience(name, self.world.now, self.confirm_every)
-        self.send(self.login(name, auto), 1)
-
-    def login(self, name: str, auto: bool) -> CreateSession:
-        """The first packet of a new session; `auto`: without transactions."""
-        return CreateSession(
-            name=name,
-            session_channel=CHANNEL,
-            version=136,
-            user=USER,
-            password=PASSWORD,
-            xa=self.xa,
-            auto_commit_sends=auto,
-            auto_commit_acks=auto,
-            confirmation_window=self.window_bytes,
-        )
-
-    def _session_lost(self) -> None:
-        self.ready = False
-        self.session += 1
-        self.patience = None
-        self.on_lost()
-
-    def attached(self) -> bool:
-        """Has a connection, and the node knows that its session goes on there."""
-        return self.conn != 0 and (self.patience is None or not self.patience.waiting)
-
-    def _keep_alive(self, conn: int) -> None:
-        if self.conn != conn:
-            return
-        if self.world.now - self.last_heard > SILENCE_NS:
-            self.network.close(conn, "silent")
-            self.on_closed(conn, "silent")
-            return
-        self.send(Ping(TTL_MS), 0)
-        self.world.at(PING_NS, lambda: self._keep_alive(conn))
+    def _tick(self, conn: int) -> None:
+        if self.conn == conn:
+            self.engine.on_timer(self.world.now)
+            self.world.at(TICK_NS, lambda: self._tick(conn))
 
     def on_dial_failed(self, key: str, why: str) -> None:
-        life = self.life
-        if self.patience is not None and self.world.now - self.patience.since > SILENCE_NS:
-            self._session_lost()
-        self.world.at(self.retry_ns, lambda: self._again(life))
+        if self.patience is not None and self.world.now - self.patience.since > TTL_NS:
+            self._engine_lost(why)
+        self._again_later()
+
+    def broken(self, why: str) -> None:
+        """The connection is of no more use. Not from within the engine's call, as no shell does it."""
+        conn = self.conn
+
+        def end() -> None:
+            if conn and self.conn == conn:
+                self.network.close(conn, why)
+                self.on_closed(conn, why)
+
+        self.world.at(0, end)
 
     def on_closed(self, conn: int, why: str) -> None:
         if conn != self.conn:
             return
         self.conn = 0
-        if self.patience is None or not self.ready:
-            self._session_lost()
-        elif not self.patience.waiting:
-            self.patience.waiting = True
-            self.patience.since = self.world.now
+        if self.patience is not None and self.ready:
+            self.patience.wait(self.world.now)
+        else:
+            self._engine_lost(why)
+        self._again_later()
+
+    def _engine_lost(self, why: str) -> None:
+        self.patience = None
+        self.engine.lost(self.world.now, why)
+        self._lost()
+
+    def _again_later(self) -> None:
         life = self.life
         self.world.at(self.retry_ns, lambda: self._again(life))
 
@@ -221,65 +290,98 @@ class SimClient(Machine):
     def on_datagram(self, group: str, data: bytes) -> None:
         return None
 
-    # -- packets --------------------------------------------------------------------------------
-    def send(self, packet: Packet, channel: int = CHANNEL) -> None:
-        if channel == CHANNEL and self.patience is not None and not self.patience.sends(packet):
-            return
+    # -- bytes ----------------------------------------------------------------------------------
+    def _write(self, data: bytes) -> None:
+        if self.patience is not None:
+            self.patience.sent(data)
+            if self.patience.waiting:
+                return
         if self.conn:
-            self.network.send(self.conn, codec.encode(packet, channel))
+            self.network.send(self.conn, data)
 
     def on_bytes(self, conn: int, data: bytes) -> None:
         if conn != self.conn:
             return
-        self.last_heard = self.world.now
+        patience = self.patience
+        if patience is None:
+            self.engine.feed(self.world.now, data)
+            return
         for frame in self.framer.feed(data):
-            if self.conn != conn:
+            if self.conn != conn or self.patience is not patience:
                 return
-            packet = codec.decode_frame(frame)
-            if isinstance(packet, ClusterTopology):
-                self._learn(packet)
-                continue
-            if isinstance(packet, PacketsConfirmed) and self.patience is not None:
-                self.patience.confirmed(packet.command_id)
-            if isinstance(packet, Ping | PacketsConfirmed):
-                continue
-            if isinstance(packet, DisconnectV3):
-                self.patience = None
-                self.on_goodbye(packet)
-                self.network.close(conn, "the server said good-bye")
-                self.on_closed(conn, "good-bye")
-                return
-            if isinstance(packet, CreateSessionResponse):
-                self.ready = True
-                self.on_ready()
-            elif isinstance(packet, ReattachSessionResponse):
-                self._reattach(conn, packet)
-            elif isinstance(packet, ExceptionResponse) and not self.ready:
-                self.network.close(conn, "login refused")
-                self.on_closed(conn, "login refused")
-                return
-            else:
-                if self.patience is not None and self.patience.got(packet):
-                    self.network.send(
-                        conn, codec.encode(PacketsConfirmed(self.patience.last), CHANNEL)
-                    )
-                self.on_packet(packet)
+            patience.received(frame)
+            self.engine.feed(self.world.now, whole(frame))
 
-    def _reattach(self, conn: int, packet: ReattachSessionResponse) -> None:
-        """What the node has not got is sent again; or the session begins anew."""
+    def _reattach(self, conn: int, patience: Patience) -> None:
+        """Greets for the engine, which knows nothing of this connection, and asks for the session."""
+        self.engine.topology.clear()
+        self.network.send(conn, HANDSHAKE)
+        greeting = (
+            (Ping(TTL_NS // 1_000_000), PING_CHANNEL),
+            (SubscribeTopologyV2(False, 136), PING_CHANNEL),
+            (ReattachSession(patience.name, patience.last), SESSION_CHANNEL),
+        )
+        for packet, channel in greeting:
+            self.network.send(conn, codec.encode(packet, channel))
+
+    def on_reattached(self, packet: ReattachSessionResponse) -> None:
+        """Sends again what the node has not got; or the session begins anew, on another connection."""
         patience = self.patience
         if patience is None or not packet.reattached:
-            self._session_lost()
-            self._log_in(conn)
+            self._engine_lost("the node has not got the session any more")
+            self.broken("not reattached")
             return
         patience.confirmed(packet.last_confirmed_command_id)
         patience.waiting = False
         self.reattached += 1
         for kept in patience.kept:
-            self.network.send(conn, codec.encode(kept, CHANNEL))
+            self.network.send(self.conn, kept)
 
-    def _learn(self, packet: ClusterTopology) -> None:
-        if packet.exit:
-            self.view.pop(packet.node_id, None)
-        elif packet.primary is not None:
-            self.view[packet.node_id] = (packet.primary.host, packet.primary.port)
+
+class Events(ClientEvents):
+    """The engine's listener; hands on to the client."""
+
+    def __init__(self, client: SimClient) -> None:
+        self.client = client
+        self.session: ClientSession | None = None  # the one that was made at least once
+
+    def ready(self) -> None:
+        client = self.client
+        client.ready = True
+        if self.session is client.session:
+            client.resumed += 1
+            client.on_resumed()
+        else:
+            self.session = client.session
+            client.on_session()
+
+    def broken(self, why: str) -> None:
+        if "cannot be understood" in why:
+            raise Violation(f"{self.client.name}: {why}")
+        self.client.broken(why)
+
+    def disconnected(
+        self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
+    ) -> None:
+        self.client.patience = None
+        self.client.on_goodbye(reason, target)
+
+    def packet(self, channel: int, packet: Packet) -> bool:
+        if isinstance(packet, ReattachSessionResponse):
+            self.client.on_reattached(packet)
+        return True
+
+    def session_error(self, session: ClientSession, error: ClientError) -> None:
+        raise Violation(f"{self.client.name}: {error.text}")
+
+    def want_flush(self) -> None:
+        client = self.client
+        client.world.at(0, lambda: client.engine.flush())
+
+
+def then(reply: Reply, call: Callable[[Reply], None]) -> None:
+    """Calls it when the reply is done, or now."""
+    if reply.done:
+        call(reply)
+    else:
+        reply.on_done = call

@@ -7,18 +7,15 @@ from dataclasses import dataclass, field
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.file_world import FileHost, FileWorld
+from atalanta.sim.taking import Taking, key_of
 from atalanta.sim.world import SECOND
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_query import QueueQueryResponseV3
-from atalanta.wire.core.packets_session import SessionStart
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_reply import Reply
 
 OPEN_MAX = 100  # sent and not confirmed
-CREDITS = 100_000
+CREDIT_BYTES = 100_000
 
 
 @dataclass
@@ -59,69 +56,65 @@ class Tally:
 class FileClient(SimClient):
     """A client of a node that a file describes; its first acceptor is the one it takes."""
 
-    def __init__(self, world: FileWorld, name: str, host: FileHost) -> None:
-        super().__init__(world.world, world.network, name, host.address)
-        self.place = (host.address, host.port)
+    def at_node(self, host: FileHost) -> None:
+        self.port = host.port
         self.retry_ns = SECOND // 2
-
-    def _dial(self) -> None:
-        self.network.dial(self, f"{self.life}", self.place[0], self.place[1])
 
 
 class FileProducer(FileClient):
     """Sends durable messages, confirmed one by one; what a lost connection left open is sent again, same ids."""
 
     def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
-        super().__init__(world, name, host)
+        super().__init__(world.world, world.network, name, host.address)
+        self.at_node(host)
         self.tally = tally
         self.open: dict[int, bool] = {}
         self.next = 0
         self.stopped = False
         self.pause_ns = int(SECOND / tally.load.rate)
 
-    def on_ready(self) -> None:
-        for number in self.open:
-            self._transmit(number)
-        self._tick(self.life, self.conn)
+    def on_session(self) -> None:
+        self.producer = self.session.producer(self.tally.load.address)
+        self._tick_load()
 
-    def _tick(self, life: int, conn: int) -> None:
-        if not self.ready or self.life != life or self.conn != conn or self.stopped:
+    def _tick_load(self) -> None:
+        if self.stopped:
             return
-        if len(self.open) < OPEN_MAX:
+        if self.ready and len(self.open) < OPEN_MAX:
             number = self.next
             self.next += 1
             self.open[number] = True
             self.tally.sent += 1
             self.tally.sent_at[f"{self.name}/{number}"] = self.world.now
             self._transmit(number)
-        self.world.at(self.pause_ns, lambda: self._tick(life, conn))
+        self.in_session(self.pause_ns, self._tick_load)
 
     def _transmit(self, number: int) -> None:
         key = f"{self.name}/{number}"
         load = self.tally.load
-        message = Message.create(load.address, key.encode(), 4, True, self.world.now // 1_000_000, 4)
+        message = Message.create(
+            load.address, key.encode(), 4, True, self.world.now // 1_000_000, 4
+        )
         message.properties.put("key", key)
         message.properties.put("_AMQ_DUPL_ID", key)
         kind = MULTICAST if load.multicast else ANYCAST
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(kind))
         message.properties_changed()
-        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
+        sending = self.producer.send_message(message)
+        sending.reply = reply = Reply()
+        then(reply, lambda reply: self._answered(number, reply))
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, NullResponse):
-            if self.open.pop(packet.correlation, None):
-                self.tally.confirmed += 1
-                self.tally.confirmed_keys[f"{self.name}/{packet.correlation}"] = True
-        elif isinstance(packet, ExceptionResponse):
-            self.open.pop(packet.correlation, None)
-            text = packet.message or f"code {packet.code}"
+    def _answered(self, number: int, reply: Reply) -> None:
+        self.open.pop(number, None)
+        if reply.error is None:
+            self.tally.confirmed += 1
+            self.tally.confirmed_keys[f"{self.name}/{number}"] = True
+        else:
+            text = reply.error.text
             self.tally.refused[text] = self.tally.refused.get(text, 0) + 1
 
-    def on_lost(self) -> None:
-        return None
 
-
-class FileConsumer(FileClient):
+class FileConsumer(FileClient, Taking):
     """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so.
 
     `owners` are the tallies of all loads by their producers' names.
@@ -130,32 +123,17 @@ class FileConsumer(FileClient):
     def __init__(
         self, world: FileWorld, name: str, host: FileHost, tally: Tally, owners: dict[str, Tally]
     ) -> None:
-        super().__init__(world, name, host)
+        Taking.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
+        self.at_node(host)
+        self.credit_bytes = CREDIT_BYTES
         self.tally = tally
         self.owners = owners
         self.label = host.name
-        self.created = False
 
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(consumer_id=0, queue=self.tally.load.queue))
-        self.send(FlowToken(0, CREDITS))
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            self._received(packet)
-        elif isinstance(packet, QueueQueryResponseV3):
-            self.created = True
-        elif isinstance(packet, ExceptionResponse) and not self.created:
-            life, conn = self.life, self.conn
-            self.world.at(SECOND, lambda: self._again_later(life, conn))
-
-    def _received(self, packet: ReceiveMessage) -> None:
-        message = packet.message
-        self._count(str(message.properties.get("key")), packet.delivery_count)
-        self.send(IndividualAcknowledge(0, message.id, False))
-        self.send(FlowToken(0, message.size + 40))
+    def on_message(self, delivery: Delivery) -> None:
+        self._count(key_of(delivery.message), delivery.delivery_count)
+        self.consumer.acknowledge_one(delivery)
+        self.consumer.handled(delivery.cost)
 
     def _count(self, key: str, delivery_count: int) -> None:
         """For the load that sent it: several loads may share a queue. What another load's address, or a divert, brings
@@ -171,10 +149,3 @@ class FileConsumer(FileClient):
         owner.arrived[key] = self.world.now
         owner.got[self.label] = owner.got.get(self.label, 0) + 1
         owner.waited_ns.append(self.world.now - owner.sent_at[key])
-
-    def _again_later(self, life: int, conn: int) -> None:
-        if self.life == life and self.conn == conn and self.ready:
-            self.on_ready()
-
-    def on_lost(self) -> None:
-        return None

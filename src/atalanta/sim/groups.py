@@ -14,18 +14,18 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.node import NodeConfig
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.group_checks import GroupLedger
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer
-from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.jobs import ANSWERED, Consumer
+from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.subject import Subject
+from atalanta.sim.taking import key_of
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_reply import Reply
 
 WORK: Final = "work"
 AUDIT: Final = "audit"
@@ -143,28 +143,35 @@ class GroupSender(SimClient):
         self.leaving = bool(self.open)
         return not self.open
 
-    def on_ready(self) -> None:
-        for number, group in self.open.items():
+    def on_session(self) -> None:
+        self.producer = self.session.producer(WORK)
+        self._repeated()
+        for number, group in list(self.open.items()):
+            self._transmit(number, group)
+        self._fill()
+
+    def on_resumed(self) -> None:
+        self._repeated()
+
+    def _repeated(self) -> None:
+        """What is open is sent again."""
+        for number in self.open:
             if self.window > 1:
                 self.checks.unordered[f"{self.name}/{number}"] = True
-            self._transmit(number, group)
-        self._fill(self.life, self.session)
 
-    def _fill(self, life: int, session: int) -> None:
-        if not self.ready or self.life != life or self.session != session:
-            return
+    def _fill(self) -> None:
         if self.next < self.total and len(self.open) < self.window and not self.leaving:
             self._begin(self.groups.group())
         burst = self.random.random() < 0.5
         pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
-        self.world.at(pause_ns, lambda: self._fill(life, session))
+        self.in_session(pause_ns, self._fill)
 
     def _begin(self, group: str) -> None:
         number = self.next
         self.next += 1
         self.open[number] = group
         self.checks.sending(f"{self.name}/{number}", group)
-        if self.ready:
+        if self.up and self.session.opened.done:
             self._transmit(number, group)
 
     def send_to_all(self, names: list[str]) -> None:
@@ -183,20 +190,19 @@ class GroupSender(SimClient):
         message.properties.put("_AMQ_DUPL_ID", key)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(self.groups.kind()))
         message.properties_changed()
-        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
+        sending = self.producer.send_message(message)
+        sending.reply = reply = Reply()
+        then(reply, lambda reply: self._answered(number, reply))
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, NullResponse):
-            if self.open.pop(packet.correlation, None) is not None:
-                self.checks.confirm(f"{self.name}/{packet.correlation}")
-        elif isinstance(packet, ExceptionResponse):
-            key = f"{self.name}/{packet.correlation}"
-            if self.open.pop(packet.correlation, None) is None:
-                raise Violation(f"{self.name}: {packet.message}")
-            self.checks.refuse(key, packet.message or "")
-
-    def on_lost(self) -> None:
-        return None
+    def _answered(self, number: int, reply: Reply) -> None:
+        error = reply.error
+        key = f"{self.name}/{number}"
+        if error is None:
+            if self.open.pop(number, None) is not None:
+                self.checks.confirm(key)
+        elif not self.cut_short(error):
+            del self.open[number]
+            self.checks.refuse(key, error.text)
 
 
 class GroupConsumer(Consumer):
@@ -214,17 +220,16 @@ class GroupConsumer(Consumer):
         super().__init__(world, network, name, target, checks.ledger, queue)
         self.checks = checks
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+        self.acknowledges = ANSWERED
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            key = str(packet.message.properties.get("key"))
-            self.checks.deliver(self, key, packet.message.group_id)
-        super().on_packet(packet)
+    def on_message(self, delivery: Delivery) -> None:
+        self.checks.deliver(self, key_of(delivery.message), delivery.message.group_id)
+        super().on_message(delivery)
 
-    def _acknowledge(self, life: int, session: int, key: str, message_id: int, cost: int) -> None:
-        if self.life == life and self.session == session:
-            self.checks.release(self, key)
-        super()._acknowledge(life, session, key, message_id, cost)
+    def acknowledge(self, delivery: Delivery) -> None:
+        if not delivery.lost:
+            self.checks.release(self, key_of(delivery.message))
+        super().acknowledge(delivery)
 
     def on_lost(self) -> None:
         super().on_lost()

@@ -8,18 +8,22 @@ from typing import Final
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
-from atalanta.sim.ledger import ORDERS, Ledger
+from atalanta.sim.clients import then
+from atalanta.sim.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES
 from atalanta.sim.senders import Sender
-from atalanta.sim.taking import Taking
+from atalanta.sim.taking import Taking, key_of
 from atalanta.sim.world import World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import NullResponse
-from atalanta.wire.core.packets_consumer import FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_reply import Reply
 
 WINDOW: Final = 8
+# How a consumer acknowledges: each message with an answer, each without one, or all that came before with it.
+ANSWERED: Final = "answered"
+ONE: Final = "one"
+THROUGH: Final = "through"
+ACKNOWLEDGEMENTS: Final = (ANSWERED, ANSWERED, ANSWERED, ANSWERED, ONE, THROUGH)
 
 
 def nobody_knows(name: str) -> int:
@@ -93,44 +97,59 @@ def later_ms(number: int) -> int:
 
 
 class Consumer(Taking):
-    """Takes messages of one queue and acknowledges each, asking for an answer; it can move to another node."""
+    """Takes messages of one queue and acknowledges them; it can move to another node."""
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
     ) -> None:
         super().__init__(world, network, name, target, queue)
         self.ledger = ledger
-        self.answers: list[str] = []
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+        self.acknowledges = world.random(f"acknowledging/{name}").choice(ACKNOWLEDGEMENTS)
+        self.held: list[Delivery] = []  # in the order of their arrival
         # A selector that takes every order is still one that peers and queues must look at.
         if queue == ORDERS and self.random.random() < 0.3:
             self.selector = "key IS NOT NULL"
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            key = str(packet.message.properties.get("key"))
-            self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
-            life, session = self.life, self.session
-            message_id, cost = packet.message.id, packet.message.size
-            self.world.at(
-                self.random.randint(0, self.slowness_ns),
-                lambda: self._acknowledge(life, session, key, message_id, cost),
-            )
-        elif isinstance(packet, NullResponse):
-            self.ledger.settle(self.queue, self.answers.pop(0))
-        else:
-            super().on_packet(packet)
+    def on_message(self, delivery: Delivery) -> None:
+        key = key_of(delivery.message)
+        self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
+        self.held.append(delivery)
+        self.in_session(
+            self.random.randint(0, self.slowness_ns), lambda: self.acknowledge(delivery)
+        )
 
-    def _acknowledge(self, life: int, session: int, key: str, message_id: int, cost: int) -> None:
-        if self.life == life and self.session == session:
-            self.answers.append(key)
-            self.ledger.acknowledge(self.queue, key)
-            self.send(IndividualAcknowledge(0, message_id, True))
-            self.send(FlowToken(0, cost + 40))
+    def acknowledge(self, delivery: Delivery) -> None:
+        """Acknowledges the message, unless it is lost or was acknowledged with a later one."""
+        consumer = delivery.consumer
+        if delivery.lost or delivery not in self.held:
+            return
+        through = self.held.index(delivery) + 1 if self.acknowledges == THROUGH else 0
+        ended = [each for each in self.held[:through] if not each.lost] or [delivery]
+        for each in ended:
+            self.held.remove(each)
+            self.ledger.acknowledge(self.queue, key_of(each.message))
+        if self.acknowledges == ANSWERED:
+            reply = consumer.acknowledge_and_wait(delivery, True)
+            then(reply, lambda reply: self._acknowledged(delivery, reply))
+        elif self.acknowledges == ONE:
+            consumer.acknowledge_one(delivery)
+        else:
+            consumer.acknowledge_through(delivery, 0)
+        for each in ended:
+            consumer.handled(each.cost)
 
     def on_lost(self) -> None:
-        self.answers = []
+        self.held = []
+
+    def _acknowledged(self, delivery: Delivery, reply: Reply) -> None:
+        """Settles the message; a lost connection answers too, and settles nothing."""
+        if reply.error is None:
+            if self.session.open and not delivery.lost:
+                self.ledger.settle(self.queue, key_of(delivery.message))
+        elif not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error.text}")
 
     def move(self, target: str) -> None:
         """Close here, come up there, also if it is down: what is unacknowledged is redelivered."""
@@ -155,7 +174,6 @@ class Watcher(Consumer):
         super().__init__(world, network, name, target, ledger, queue)
         self.arrived = arrived
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            self.arrived(packet.message)
-        super().on_packet(packet)
+    def on_message(self, delivery: Delivery) -> None:
+        self.arrived(delivery.message)
+        super().on_message(delivery)

@@ -15,17 +15,12 @@ from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
+from atalanta.sim.taking import key_of
 from atalanta.sim.world import World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import (
-    ReceiveContinuation,
-    ReceiveLargeMessage,
-    ReceiveMessage,
-    SendContinuation,
-    SendLargeMessage,
-)
-from atalanta.wire.core.packets_session import SessionStart
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_producer import ClientProducer
+from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_streamed import StreamedSending
 
 FREIGHT: Final = "freight"
 SHARE: Final = 0.25
@@ -80,13 +75,17 @@ class LargeMessages(Sending):
         found = super().left()
         for host in self.hosts:
             if host.large.contents:
-                found.append(f"{host.name} keeps files of large messages: {sorted(host.large.contents)}")
+                found.append(
+                    f"{host.name} keeps files of large messages: {sorted(host.large.contents)}"
+                )
         return found
 
     def check(self) -> None:
         for key in self.ledger.confirmed:
             if key.startswith("lp") and (FREIGHT, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: {key} was never taken from {FREIGHT}", key)
+                raise Violation(
+                    f"confirmed message lost: {key} was never taken from {FREIGHT}", key
+                )
 
 
 def body_of(key: str) -> bytes:
@@ -97,68 +96,31 @@ def body_of(key: str) -> bytes:
 
 
 class LargeSender(Sender):
-    """In pieces of `piece_bytes`."""
+    """In pieces of `piece_bytes`, over sessions that end with their connections, as the client sends streams."""
 
     piece_bytes: int = 1_000
+    resume = False
 
     def body(self, number: int) -> bytes:
         return body_of(f"{self.name}/{number}")
 
-    def write(self, message: Message, number: int) -> None:
+    def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
         if number % STEPS == 0:
-            super().write(message, number)
-            return
+            return super().write(producer, message, number)
         body = self.body(number)
-        self.send(SendLargeMessage(message))
-        for start in range(0, len(body), self.piece_bytes):
-            last = start + self.piece_bytes >= len(body)
-            piece = body[start : start + self.piece_bytes]
-            self.send(
-                SendContinuation(
-                    piece,
-                    continues=not last,
-                    body_size=len(body),
-                    requires_response=last,
-                    correlation=number,
-                    sender_id=1,
-                )
-            )
+        sending = StreamedSending(producer, message.head)
+        last = (len(body) - 1) // self.piece_bytes * self.piece_bytes
+        for start in range(0, last, self.piece_bytes):
+            sending.add(body[start : start + self.piece_bytes])
+        return sending.finish(body[last:])
 
 
 class LargeConsumer(Consumer):
-    """Puts large messages together."""
+    """Looks at what the engine has put together."""
 
-    header: ReceiveLargeMessage | None = None
-    parts: bytes = b""
-
-    def on_ready(self) -> None:
-        self.created = False
-        self.header = None
-        self.send(SessionStart())
-        self.send(CreateConsumer(consumer_id=0, queue=self.queue))
-        self.send(FlowToken(0, -1))
-
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveLargeMessage):
-            self.header = packet
-            self.parts = b""
-        elif isinstance(packet, ReceiveContinuation):
-            self.parts += packet.body
-            if not packet.continues and self.header is not None:
-                header, self.header = self.header, None
-                self._take(header.message, self.parts, header.body_size)
-        elif isinstance(packet, ReceiveMessage):
-            self._take(packet.message, bytes(packet.message.body), -1)
-        else:
-            super().on_packet(packet)
-
-    def _take(self, message: Message, body: bytes, told: int) -> None:
-        key = str(message.properties.get("key"))
-        if body != body_of(key) or told not in (-1, len(body)):
-            raise Violation(f"{key} arrived with {len(body)} bytes, {told} were announced", key)
-        self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
-        life, session = self.life, self.session
-        self.world.at(
-            self.random.randint(0, self.slowness_ns),
-            lambda: self._acknowledge(life, session, key, message.id, 0),
-        )
+    def on_message(self, delivery: Delivery) -> None:
+        message = delivery.message
+        key = key_of(message)
+        if delivery.error is not None or message.body != body_of(key):
+            raise Violation(f"{key} arrived with {len(message.body)} bytes: {delivery.error}", key)
+        super().on_message(delivery)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final
 
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.sim.ledger import BOOK, ORDERS, Ledger
+from atalanta.sim.clients import then
+from atalanta.sim.ledger import BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.network import Network
-from atalanta.sim.taking import Taking
+from atalanta.sim.taking import Taking, key_of
 from atalanta.sim.world import World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import NullResponse
-from atalanta.wire.core.packets_consumer import FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_transaction import Commit, Rollback
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_reply import Reply
 
-COMMIT: Final = 7
 BATCH_MAX: Final = 4
 
 
@@ -32,71 +30,85 @@ class Mover(Taking):
         super().__init__(world, network, name, target, ORDERS)
         self.ledger = ledger
         self.random = world.random(f"mover/{name}")
+        self.waiting: deque[Delivery] = deque()
         self.taken: list[str] = []
-        self.committing: list[str] = []
-        self.used: int = 0
-        # What arrives between a rollback and its answer was given back: the node will deliver it again.
-        self.rolling = False
+        self.batch = 0  # number of the transaction
+        self.ending = False  # its answer is awaited
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            self._take(packet)
-        elif isinstance(packet, NullResponse):
-            if packet.correlation == COMMIT:
-                for key in self.committing:
-                    self.ledger.move(key)
-                self.committing = []
-            else:
-                self.rolling = False
-            self._give_credit()
-        else:
-            super().on_packet(packet)
+    def on_session(self) -> None:
+        self.producer = self.session.producer(BOOK)
+        super().on_session()
 
-    def _take(self, packet: ReceiveMessage) -> None:
-        self.used += packet.message.size + 40
-        if self.rolling:
-            return
-        key = str(packet.message.properties.get("key"))
+    def on_message(self, delivery: Delivery) -> None:
+        key = key_of(delivery.message)
         self.ledger.deliver(ORDERS, key, self.name, self.network.left_at(self.conn))
-        self.send(IndividualAcknowledge(0, packet.message.id, False))
-        copy = Message.create(BOOK, packet.message.body, 4, True, self.world.now // 1_000_000, 4)
+        self.waiting.append(delivery)
+        self._take()
+
+    def _take(self) -> None:
+        while self.waiting and not self.ending:
+            delivery = self.waiting.popleft()
+            if delivery.lost:  # by a rollback
+                self.consumer.handled(delivery.cost)
+            else:
+                self._move(delivery)
+
+    def _move(self, delivery: Delivery) -> None:
+        key = key_of(delivery.message)
+        self.consumer.acknowledge_one(delivery)
+        self.consumer.handled(delivery.cost)
+        body = delivery.message.body
+        copy = Message.create(BOOK, body, 4, True, self.world.now // 1_000_000, 4)
         copy.properties.put("key", key)
         copy.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         copy.properties_changed()
-        self.send(SendMessage(copy, sender_id=1))
+        self.producer.send_message(copy, False)
         self.taken.append(key)
+        batch = self.batch
         if len(self.taken) == 1:
-            life, session = self.life, self.session
-            self.world.at(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(life, session))
+            self.later(self.random.randint(1, 60) * 1_000_000, lambda: self._finish(batch))
         elif len(self.taken) >= BATCH_MAX:
-            self._finish(self.life, self.session)
+            self._finish(batch)
 
-    def _finish(self, life: int, session: int) -> None:
-        """The end of the transaction; the next one begins with what comes in before its answer."""
-        if self.life != life or self.session != session or not self.taken or self.committing:
+    def _finish(self, batch: int) -> None:
+        """The end of the transaction; the next one begins after its answer."""
+        if self.batch != batch or self.ending:
             return
+        self.ending = True
         if self.random.random() < 0.1:
-            self.taken = []
-            self.rolling = True
-            self.send(Rollback(False))
+            then(self.session.stop(), self._stopped)
             return
-        self.committing = self.taken
-        self.taken = []
         if self.world.telling:
-            for key in self.committing:
+            for key in self.taken:
                 self.world.tell(key, f"{self.name} commits the transaction that moves {key}")
-        self.send(Commit(COMMIT))
+        then(self.session.commit(), self._committed)
 
-    def _give_credit(self) -> None:
-        if self.used:
-            self.send(FlowToken(0, self.used))
-            self.used = 0
-        if self.taken:
-            life, session = self.life, self.session
-            self.world.at(1_000_000, lambda: self._finish(life, session))
+    def _stopped(self, reply: Reply) -> None:
+        """Rolls back, when no delivery comes any more: what has come is given back."""
+        if reply.error is None or not self.cut_short(reply.error):
+            then(self.session.rollback(), self._rolled_back)
+
+    def _rolled_back(self, reply: Reply) -> None:
+        self.session.start()
+        self._next()
+
+    def _committed(self, reply: Reply) -> None:
+        if reply.error is None:
+            for key in self.taken:
+                self.ledger.move(key)
+        elif not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error.text}")
+        self._next()
+
+    def _next(self) -> None:
+        self.batch += 1
+        self.taken = []
+        self.ending = False
+        self._take()
 
     def on_lost(self) -> None:
-        self.taken = []
-        self.committing = []
-        self.used = 0
-        self.rolling = False
+        """Forgets the transaction, as a program does that is told of it by the next call."""
+        self.waiting.clear()
+        if self.session.rolled_back:
+            self.session.rollback()
+        self._next()

@@ -1,44 +1,65 @@
-"""The client's half of REATTACH_SESSION: what it sent and was not confirmed, how far it got what was sent to it."""
+"""The client's half of REATTACH_SESSION, between the engine and the network: the engine does not see a lost connection
+whose session goes on (no client of ours asks for that; clients of Artemis do, with a confirmation window)."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.types import NOT_COUNTED
+from librt.strings import BytesWriter
+
+from atalanta.wire.core import codec
+from atalanta.wire.core.frames import Frame, Framer, write_frame_header
+from atalanta.wire.core.packets_connection import PacketsConfirmed
+from atalanta.wire.core.types import HANDSHAKE, NOT_COUNTED
 
 
 class Patience:
     """Of one session. While `waiting` nothing is written: the node has not said yet how far it got."""
 
-    def __init__(self, name: str, now: int, confirm_every: int) -> None:
+    def __init__(self, name: str, channel: int) -> None:
         self.name = name
-        self.since = now  # when the connection was lost
-        self.confirm_every = confirm_every
+        self.channel = channel
         self.waiting = False
+        self.since = 0  # when the connection was lost
         self.last: int = -1  # number of the newest frame from the node
-        self.told: int = -1
-        self.first: int = 0  # number of the oldest packet kept
-        self.kept: deque[Packet] = deque()
+        self.first: int = 0  # number of the oldest frame kept
+        self.kept: deque[bytes] = deque()
 
-    def sends(self, packet: Packet) -> bool:
-        """Whether it may be written now."""
-        if packet.type not in NOT_COUNTED:
-            self.kept.append(packet)
-        return not self.waiting
+    def wait(self, now: int) -> None:
+        """The connection is lost."""
+        if not self.waiting:
+            self.waiting = True
+            self.since = now
 
-    def got(self, packet: Packet) -> bool:
-        """Whether the node should be told now how far its frames came."""
-        if packet.type in NOT_COUNTED:
-            return False
-        self.last += 1
-        if self.last - self.told < self.confirm_every:
-            return False
-        self.told = self.last
-        return True
+    def sent(self, data: bytes) -> None:
+        """Keeps the session's frames in what the engine writes."""
+        if data != HANDSHAKE:
+            for frame in Framer(False).feed(data):
+                if self._counts(frame):
+                    self.kept.append(whole(frame))
+
+    def received(self, frame: Frame) -> None:
+        """Counts a frame from the node."""
+        if self._counts(frame):
+            self.last += 1
+        elif frame.channel == self.channel:
+            packet = codec.decode_frame(frame)
+            if isinstance(packet, PacketsConfirmed):
+                self.confirmed(packet.command_id)
+
+    def _counts(self, frame: Frame) -> bool:
+        return frame.channel == self.channel and frame.type not in NOT_COUNTED
 
     def confirmed(self, number: int) -> None:
         """The node has everything up to this one."""
         while self.kept and self.first <= number:
             self.kept.popleft()
             self.first += 1
+
+
+def whole(frame: Frame) -> bytes:
+    """The frame's bytes, header included."""
+    out = BytesWriter()
+    write_frame_header(out, frame.type, frame.channel, frame.end - frame.start)
+    out.write(frame.payload)
+    return out.getvalue()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
+from atalanta.wire.core.client_errors import ClientError
+from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_request import FAIL
 from atalanta.wire.core.packets_base import Packet
 from atalanta.wire.core.packets_chunk import LogReadResponse, decode_entries
-from atalanta.wire.core.packets_connection import ExceptionResponse
 from atalanta.wire.core.packets_logview import (
     LogAckThrough,
     LogAckThroughResponse,
@@ -23,11 +25,6 @@ from atalanta.wire.core.packets_logview import (
 
 GROUP: Final = "reader"
 FENCED: Final = 200
-LEASE: Final = 1
-ACKNOWLEDGE: Final = 2
-PLAN: Final = 3
-READ: Final = 4
-STALE: Final = 5
 PLAN_MESSAGES_MAX: Final = 12
 HASTE_MAX: Final = 32  # times as much at once, of a reader that is behind
 
@@ -58,19 +55,27 @@ class LogReader(SimClient):
         self.haste: int = 1
         self.random = world.random(f"reader/{name}")
 
-    def on_ready(self) -> None:
-        self.send(
-            LogLease(
-                correlation=LEASE,
-                queue=self.queue,
-                group=GROUP,
-                owner=f"{self.name}/{self.life}",
-                ttl_ms=10_000,
-            )
-        )
+    def on_session(self) -> None:
+        self._lease()
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, LogLeaseResponse):
+    def on_resumed(self) -> None:
+        self._lease()
+
+    def _lease(self) -> None:
+        """A new lease, or the one it has for longer; the answer leads on."""
+        number = self.session.next_correlation()
+        owner = f"{self.name}/{self.life}"
+        self._ask(LogLease(number, self.queue, GROUP, owner, 10_000, self.epoch), number)
+
+    def _ask(self, packet: Packet, number: int) -> None:
+        reply = self.session.correlated_request(packet, number, FAIL)
+        then(reply, self._answered)
+
+    def _answered(self, reply: Reply) -> None:
+        packet = reply.value
+        if reply.error is not None:
+            self._refused(reply.error)
+        elif isinstance(packet, LogLeaseResponse):
             self._leased(packet)
         elif isinstance(packet, LogPlanResponse):
             self._hurry(packet.messages)
@@ -89,12 +94,8 @@ class LogReader(SimClient):
             else:
                 self._read(packet.next)
         elif isinstance(packet, LogAckThroughResponse):
-            if packet.correlation == STALE:
-                raise Violation(f"{self.target}: an old epoch acknowledged {self.planned}")
             self.acknowledged = self.committed
             self._step()
-        elif isinstance(packet, ExceptionResponse):
-            self._refused(packet)
 
     def _leased(self, packet: LogLeaseResponse) -> None:
         if self.epoch == 0 and packet.epoch <= self.old_epoch:
@@ -112,55 +113,38 @@ class LogReader(SimClient):
 
     def _acknowledge_as_before(self) -> None:
         if self.old_epoch and self.planned is not None and self.random.random() < 0.1:
-            self.send(
-                LogAckThrough(
-                    correlation=STALE,
-                    queue=self.queue,
-                    incarnation="",
-                    group=GROUP,
-                    epoch=self.old_epoch,
-                    end=self.planned[1],
-                )
-            )
+            then(self._acknowledge(self.old_epoch, self.planned[1]), self._stale)
 
-    def _refused(self, packet: ExceptionResponse) -> None:
-        if packet.correlation == STALE and packet.code == FENCED:
-            return
-        if self.epoch == 0 and packet.code == FENCED:
-            life, session = self.life, self.session
-            self.world.at(SECOND, lambda: self._lease_again(life, session))
-            return
-        raise Violation(f"{self.name} at {self.target}: {packet.message} (code {packet.code})")
+    def _acknowledge(self, epoch: int, end: int) -> Reply:
+        number = self.session.next_correlation()
+        packet = LogAckThrough(number, self.queue, "", GROUP, epoch, end)
+        return self.session.correlated_request(packet, number, FAIL)
 
-    def _lease_again(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            self.on_ready()
+    def _stale(self, reply: Reply) -> None:
+        if reply.error is None:
+            raise Violation(f"{self.target}: an old epoch acknowledged {self.planned}")
+        if reply.error.code != FENCED and not self.cut_short(reply.error):
+            raise Violation(f"{self.name} at {self.target}: {reply.error.text}")
+
+    def _refused(self, error: ClientError) -> None:
+        if self.cut_short(error):
+            return
+        if self.epoch == 0 and error.code == FENCED:
+            self.later(SECOND, self._lease)
+            return
+        raise Violation(f"{self.name} at {self.target}: {error.text} (code {error.code})")
 
     def _step(self) -> None:
-        """What comes next: an unfinished range, an acknowledgement that is due, or a new plan."""
+        """The next call: of an unfinished range, of an acknowledgement that is due, or for a new plan."""
         if self.planned is not None:
             self._read(self.planned[0])
         elif self.acknowledged < self.committed:
-            self.send(
-                LogAckThrough(
-                    correlation=ACKNOWLEDGE,
-                    queue=self.queue,
-                    incarnation="",
-                    group=GROUP,
-                    epoch=self.epoch,
-                    end=self.committed,
-                )
-            )
+            then(self._acknowledge(self.epoch, self.committed), self._answered)
         else:
             self.asked_messages = self.random.randint(1, PLAN_MESSAGES_MAX) * self.haste
-            self.send(
-                LogPlan(
-                    correlation=PLAN,
-                    queue=self.queue,
-                    incarnation="",
-                    start=self.committed,
-                    max_messages=self.asked_messages,
-                )
+            number = self.session.next_correlation()
+            self._ask(
+                LogPlan(number, self.queue, "", self.committed, self.asked_messages, -1), number
             )
 
     def _hurry(self, messages: int) -> None:
@@ -173,16 +157,8 @@ class LogReader(SimClient):
         if start == self.planned[0]:
             self.keys = []
         chunk_bytes = self.random.randint(200, 2_000) * self.haste
-        self.send(
-            LogRead(
-                correlation=READ,
-                queue=self.queue,
-                incarnation="",
-                start=start,
-                end=self.planned[1],
-                max_bytes=chunk_bytes,
-            )
-        )
+        number = self.session.next_correlation()
+        self._ask(LogRead(number, self.queue, "", start, self.planned[1], chunk_bytes), number)
 
     def _commit(self) -> None:
         """The range was read whole: the sink takes it. It must be what an earlier, interrupted reading saw."""
@@ -194,7 +170,7 @@ class LogReader(SimClient):
             )
         self.first_look[self.planned] = self.keys
         if self.random.random() < 0.15:
-            self._crash_before_commit()
+            self.restart()  # before the commit
             return
         self.ledger.commit_read(self.target, self.queue, self.keys)
         del self.first_look[self.planned]
@@ -202,32 +178,8 @@ class LogReader(SimClient):
         self.planned = None
         self._later()
 
-    def _crash_before_commit(self) -> None:
-        life = self.life
-        self.world.at(0, lambda: self._restart(life))
-
-    def _restart(self, life: int) -> None:
-        if self.life == life and self.up:
-            self.kill()
-            self.start()
-
     def _later(self) -> None:
-        life, session = self.life, self.session
-        self.world.at(self.random.randint(1, 400) * 1_000_000, lambda: self._go_on(life, session))
-
-    def _go_on(self, life: int, session: int) -> None:
-        """Renew the lease; its answer leads on."""
-        if self.life == life and self.session == session and self.ready:
-            self.send(
-                LogLease(
-                    correlation=LEASE,
-                    queue=self.queue,
-                    group=GROUP,
-                    owner=f"{self.name}/{self.life}",
-                    ttl_ms=10_000,
-                    epoch=self.epoch,
-                )
-            )
+        self.later(self.random.randint(1, 400) * 1_000_000, self._lease)
 
     def on_lost(self) -> None:
         self.old_epoch = self.epoch or self.old_epoch

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from atalanta.sim.clients import CHANNEL, SimClient
+from atalanta.sim.clients import SimClient
 from atalanta.sim.jobs import Consumer
 from atalanta.sim.ledger import Ledger
 from atalanta.sim.network import Network
-from atalanta.sim.nodes import PASSWORD
 from atalanta.sim.senders import Sender
 from atalanta.sim.world import World
-from atalanta.wire.core.packets_connection import REASON_REDIRECT, DisconnectV3
-from atalanta.wire.core.packets_session import CreateSession, CreateSessionV2
+from atalanta.wire.core.client_settings import SessionSettings
+from atalanta.wire.core.packets_connection import REASON_REDIRECT
+from atalanta.wire.core.transport import TransportConfiguration
 
 RETRY_NS = 50_000_000
 
@@ -34,8 +34,12 @@ class Routing:
 
 
 class RoutedClient(SimClient):
-    """Through a door at every connection; a redirect is obeyed with the next one, once."""
+    """Through a door at every connection; a redirect is obeyed with the next one, once.
 
+    Its sessions do not outlive their connections: the next node knows nothing of what the one before had.
+    """
+
+    resume = False
     routing: Routing
 
     def through(self, routing: Routing) -> None:
@@ -58,24 +62,15 @@ class RoutedClient(SimClient):
         self.sent_to = None
         super().kill()
 
-    def login(self, name: str, auto: bool) -> CreateSession:
-        key = self.routing.key
-        return CreateSessionV2(
-            name=name,
-            session_channel=CHANNEL,
-            version=136,
-            user=f"{key}.user",
-            password=PASSWORD,
-            xa=self.xa,
-            auto_commit_sends=auto,
-            auto_commit_acks=auto,
-            confirmation_window=self.window_bytes,
-            client_id=f"{key}.{self.name}",
-        )
+    def login(self) -> SessionSettings:
+        settings = super().login()
+        settings.user = f"{self.routing.key}.user"
+        settings.client_id = f"{self.routing.key}.{self.name}"
+        return settings
 
-    def on_goodbye(self, packet: DisconnectV3) -> None:
-        if packet.reason == REASON_REDIRECT and packet.target is not None:
-            self.sent_to = (packet.target.host, packet.target.port)
+    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
+        if reason == REASON_REDIRECT and place is not None:
+            self.sent_to = (place.host, place.port)
             self.redirected += 1
 
 
@@ -93,26 +88,34 @@ class RoutedSender(RoutedClient, Sender):
         total: int,
         per_second: float,
     ) -> None:
-        Sender.__init__(self, world, network, name, routing.doors[0], ledger, address, total, per_second)
+        Sender.__init__(
+            self, world, network, name, routing.doors[0], ledger, address, total, per_second
+        )
         self.through(routing)
         self.served_by = ""
 
-    def on_ready(self) -> None:
+    def on_session(self) -> None:
         if self.served_by != self.target:
             self.total += len(self.open)
             self.open.clear()
         self.served_by = self.target
         self.routing.watching.arrived(self.routing.key, self.target)
-        super().on_ready()
+        super().on_session()
 
 
 class RoutedConsumer(RoutedClient, Consumer):
     def __init__(
-        self, world: World, network: Network, name: str, routing: Routing, ledger: Ledger, queue: str
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        routing: Routing,
+        ledger: Ledger,
+        queue: str,
     ) -> None:
         Consumer.__init__(self, world, network, name, routing.doors[0], ledger, queue)
         self.through(routing)
 
-    def on_ready(self) -> None:
+    def on_session(self) -> None:
         self.routing.watching.arrived(self.routing.key, self.target)
-        super().on_ready()
+        super().on_session()

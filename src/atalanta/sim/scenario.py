@@ -51,6 +51,7 @@ class Outcome:
         self.segments_cleaned = 0
         self.replays = 0
         self.reattached = 0
+        self.resumed = 0
         self.followed = 0
 
 
@@ -101,7 +102,6 @@ class Scenario:
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
                 client.window_bytes = patience.choice((1, 2_000, 1 << 20))
-                client.confirm_every = patience.choice((1, 10, 200))
         self.faults = Faults(
             self.world,
             self.network,
@@ -356,6 +356,7 @@ class Scenario:
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
         outcome.reattached = sum(client.reattached for client in self._clients())
+        outcome.resumed = sum(client.resumed for client in self._clients())
         outcome.followed = sum(client.followed for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]

@@ -1,4 +1,4 @@
-"""Senders: numbered messages, some unconfirmed, repeated in order after a loss."""
+"""Senders: numbered messages, some unconfirmed; the engine repeats them after a loss, they themselves after a kill."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Final
 from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.ledger import Ledger, Violation
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse, NullResponse
-from atalanta.wire.core.packets_message import SendMessage
+from atalanta.wire.core.client_producer import ClientProducer
+from atalanta.wire.core.client_reply import Reply
 
 WINDOW: Final = 4
+CREDIT_WINDOWS: Final = (-1, -1, 1_000, 1 << 20)  # bytes; -1: without asking for any
 
 
 class Sender(SimClient):
@@ -42,6 +42,7 @@ class Sender(SimClient):
         self.leaving = False  # for home: what is open is to be answered first
         self.random = world.random(f"sender/{name}")
         self.pause_ns_max = int(2 * SECOND / per_second)
+        self.producer_window = world.random(f"credits/{name}").choice(CREDIT_WINDOWS)
 
     def finish(self) -> None:
         """No more of them."""
@@ -78,25 +79,27 @@ class Sender(SimClient):
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         return message
 
-    def write(self, message: Message, number: int) -> None:
-        self.send(SendMessage(message, requires_response=True, correlation=number, sender_id=1))
+    def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
+        """The reply is done when the node has confirmed it."""
+        sending = producer.send_message(message)
+        sending.reply = reply = Reply()
+        return reply
 
     # -- the work -------------------------------------------------------------------------------
-    def on_ready(self) -> None:
-        for number in self.open:
+    def on_session(self) -> None:
+        self.producer = self.session.producer(self.address)
+        for number in list(self.open):
             self._transmit(number)
-        self._fill(self.life, self.session)
+        self._fill()
 
-    def _fill(self, life: int, session: int) -> None:
-        if not self.ready or self.life != life or self.session != session:
-            return
+    def _fill(self) -> None:
         if self.next < self.total and len(self.open) < self.window and not self.leaving:
             number = self.next
             self.next += 1
             self.open[number] = True
             self.begin(f"{self.name}/{number}", number)
             self._transmit(number)
-        self.world.at(self.pause_ns(), lambda: self._fill(life, session))
+        self.in_session(self.pause_ns(), self._fill)
 
     def _transmit(self, number: int) -> None:
         key = f"{self.name}/{number}"
@@ -105,14 +108,12 @@ class Sender(SimClient):
         message.properties.put("key", key)
         message.properties.put("_AMQ_DUPL_ID", key)
         message.properties_changed()
-        self.write(message, number)
+        reply = self.write(self.producer, message, number)
+        then(reply, lambda reply: self._answered(number, reply))
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, NullResponse):
-            if self.open.pop(packet.correlation, None):
-                self.confirmed(f"{self.name}/{packet.correlation}", packet.correlation)
-        elif isinstance(packet, ExceptionResponse):
-            raise Violation(f"{self.name}: {packet.message}")
-
-    def on_lost(self) -> None:
-        return None
+    def _answered(self, number: int, reply: Reply) -> None:
+        if reply.error is None:
+            if self.open.pop(number, None):
+                self.confirmed(f"{self.name}/{number}", number)
+        elif not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error.text}")

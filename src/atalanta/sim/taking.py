@@ -2,44 +2,54 @@
 
 from __future__ import annotations
 
-from atalanta.sim.clients import SimClient
-from atalanta.sim.ledger import Violation
+from typing import Final
+
+from atalanta.kernel.message import Message
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_query import QueueQueryResponseV3
-from atalanta.wire.core.packets_session import SessionStart
+from atalanta.wire.core.client_consumer import ClientConsumer, Delivery
+from atalanta.wire.core.client_reply import Reply
 
-CREDITS = 4_000
+CREDIT_BYTES: Final = 4_000
 
 
 class Taking(SimClient):
-    """Consumer 0 of `queue`, with a first credit of CREDITS bytes."""
+    """A consumer of `queue` with a window of `credit_bytes`."""
+
+    consumer: ClientConsumer
 
     def __init__(self, world: World, network: Network, name: str, target: str, queue: str) -> None:
         super().__init__(world, network, name, target)
         self.queue = queue
         self.selector: str | None = None
-        self.created = False
+        self.credit_bytes = CREDIT_BYTES
 
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(consumer_id=0, queue=self.queue, filter=self.selector))
-        self.send(FlowToken(0, CREDITS))
+    def on_session(self) -> None:
+        self._consume()
 
-    def on_packet(self, packet: Packet) -> None:
-        """The answer to the consumer; what else is refused is a violation."""
-        if isinstance(packet, QueueQueryResponseV3):
-            self.created = True
-        elif isinstance(packet, ExceptionResponse):
-            if self.created:
-                raise Violation(f"{self.name}: {packet.message}")
-            life, session = self.life, self.session
-            self.world.at(SECOND, lambda: self._create_again(life, session))
+    def _consume(self) -> None:
+        self.consumer, _ = self.session.consumer(
+            self.queue, self.selector, window=self.credit_bytes
+        )
+        self.consumer.on_message = self.on_message
+        then(self.consumer.arrival(), self._ended)
+        self.session.start()
 
-    def _create_again(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            self.on_ready()
+    def _ended(self, reply: Reply) -> None:
+        """Makes the consumer again after a second: the queue is not there, or not any more."""
+        consumer = self.consumer
+
+        def again() -> None:
+            self.session.close_consumer(consumer)
+            self._consume()
+
+        self.in_session(SECOND, again)
+
+    def on_message(self, delivery: Delivery) -> None:
+        """A message came."""
+        raise NotImplementedError
+
+
+def key_of(message: Message) -> str:
+    return str(message.properties.get("key"))

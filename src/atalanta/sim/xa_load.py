@@ -5,6 +5,7 @@ Whatever fails between, a branch takes effect wholly or not at all, and as its m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from atalanta.kernel.config import AddressConfig
@@ -12,7 +13,7 @@ from atalanta.kernel.message import Message
 from atalanta.kernel.properties import Byte
 from atalanta.kernel.queue_spec import ANYCAST
 from atalanta.node import NodeConfig
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import then
 from atalanta.sim.host import Host
 from atalanta.sim.jobs import Watcher
 from atalanta.sim.ledger import Ledger, Violation
@@ -20,6 +21,7 @@ from atalanta.sim.network import Network
 from atalanta.sim.nodes import queue
 from atalanta.sim.senders import Sender
 from atalanta.sim.sending import Sending
+from atalanta.sim.taking import Taking, key_of
 from atalanta.sim.world import SECOND, World
 from atalanta.sim.xa_branches import (
     COMMIT,
@@ -33,12 +35,10 @@ from atalanta.sim.xa_branches import (
     name_of,
 )
 from atalanta.sim.xa_recovery import Recoverer
+from atalanta.wire.core.client_consumer import Delivery
+from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_request import FAIL
 from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.packets_query import QueueQueryResponseV3
-from atalanta.wire.core.packets_session import SessionStart, SessionStop
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
     XaEnd,
@@ -85,7 +85,9 @@ class Transactions(Sending):
         total = max(4, int(seconds * per_second))
         chosen = hosts if self.everywhere else [self.random.choice(hosts)]
         for host in chosen:
-            self.takers.append(XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self))
+            self.takers.append(
+                XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self)
+            )
             name = f"xb-{host.name}"
             self.takers.append(
                 Watcher(self.world, self.network, name, host.name, self.ledger, SOLD, self.bought)
@@ -96,9 +98,7 @@ class Transactions(Sending):
                 self.takers.append(Recoverer(self.world, self.network, name, host.name, self))
         host = self.random.choice(hosts)
         self.senders.append(
-            Sender(
-                self.world, self.network, "xp", host.name, self.ledger, STOCK, total, per_second
-            )
+            Sender(self.world, self.network, "xp", host.name, self.ledger, STOCK, total, per_second)
         )
 
     def left(self) -> list[str]:
@@ -177,11 +177,12 @@ class Transactions(Sending):
                 raise Violation(f"branch {name} is {branch.state}, but it sold {sold}", sold[0])
             if len(sold) < len(branch.keys) and (sold or branch.state == COMMITTED):
                 raise Violation(
-                    f"branch {name} ({branch.state}) had {branch.keys} and sold {sold}", branch.keys[0]
+                    f"branch {name} ({branch.state}) had {branch.keys} and sold {sold}",
+                    branch.keys[0],
                 )
 
 
-class XaWorker(SimClient):
+class XaWorker(Taking):
     """A client and the manager of its branches, whose log (`subject.branches`) survives; it dies now and then.
 
     Branches that were given up undecided are rolled back wherever they turn up (presumed abort).
@@ -193,82 +194,74 @@ class XaWorker(SimClient):
     def __init__(
         self, world: World, network: Network, name: str, target: str, subject: Transactions
     ) -> None:
-        super().__init__(world, network, name, target)
+        super().__init__(world, network, name, target, STOCK)
         self.subject = subject
         self.ledger = subject.ledger
         self.random = world.random(f"xa/{name}")
         self.leaving = world.random(f"xa/leaving/{name}")
+        self.credit_bytes = 2_000
         self.number = 0
-        self.created = False
-        self.waiting: list[tuple[str, int, int]] = []  # key, message id, cost
-        self.steps: list[tuple[str, str]] = []  # what is to be answered, of which branch
+        self.waiting: list[Delivery] = []
+        self.calls = 0  # whose answers are awaited
         self.current = ""
         # Deliveries stop for a rollback, as with a JMS client: what still arrives before its answer was given back.
         self.rolling = 0
 
-    def on_ready(self) -> None:
-        self.created = False
-        self.send(SessionStart())
-        self.send(CreateConsumer(consumer_id=0, queue=STOCK))
-        self.send(FlowToken(0, 2_000))
-        self._look_for_doubts(self.life, self.session)
+    def on_session(self) -> None:
+        self.producer = self.session.producer(SOLD)
+        super().on_session()
+        self._look_for_doubts()
 
-    def _look_for_doubts(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            if not self.steps:  # one call at a time, as a client's calls wait for their answers
-                self.steps.append(("in doubt", ""))
-                self.send(XaInDoubt())
-            self.world.at(2 * SECOND, lambda: self._look_for_doubts(life, session))
+    def on_resumed(self) -> None:
+        self._look_for_doubts()
 
-    def on_packet(self, packet: Packet) -> None:
-        if isinstance(packet, ReceiveMessage):
-            key = str(packet.message.properties.get("key"))
-            cost = packet.message.size + 40
-            if self.rolling:
-                self.send(FlowToken(0, cost))
-                return
-            self.ledger.deliver(STOCK, key, self.name, self.network.left_at(self.conn))
-            self.waiting.append((key, packet.message.id, cost))
-            life, session = self.life, self.session
-            self.world.at(self.random.randint(1, 30) * 1_000_000, lambda: self._begin(life, session))
-        elif isinstance(packet, XaInDoubtResponse):
-            self.steps.pop(0)
-            self._in_doubt([name_of(xid) for xid in packet.xids])
-            self._begin(self.life, self.session)
-        elif isinstance(packet, XaResponse):
-            self._answered(packet)
-        elif isinstance(packet, QueueQueryResponseV3):
-            self.created = True
-        elif isinstance(packet, ExceptionResponse):
-            if self.created or self.steps[1:]:
-                raise Violation(f"{self.name}: {packet.message}")
-            life, session = self.life, self.session
-            self.world.at(SECOND, lambda: self._create_again(life, session))
+    def _look_for_doubts(self) -> None:
+        if not self.calls:  # one call at a time, as a client's calls wait for their answers
+            self._call(XaInDoubt(), self._in_doubt)
+        self.later(2 * SECOND, self._look_for_doubts)
 
-    def _create_again(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            self.send(CreateConsumer(consumer_id=0, queue=STOCK))
+    def on_message(self, delivery: Delivery) -> None:
+        if self.rolling:
+            self.consumer.handled(delivery.cost)
+            return
+        key = key_of(delivery.message)
+        self.ledger.deliver(STOCK, key, self.name, self.network.left_at(self.conn))
+        self.waiting.append(delivery)
+        self.later(self.random.randint(1, 30) * 1_000_000, self._begin)
+
+    def _call(self, packet: Packet, call: Callable[[object], None]) -> None:
+        """The answer to the call; nothing is told of one that a lost connection cut short."""
+        self.calls += 1
+
+        def answered(reply: Reply) -> None:
+            if reply.error is None:
+                self.calls -= 1
+                call(reply.value)
+            elif not self.cut_short(reply.error):
+                raise Violation(f"{self.name}: {reply.error.text}")
+
+        then(self.session.request(packet, FAIL), answered)
 
     # -- a branch -------------------------------------------------------------------------------
-    def _begin(self, life: int, session: int) -> None:
-        if self.life != life or self.session != session or self.steps or not self.waiting:
+    def _begin(self) -> None:
+        if self.calls or not self.waiting:
             return
         self.number += 1
         xid = Xid(1, str(self.number).encode(), self.name.encode())
         taken, self.waiting = self.waiting[:BRANCH_MAX], self.waiting[BRANCH_MAX:]
         name = name_of(xid)
-        branch = Branch(xid, [key for key, _, _ in taken])
+        branch = Branch(xid, [key_of(delivery.message) for delivery in taken])
         self.subject.branches[name] = branch
         self.current = name
-        self.steps.extend([("start", name), ("end", name)])
-        self.send(XaStart(xid))
-        for key, message_id, cost in taken:
+        self._tell(name, "start", XaStart(xid))
+        for delivery in taken:
+            key = key_of(delivery.message)
             self.ledger.tell(key, f"{self.name} sells {key} in the branch {name}")
             self.ledger.acknowledge(STOCK, key)
-            self.send(IndividualAcknowledge(0, message_id, False))
-            self.send(FlowToken(0, cost))
-            self.send(SendMessage(self._copy(key, name), sender_id=1))
-        self.send(XaEnd(xid, False))
+            self.consumer.acknowledge_one(delivery)
+            self.consumer.handled(delivery.cost)
+            self.producer.send_message(self._copy(key, name), False)
+        self._tell(name, "end", XaEnd(xid, False))
         if self.random.random() < 0.15:
             branch.state = WHOLE
             self._tell(name, "one phase", XaCommit(xid, True))
@@ -284,15 +277,14 @@ class XaWorker(SimClient):
         return copy
 
     def _tell(self, name: str, step: str, packet: Packet) -> None:
-        self.steps.append((step, name))
-        self.send(packet)
+        self._call(packet, lambda answer: self._told(name, step, answer))
 
-    def _answered(self, packet: XaResponse) -> None:
-        step, name = self.steps.pop(0)
+    def _told(self, name: str, step: str, packet: object) -> None:
         branch = self.subject.branches[name]
-        if packet.error:
+        if not isinstance(packet, XaResponse) or packet.error:
+            why = packet.message if isinstance(packet, XaResponse) else packet
             raise Violation(
-                f"{self.name}: {step} of the branch {name} is refused: {packet.message}", branch.keys[0]
+                f"{self.name}: {step} of the branch {name} is refused: {why}", branch.keys[0]
             )
         if step == "prepare":
             decided = COMMIT if self.random.random() < 0.75 else ROLLBACK
@@ -307,10 +299,10 @@ class XaWorker(SimClient):
             if step == ROLLBACK:
                 self.rolling -= 1
                 if not self.rolling:
-                    self.send(SessionStart())
+                    self.session.start()
             if name == self.current:
                 self.current = ""
-            self._begin(self.life, self.session)
+            self._begin()
 
     def _carry_out(self, name: str) -> None:
         branch = self.subject.branches[name]
@@ -319,17 +311,17 @@ class XaWorker(SimClient):
             self._tell(name, COMMIT, XaCommit(branch.xid, False))
         else:
             self.rolling += 1
-            for _, _, cost in self.waiting:
-                self.send(FlowToken(0, cost))
+            for delivery in self.waiting:
+                self.consumer.handled(delivery.cost)
             self.waiting = []
-            self.send(SessionStop())
+            self.session.stop()
             self._tell(name, ROLLBACK, XaRollback(branch.xid))
 
     def _die(self) -> None:
         life = self.life
-        self.world.at(0, lambda: self._restart(life))
+        self.world.at(0, lambda: self._end(life))
 
-    def _restart(self, life: int) -> None:
+    def _end(self, life: int) -> None:
         """Now and then its node leaves just then, with the branch in doubt."""
         if self.life != life or not self.up:
             return
@@ -346,8 +338,10 @@ class XaWorker(SimClient):
             self.start()
 
     # -- recovery -------------------------------------------------------------------------------
-    def _in_doubt(self, names: list[str]) -> None:
-        """Those that the node has prepared."""
+    def _in_doubt(self, packet: object) -> None:
+        """Looks after those that the node has prepared."""
+        assert isinstance(packet, XaInDoubtResponse)
+        names = [name_of(xid) for xid in packet.xids]
         for name, branch in self.subject.branches.items():
             if not name.startswith(self.name + "/"):
                 continue
@@ -356,9 +350,14 @@ class XaWorker(SimClient):
                 self._carry_out(name)
             elif not self.subject.departed.moved_from(self.target):
                 self.subject.gone(name, branch)
+        self._begin()
 
     def on_lost(self) -> None:
+        if self.session.rolled_back:
+            self.session.rollback()
+        if self.rolling:
+            self.session.start()
         self.waiting = []
-        self.steps = []
+        self.calls = 0
         self.current = ""
         self.rolling = 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.sim.clients import SimClient
+from atalanta.sim.clients import SimClient, then
 from atalanta.sim.ledger import Violation
 from atalanta.sim.network import Network
 from atalanta.sim.world import SECOND, World
 from atalanta.sim.xa_branches import COMMIT, name_of
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import ExceptionResponse
+from atalanta.wire.core.client_reply import Reply
+from atalanta.wire.core.client_request import FAIL
 from atalanta.wire.core.packets_transaction import (
     XaCommit,
     XaInDoubt,
@@ -35,33 +35,28 @@ class Recoverer(SimClient):
     ) -> None:
         super().__init__(world, network, name, target)
         self.subject = subject
-        self.steps: list[str] = []  # the branch that an answer is about, "" the list of them
+        self.calls = 0  # whose answers are awaited
 
-    def on_ready(self) -> None:
-        self._look(self.life, self.session)
+    def on_session(self) -> None:
+        self._look()
 
-    def _look(self, life: int, session: int) -> None:
-        if self.life == life and self.session == session and self.ready:
-            if not self.steps:
-                self.steps.append("")
-                self.send(XaInDoubt())
-            self.world.at(2 * SECOND, lambda: self._look(life, session))
+    def on_resumed(self) -> None:
+        self._look()
 
-    def on_packet(self, packet: Packet) -> None:
+    def _look(self) -> None:
+        if not self.calls:
+            self.calls += 1
+            then(self.session.request(XaInDoubt(), FAIL), self._found)
+        self.later(2 * SECOND, self._look)
+
+    def _found(self, reply: Reply) -> None:
+        packet = reply.value
         if isinstance(packet, XaInDoubtResponse):
-            self.steps.pop(0)
+            self.calls -= 1
             for xid in packet.xids:
                 self._end(xid)
-        elif isinstance(packet, XaResponse):
-            name = self.steps.pop(0)
-            branch = self.subject.branches[name]
-            if packet.error:
-                raise Violation(
-                    f"{self.name}: branch {name} to be {branch.state}: {packet.message}", branch.keys[0]
-                )
-            self.subject.ended(name, branch.state == COMMIT)
-        elif isinstance(packet, ExceptionResponse):
-            raise Violation(f"{self.name}: {packet.message}")
+        elif reply.error is None or not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error}")
 
     def _end(self, xid: Xid) -> None:
         name = name_of(xid)
@@ -70,9 +65,22 @@ class Recoverer(SimClient):
         self.subject.decide(name)
         branch = self.subject.branches[name]
         branch.told = True
-        self.steps.append(name)
+        self.calls += 1
         commit = branch.state == COMMIT
-        self.send(XaCommit(xid, False) if commit else XaRollback(xid))
+        request = XaCommit(xid, False) if commit else XaRollback(xid)
+        then(self.session.request(request, FAIL), lambda reply: self._ended(name, reply))
+
+    def _ended(self, name: str, reply: Reply) -> None:
+        branch = self.subject.branches[name]
+        packet = reply.value
+        if isinstance(packet, XaResponse) and not packet.error:
+            self.calls -= 1
+            self.subject.ended(name, branch.state == COMMIT)
+        elif reply.error is None or not self.cut_short(reply.error):
+            why = packet.message if isinstance(packet, XaResponse) else reply.error
+            raise Violation(
+                f"{self.name}: branch {name} to be {branch.state}: {why}", branch.keys[0]
+            )
 
     def on_lost(self) -> None:
-        self.steps = []
+        self.calls = 0

@@ -7,11 +7,9 @@ import pytest
 from atalanta.client.encoding import decode_map
 from atalanta.kernel.buffer import DecodeError, Reader
 from atalanta.kernel.message import (
-    ANYCAST,
     BYTES,
     DEFAULT,
     MAP,
-    MULTICAST,
     OBJECT,
     STREAM,
     TEXT,
@@ -19,6 +17,7 @@ from atalanta.kernel.message import (
 )
 from atalanta.kernel.properties import BYTE, INT, LONG, SHORT, STRING
 from atalanta.kernel.properties import BYTES as BYTES_TYPE
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.amqp.conversion import core_message
 from atalanta.wire.amqp.sections import decode_sections
 from tests.wire.amqp.samples import (
@@ -73,7 +72,7 @@ def test_text() -> None:
     message = converted(section(VALUE, text("säge 𝄞")))
     assert (message.kind, message.text()) == (TEXT, "säge 𝄞")
     assert message.properties.get("JMS_AMQP_ORIGINAL_ENCODING") == 5
-    assert message.properties.type_of("JMS_AMQP_ORIGINAL_ENCODING") == SHORT
+    assert message.properties.entries["JMS_AMQP_ORIGINAL_ENCODING"][0] == SHORT
     empty = converted(section(VALUE, NULL))
     assert (empty.kind, empty.text()) == (TEXT, None)
 
@@ -292,7 +291,7 @@ def test_unsigned_numbers_become_the_smallest_type_that_holds_them() -> None:
         "s",
         5,
     ]
-    assert [found.type_of(name) for name in "abcdefg"] == [BYTE, SHORT, SHORT, INT, INT, LONG, LONG]
+    assert [found.entries[name][0] for name in "abcdefg"] == [BYTE, SHORT, SHORT, INT, INT, LONG, LONG]
     assert found.get("j") == "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 

@@ -409,6 +409,17 @@ def test_the_topology_follows_the_brokers_word() -> None:
     assert list(pair.client.topology) == ["node-1"]
 
 
+def test_a_member_that_left_while_the_client_was_away_is_forgotten() -> None:
+    pair = connected()
+    there = TransportConfiguration.tcp("there", "h2", 7)
+    pair.link.send(0, ClusterTopologyV4(False, "node-2", 5, there, None, False, None, None, 136))
+    pair.run()
+    pair.cut()
+    assert list(pair.client.topology) == ["node-1", "node-2"]
+    pair.dial()  # this broker tells of itself alone
+    assert list(pair.client.topology) == ["node-1"]
+
+
 def test_good_bye_is_told() -> None:
     pair = connected()
     pair.link.good_bye()

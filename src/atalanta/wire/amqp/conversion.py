@@ -11,11 +11,9 @@ from typing import Final
 
 from atalanta.kernel.buffer import DecodeError, Writer
 from atalanta.kernel.message import (
-    ANYCAST,
     BYTES,
     DEFAULT,
     MAP,
-    MULTICAST,
     OBJECT,
     STREAM,
     TEXT,
@@ -35,6 +33,7 @@ from atalanta.kernel.properties import (
     plain_value,
     type_of_value,
 )
+from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.amqp.content_type import is_utf8_text
 from atalanta.wire.amqp.decoder import kind_of
 from atalanta.wire.amqp.sections import DATA, SEQUENCE, VALUE, Header, Properties, Sections

@@ -75,6 +75,7 @@ class ClientConnection:
         self.topology: dict[str, Member] = {}
         self.topology_complete: bool = False
         self.node_id: str | None = None
+        self._named: dict[str, bool] = {}  # members that this transport's broker has told of
         self._write = write
         self._framer = Framer(False, FRAME_BYTES_MAX)
         self._upgrade: UpgradeRequest | None = None
@@ -103,6 +104,7 @@ class ClientConnection:
         self.connected = True
         self.version = 0
         self.topology_complete = False
+        self._named.clear()
         self._framer = Framer(False, FRAME_BYTES_MAX)
         self._last_seen = now
         self._last_tick = now
@@ -329,12 +331,22 @@ class ClientConnection:
     def _topology(self, packet: ClusterTopology) -> None:
         if not packet.exit and self.node_id is None:
             self.node_id = packet.node_id
-        if packet.last:
-            self.topology_complete = True
         if len(self.topology) >= MEMBERS_MAX and packet.node_id not in self.topology:
             raise ProtocolError(f"a topology of more than {MEMBERS_MAX} members")
-        if apply_topology(self.topology, packet) or packet.last:
+        changed = apply_topology(self.topology, packet)
+        if not self.topology_complete:
+            self._named[packet.node_id] = True
+            if packet.last:
+                self.topology_complete = True
+                self._forget_members()
+        if changed or packet.last:
             self.events.topology_changed()
+
+    def _forget_members(self) -> None:
+        """Who left while this client was away is not told of: it is just not among those that are named."""
+        for node_id in list(self.topology):
+            if node_id not in self._named:
+                del self.topology[node_id]
 
     def _disconnected(
         self, reason: int, target_node_id: str | None, packet: DisconnectV3 | None

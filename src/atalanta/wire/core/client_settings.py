@@ -54,6 +54,7 @@ class SessionSettings:
     client_id: str | None = None
     default_address: str | None = None
     resume: bool = True
+    xa: bool = False  # works in branches of global transactions
 
 
 def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2:
@@ -65,6 +66,7 @@ def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2
         user=settings.user,
         password=settings.password,
         min_large_message_size=settings.min_large_message_size,
+        xa=settings.xa,
         auto_commit_sends=settings.auto_commit_sends,
         auto_commit_acks=settings.auto_commit_acks,
         confirmation_window=settings.confirmation_window,
