@@ -111,7 +111,7 @@ def meanings(page: str) -> dict[str, str]:
 
 def page(known: dict[str, str]) -> str:
     """The whole page."""
-    from atalanta.runtime.logs import level_of
+    from atalanta.runtime.process.logs import level_of
 
     names = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
     lines = []

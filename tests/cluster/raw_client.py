@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.sim.network import Machine, Network
 from atalanta.sim.nodes import PASSWORD, PORT, USER
-from atalanta.sim.world import SECOND, World
-from atalanta.wire.core import codec
+from atalanta.sim.world.network import Machine, Network
+from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import (
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import (
     DisconnectV3,
     ExceptionResponse,
     PacketsConfirmed,
     Ping,
 )
-from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse
-from atalanta.wire.core.packets_topology import ClusterTopology, SubscribeTopologyV2
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse
+from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
 
 CHANNEL: Final = 10
 TTL_MS: Final = 5_000

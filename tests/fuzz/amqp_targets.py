@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.buffer import DecodeError
-from atalanta.kernel.message import EMBEDDED, Message
-from atalanta.kernel.message_codec import encode_message
 from atalanta.kernel.ports import Trace
+from atalanta.message.codec import encode_message
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.message.message import EMBEDDED, Message
 from atalanta.wire.amqp.conversion import core_message
 from atalanta.wire.amqp.embedded import LARGE_PROPERTY, unwrap
 from atalanta.wire.amqp.embedded_large import pieces_of

@@ -12,7 +12,7 @@ from __future__ import annotations
 from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.password import StoredPassword
+from atalanta.kernel.security.password import StoredPassword
 
 
 class PageError(Exception):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from functools import cache
 
-from atalanta.kernel.buffer import Writer
-from atalanta.kernel.message import EMBEDDED, LARGE_EMBEDDED, Message
-from atalanta.kernel.properties import PropertyValue, TypedProperties
+from atalanta.message.encoding.buffer import Writer
+from atalanta.message.message import EMBEDDED, LARGE_EMBEDDED, Message
+from atalanta.message.properties import PropertyValue, TypedProperties
 from atalanta.wire.amqp.embedded import LARGE_PROPERTY
 from tests.golden.frames import VECTORS
 

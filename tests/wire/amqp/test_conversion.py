@@ -5,19 +5,11 @@ from __future__ import annotations
 import pytest
 
 from atalanta.client.encoding import decode_map
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import (
-    BYTES,
-    DEFAULT,
-    MAP,
-    OBJECT,
-    STREAM,
-    TEXT,
-    Message,
-)
-from atalanta.kernel.properties import BYTE, INT, LONG, SHORT, STRING
-from atalanta.kernel.properties import BYTES as BYTES_TYPE
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
+from atalanta.message.properties import BYTE, INT, LONG, SHORT, STRING
+from atalanta.message.properties import BYTES as BYTES_TYPE
 from atalanta.wire.amqp.conversion import core_message
 from atalanta.wire.amqp.sections import decode_sections
 from tests.wire.amqp.samples import (

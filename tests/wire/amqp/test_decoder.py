@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.buffer import DecodeError
-from atalanta.kernel.properties import Byte, Char, Float, Int, Short
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.message.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.amqp.decoder import DEPTH_MAX, Decoder
 from atalanta.wire.amqp.values import (
     Array,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.buffer import DecodeError
+from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.amqp.sections import Sections, decode_sections
 from tests.wire.amqp.samples import (
     ANNOTATIONS,

@@ -9,8 +9,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-from atalanta.kernel.buffer import DecodeError, Writer
-from atalanta.kernel.message import (
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.message.codec import text_body
+from atalanta.message.encoding.buffer import DecodeError, Writer
+from atalanta.message.message import (
     BYTES,
     DEFAULT,
     MAP,
@@ -20,8 +22,7 @@ from atalanta.kernel.message import (
     USER_ID_BYTES,
     Message,
 )
-from atalanta.kernel.message_codec import text_body
-from atalanta.kernel.properties import (
+from atalanta.message.properties import (
     STRING,
     Byte,
     Char,
@@ -33,7 +34,6 @@ from atalanta.kernel.properties import (
     plain_value,
     type_of_value,
 )
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
 from atalanta.wire.amqp.content_type import is_utf8_text
 from atalanta.wire.amqp.decoder import kind_of
 from atalanta.wire.amqp.sections import DATA, SEQUENCE, VALUE, Header, Properties, Sections

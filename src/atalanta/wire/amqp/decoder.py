@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.properties import Byte, Char, Float, Int, Short
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.amqp.values import (
     Array,
     Decimal,

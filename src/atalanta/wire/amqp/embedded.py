@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.absorbing import ACK_ROUTE_TO, disclaim
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
-from atalanta.kernel.message import LARGE_SIZE, ROUTE_TO, Message
 from atalanta.kernel.ports import Trace
-from atalanta.kernel.properties import TypedProperties
+from atalanta.kernel.publish.scale_down_target import ACK_ROUTE_TO, disclaim
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.message import LARGE_SIZE, ROUTE_TO, Message
+from atalanta.message.properties import TypedProperties
 from atalanta.wire.amqp.conversion import core_message
 from atalanta.wire.amqp.sections import decode_sections
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message import BYTES, EMBEDDED, LARGE_EMBEDDED, OBJECT, Message
 from atalanta.kernel.ports import Trace
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.message import BYTES, EMBEDDED, LARGE_EMBEDDED, OBJECT, Message
 from atalanta.wire.amqp.content_type import is_utf8_text
 from atalanta.wire.amqp.conversion import ENCODED_DATA, JAVA_OBJECT, core_headers, core_message
 from atalanta.wire.amqp.decoder import Decoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from atalanta.kernel.buffer import DecodeError
+from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.amqp.decoder import DESCRIBED, Decoder, kind_of
 from atalanta.wire.amqp.values import (
     Map,

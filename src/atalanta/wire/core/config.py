@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from atalanta.kernel.option import option
-from atalanta.wire.tls import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
+from atalanta.wire.tls_config import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
 
 SCHEMES: Final = ("tcp",)

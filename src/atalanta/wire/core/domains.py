@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
-    from atalanta.kernel.security import Security
+    from atalanta.kernel.security.security import Security
     from atalanta.wire.core.config import AcceptorConfig
 
 
@@ -20,7 +20,8 @@ def change_domains(
     """`acceptors` are those in use, `fresh` and `security` what was read. Nothing else of an acceptor changes.
 
     Connections made from now on ask the new domain. One that is open keeps its own, also for further sessions, and what
-    `Security.replace` leaves its users; none of its sessions is reattached to a new one (reattach.py: `_may`).
+    `Security.replace` leaves its users; none of its sessions is reattached to a new one (wire/core/server/reattach.py:
+    `_may`).
     """
     wanted = {acceptor.name: acceptor.security_domain for acceptor in fresh}
     for name, acceptor in list(acceptors.items()):

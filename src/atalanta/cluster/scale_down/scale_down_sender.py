@@ -1,0 +1,177 @@
+"""Shipments on their way to the target, in order, as fast as it gives credit; each is answered for by itself.
+
+No transaction: in a real Artemis one repeat would roll all of it back. What is answered is finished here in one record
+a turn; what is not travels again on the next link, and the target drops it if it has it (`_AMQ_BRIDGE_DUP`).
+
+Address by address: one that the target gives no credit for (it is full there) holds up no other.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.forwarding import send_frames
+from atalanta.cluster.links.large_forwarding import LargeForwarding
+from atalanta.cluster.links.limits import OutgoingLimits
+from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.kernel.errors import ADDRESS_FULL
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.producer import (
+    CreateProducer,
+    ProducerCredits,
+    RequestProducerCredits,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.links.outbound_link import DialedLink
+    from atalanta.cluster.scale_down.scale_down_shipment import Shipment
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.message.message import Message
+
+WINDOW_BYTES: Final = 1 << 20
+WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (id-cache-size)
+CREDIT_STEP_MIN: Final = 64 << 10
+
+
+class Sender:
+    """`limit`: how many may be unanswered. `waiting` and `open_copies` (waiting or unanswered) are by address."""
+
+    def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
+        self.link = link
+        self.broker = broker
+        self.channel = channel
+        self.limits = OutgoingLimits()
+        self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
+        self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
+        self.open_copies: dict[str, int] = {}
+        self.unanswered: dict[int, Shipment] = {}
+        self.sizes: dict[int, int] = {}
+        self.addresses: dict[int, str] = {}  # copies of one shipment may be for several
+        self.bytes: int = 0  # of what is unanswered
+        self.arrived: list[Shipment] = []
+        self.refused: list[Shipment] = []
+        self.next_correlation: int = 1
+        self.credits: dict[str, int] = {}
+        self.asked: dict[str, bool] = {}
+        self.large: LargeForwarding | None = None
+
+    def open(self) -> None:
+        """The session on `channel` is there."""
+        self.link.send(CreateProducer(1, None), self.channel)
+
+    def has_room(self) -> bool:
+        waiting = sum(map(len, self.waiting.values()))  # not sent yet: what is stuck uses up no `limit`
+        under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
+        return under_way and waiting < WINDOW_MESSAGES
+
+    def under_way(self, address: str) -> bool:
+        """Whether anything for it is neither answered nor refused."""
+        return self.open_copies.get(address, 0) > 0
+
+    def idle(self) -> bool:
+        """Nothing is under way, and nothing answered is left to be finished."""
+        return not (self.waiting or self.unanswered or self.arrived or self.refused)
+
+    def ship(self, shipment: Shipment) -> None:
+        for message in shipment.copies:
+            address = message.address
+            self.waiting.setdefault(address, deque()).append((message, shipment))
+            self.open_copies[address] = self.open_copies.get(address, 0) + 1
+            self._pump(address)
+
+    def pump(self) -> None:
+        for address in list(self.waiting):
+            self._pump(address)
+
+    def _pump(self, address: str) -> None:
+        waiting = self.waiting.get(address)
+        while waiting and self.large is None:
+            message, shipment = waiting[0]
+            left = self.credits.get(address, 0)
+            if left < message.size:
+                self._ask(address, max(message.size, CREDIT_STEP_MIN))
+                return
+            self.credits[address] = left - message.size
+            waiting.popleft()
+            if not waiting:
+                del self.waiting[address]
+            correlation = self.next_correlation
+            self.next_correlation = correlation + 1
+            self.unanswered[correlation] = shipment
+            self.sizes[correlation] = message.size
+            self.addresses[correlation] = address
+            self.bytes += message.size
+            if message.large is not None:
+                self.large = LargeForwarding(self, message, message.large, correlation)
+            else:
+                self.link.write(send_frames(message, self.channel, correlation))
+            if self.credits[address] < CREDIT_STEP_MIN:
+                self._ask(address, 4 * CREDIT_STEP_MIN)
+            if self.large is not None:
+                self.large.pump()
+
+    def _ask(self, address: str, amount: int) -> None:
+        if address not in self.asked:
+            self.asked[address] = True
+            self.link.send(RequestProducerCredits(amount, address), self.channel)
+
+    def on_credits(self, packet: ProducerCredits) -> None:
+        self.asked.pop(packet.address, None)
+        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self._pump(packet.address)
+
+    # -- large messages -------------------------------------------------------------------------
+    def large_sent(self) -> None:
+        self.large = None
+        self.pump()
+
+    def cannot_read(self, body: LargeBody) -> None:
+        self.broker.large.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.link.close("a large message cannot be read")
+
+    def unblocked(self) -> None:
+        if self.large is not None:
+            self.large.pump()
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_answer(self, correlation: int) -> None:
+        self._answered(correlation, "")
+
+    def on_refused(self, packet: ExceptionResponse) -> None:
+        text = f"{packet.message} (code {packet.code})"
+        if packet.correlation not in self.unanswered:
+            raise ProtocolError(f"the target refuses what it was told: {text}")
+        self.unanswered[packet.correlation].full = packet.code == ADDRESS_FULL
+        self._answered(packet.correlation, text)
+
+    def _answered(self, correlation: int, refused: str) -> None:
+        shipment = self.unanswered.pop(correlation, None)
+        if shipment is None:
+            return
+        self.bytes -= self.sizes.pop(correlation)
+        shipment.unanswered -= 1
+        address = self.addresses.pop(correlation)
+        self.open_copies[address] -= 1
+        if not self.open_copies[address]:
+            del self.open_copies[address]
+        if refused:
+            shipment.refused = refused
+        if shipment.unanswered == 0:
+            (self.refused if shipment.refused else self.arrived).append(shipment)
+
+    def abort(self) -> None:
+        """The link is gone: what is unanswered goes back to its place."""
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
+        back = [shipment for waiting in self.waiting.values() for _, shipment in waiting]
+        back.extend(self.unanswered.values())
+        self.waiting.clear()
+        self.open_copies.clear()
+        self.unanswered.clear()
+        self.addresses.clear()
+        for shipment in back:
+            give_back(self.broker, shipment.references)
