@@ -15,9 +15,9 @@ from atalanta.cluster.config import (
     DiscoveryGroupConfig,
 )
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
-from atalanta.cluster.core_bridges.config import BridgeConfig, OwnBridge
+from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
-from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.native_config import OwnBridge, OwnSettings
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.management.controls.acceptor import (
@@ -136,4 +136,4 @@ class ManagementTarget(Target):
                 break
             desk.management.on_timer(desk.now)
         desk.now += SECOND
-        maintenance.validate(desk.broker)
+        invariants.validate(desk.broker)

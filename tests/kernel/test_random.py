@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.errors import BrokerError
@@ -319,7 +319,7 @@ class Play:
             self.told.append(f"  refused: {error.text}")
         if self.random.random() < 0.5:
             self.bench.broker.flush(self.bench.now)
-        maintenance.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
 
     def replay(self) -> None:
         """The present state against a second broker made from the journal."""
@@ -331,7 +331,7 @@ class Play:
         copy.journal.records = list(self.bench.journal.records)
         copy.journal.durable = self.bench.journal.last
         copy.restart()
-        maintenance.validate(copy.broker)
+        invariants.validate(copy.broker)
         assert state(copy.broker) == state(self.bench.broker)
 
     def drain(self) -> None:

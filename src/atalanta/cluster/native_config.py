@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atalanta.cluster.core_bridges.config import OwnBridge
 from atalanta.kernel.option import option
 
 
@@ -123,3 +122,17 @@ class OwnSettings:
         """What dns-discovery says, for whatever cluster connection."""
         first = [] if self.dns_discovery is None else [self.dns_discovery]
         return [*first, *self.dns_by_cluster.values()]
+
+
+@dataclass
+class OwnBridge:
+    """What a broker.xml cannot say of a bridge: table `[bridges.NAME]` of atalanta.toml."""
+
+    address_prefix: str = option("", "address-prefix", "put before the forwarding address")
+    address_suffix: str = option("", "address-suffix", "put behind it")
+    transformer: str | None = option(
+        None,
+        "transformer",
+        "`module:function`, called with a copy of each message, instead of the transformer in broker.xml; modules are"
+        " looked for beside broker.xml first",
+    )

@@ -17,7 +17,7 @@ from atalanta.cluster.discovery.meeting_places import MEETING
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
-from atalanta.kernel.broker import maintenance, reload
+from atalanta.kernel.broker import invariants, maintenance, reload
 from atalanta.kernel.broker.broker import FLUSH_TIMER, Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.broker.notifications import Notifications
@@ -485,4 +485,4 @@ class Node:
 
     def validate(self) -> None:
         """Assert what must hold between any two inputs (used by the simulator)."""
-        maintenance.validate(self.broker)
+        invariants.validate(self.broker)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.core_bridges.config import BridgeSettings
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN, shown
+from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.management.request.json_text import message_map
+from atalanta.message.internal_headers import ORIGIN
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.config import ConnectorConfig

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from atalanta.cluster.config import DiscoveryGroupConfig
-from atalanta.cluster.core_bridges.config import BridgeSettings, OwnBridge
+from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
 from atalanta.cluster.core_bridges.targets import Targets
+from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues as catalogue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Rig, node_of, queue_of, waiting
@@ -38,7 +38,7 @@ def test_what_waits_for_a_member_pages_and_arrives_once_in_order(crash: bool) ->
     queue = queue_of(near, forward_of(near, "node-1"))
     assert queue.paged is not None and queue.message_count == MESSAGES
     assert node_of(near).broker.memory.used_bytes < LIMIT + (2 << 20)
-    maintenance.validate(node_of(near).broker)
+    invariants.validate(node_of(near).broker)
     if crash:
         near.crash()
         near.start()

@@ -8,7 +8,8 @@ import pytest
 
 from atalanta.app import StartupError, bridge_settings
 from atalanta.cli.instance.check import check_files
-from atalanta.cluster.core_bridges.config import BridgeConfig, OwnBridge
+from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.native_config import OwnBridge
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import Bench, consume, endpoint

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import EXPIRY_TIMER, SWEEP_TIMER, validate
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.broker.maintenance import EXPIRY_TIMER, SWEEP_TIMER
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry import queues as catalogue
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig

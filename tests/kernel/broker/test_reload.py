@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.reload import reload, undeploy
 from atalanta.kernel.registry.diverts import create_divert
 from atalanta.kernel.routing.divert_config import DivertConfig
@@ -102,7 +102,7 @@ def test_deletion_closes_consumers_and_drops_messages() -> None:
     assert names(bench) == ([], [])
     assert session.endpoint.gone == [0]  # type: ignore[attr-defined]
     assert bench.broker.memory.used_bytes == 0
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_deletion_counts_at_a_start_too() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.memory.large_body import LargeWriter
@@ -46,7 +46,7 @@ class LargeBench(Bench):
         while self.jobs:
             self.jobs.pop(0)()
         super().settle()
-        maintenance.validate(self.broker)
+        invariants.validate(self.broker)
 
     def publish(self, address: str, size: int = 1_000, durable: bool = True, head: int = 0) -> int:
         """A large message whose file is safe; `head` bytes of properties make it heavy in memory. Its file."""
@@ -121,7 +121,7 @@ def test_pages_find_the_files_again_after_a_restart() -> None:
     for _ in range(2):
         bench.power_cut()
         assert files(bench) == 60 - taken
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert take_all(bench) == 60 - taken
     assert files(bench) == 0 and bench.broker.large.bodies == {}
 

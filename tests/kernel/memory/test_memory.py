@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
 from atalanta.kernel.registry import queues
@@ -221,7 +221,7 @@ def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest() ->
     assert memory.used_messages == 1
     for number in range(2):
         queues.delete_queue(bench.broker, bench.now, f"s{number}", "gone")
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     assert memory.used_bytes == whole == bench.broker.addresses["topic"].account.bytes
     queues.delete_queue(bench.broker, bench.now, "s2", "gone")
     assert memory.used_bytes == memory.used_messages == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.settings.repository import SettingValue
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.publish.redelivery import delay_ms
 from atalanta.kernel.settings.repository import AddressSettings
 from tests.kernel.broker_rig import Bench, consume, endpoint

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, consume, endpoint
@@ -105,4 +105,4 @@ def test_each_message_once_whatever_comes_and_goes_meanwhile(seed: int) -> None:
     found = seen(got)
     assert len(found) == len(set(found))
     assert stays <= set(found)
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.queue import FINISHED_MIN, FINISHED_SHARE
 from atalanta.kernel.registry import queues

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import Bench, consume, endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.publish.reroute import expire
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, endpoint
@@ -99,7 +99,7 @@ def test_random_traffic_loses_and_doubles_nothing() -> None:
         taken += bodies[: len(bodies) // 2]
         bench.settle()
         session.close(bench.now, False)
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     _, rest = consumer(bench)
     bench.settle()
     everything = taken + rest.bodies()
@@ -150,4 +150,4 @@ def test_when_one_priority_is_left_nobody_begins_again() -> None:
     assert sorted(early.bodies()) == [b"0", b"1", b"2", b"3", b"4"]
     assert late.bodies() == [b"1", b"0", b"2", b"3", b"4"]
     assert selecting.bodies() == [b"4"]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
@@ -148,7 +148,7 @@ class Play:
             check(queue)
             if queue.name in ("groups", "buckets") and not self.groups_end:
                 check_groups(queue)
-        maintenance.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
 
     def crash(self) -> None:
         self.bench.settle()
@@ -164,7 +164,7 @@ class Play:
             else:
                 assert found == expected[name], f"queue {name}"
             check(queue)
-        maintenance.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
         self.bench.settle()
 
     def nothing_is_stuck(self) -> None:
@@ -186,7 +186,7 @@ class Play:
         for queue in self.bench.broker.queues.values():
             if not queue.spec.non_destructive:
                 assert [each for each in live(queue) if each.state == READY] == [], queue.name
-        maintenance.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
 
 
 def live(queue: Queue) -> list[Reference]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.queue.changes import QueueChanges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.broker.reload import reload, undeploy
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.registry import queues

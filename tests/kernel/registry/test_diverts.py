@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import SWEEP_TIMER, validate
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.broker.maintenance import SWEEP_TIMER
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.registry import diverts
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST, PASS, DivertConfig

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.broker.reload import reload
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.registry import queues
@@ -121,7 +121,7 @@ class Play:
     def check(self) -> None:
         self.settle()
         broker = self.bench.broker
-        maintenance.validate(broker)
+        invariants.validate(broker)
         names = (f"$.artemis.internal.prices.queue.{kind}.retro" for kind in ("multicast", "anycast"))
         for ring, name in zip(self.rings, names, strict=True):
             assert bodies(self, name) == [sent[0] for sent in ring]

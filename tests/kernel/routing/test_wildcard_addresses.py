@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern, is_wildcard

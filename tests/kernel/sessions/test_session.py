@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker.broker import DISPATCH_MAX
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
     DUPLICATE_ID,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -66,7 +66,7 @@ def test_what_has_ended_counts_no_more() -> None:
             session.rollback(bench.now, False, 0)
         else:
             session.close(bench.now, False)
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_branches_count_once_whoever_works_in_them() -> None:

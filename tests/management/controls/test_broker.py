@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from tests.kernel.broker_rig import consume, endpoint
 from tests.management.management_rig import Desk, Refused
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import TEXT
@@ -69,7 +69,7 @@ def test_purge_leaves_what_a_consumer_holds() -> None:
     desk.settle()
     assert desk.ask("queue.work", "removeAllMessages") == 4
     assert desk.bodies("work") == [b"2"]
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
     desk.restart()
     assert desk.bodies("work") == [b"2"]
 
@@ -83,7 +83,7 @@ def test_many_messages_are_moved_in_steps_and_answered_at_the_end() -> None:
     assert desk.steps >= 3
     assert desk.bodies("other") == [str(number).encode() for number in range(10, 1_000)]
     assert len(desk.bodies("work")) == 10
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
     desk.restart()
     assert len(desk.bodies("other")) == 990 and len(desk.bodies("work")) == 10
 
@@ -162,7 +162,7 @@ def test_a_new_priority_counts_for_delivery() -> None:
     consume(session, desk, "work")
     desk.settle()
     assert [body for _, _, body in session.endpoint.delivered] == [b"2", b"0", b"1"]  # type: ignore[attr-defined]
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
 
 
 def test_a_message_sent_by_an_operator() -> None:
@@ -214,7 +214,7 @@ def test_scheduled_messages_are_shown_purged_and_delivered_early() -> None:
     assert desk.ask("queue.work", "removeMessage", shown[2]["messageID"]) is True
     assert desk.ask("queue.work", "removeAllMessages") == 4
     assert desk.get("queue.work", "MessageCount") == 0
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
 
 
 def paged_desk(count: int) -> Desk:
@@ -258,7 +258,7 @@ def test_messages_in_page_files_are_purged_and_moved() -> None:
     desk = paged_desk(600)
     assert desk.ask("queue.work", "removeAllMessages") == 600
     assert desk.get("queue.work", "MessageCount") == 0
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
     desk = paged_desk(600)
     assert desk.ask("queue.work", "removeMessages", "number > 10 AND number <> 500") == 588
     assert desk.get("queue.work", "MessageCount") == 12

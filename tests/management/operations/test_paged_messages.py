@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.management.management_rig import Desk
@@ -37,21 +37,21 @@ def test_counting_and_listing_change_nothing(desk: Desk) -> None:
     shown = desk.json("queue.work", "listMessagesAsJSON", "number > 100 AND number < 110")
     assert isinstance(shown, list) and len(shown) == 9
     assert numbers(desk, "work") == list(range(COUNT))
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
 
 
 def test_all_are_moved_in_their_order(desk: Desk) -> None:
     assert desk.ask("queue.work", "moveMessages", None, "other") == COUNT
     assert numbers(desk, "work") == []
     assert numbers(desk, "other") == list(range(COUNT))
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
 
 
 def test_all_are_removed_and_no_file_is_left(desk: Desk) -> None:
     assert desk.ask("queue.work", "removeAllMessages") == COUNT
     desk.settle()
     assert desk.pages is not None and not desk.pages.files
-    maintenance.validate(desk.broker)
+    invariants.validate(desk.broker)
 
 
 def test_one_of_many_is_removed(desk: Desk) -> None:

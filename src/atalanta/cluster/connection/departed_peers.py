@@ -20,12 +20,12 @@ from atalanta.cluster.links.forwarding import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import reroute
-from atalanta.kernel.publish.scale_down_target import FORWARD_DUPLICATE
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
 from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import Cluster

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.option import option
 from atalanta.kernel.routing.divert_config import PASS, ROUTING_TYPES
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
@@ -140,18 +141,6 @@ class BridgeConfig:
     discovery_group: str | None = None
 
 
-@dataclass
-class OwnBridge:
-    """What a broker.xml cannot say of a bridge: table `[bridges.NAME]` of atalanta.toml."""
-
-    address_prefix: str = option("", "address-prefix", "put before the forwarding address")
-    address_suffix: str = option("", "address-suffix", "put behind it")
-    transformer: str | None = option(
-        None,
-        "transformer",
-        "`module:function`, called with a copy of each message, instead of the transformer in broker.xml; modules are"
-        " looked for beside broker.xml first",
-    )
 
 
 @dataclass

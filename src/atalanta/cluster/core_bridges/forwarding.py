@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN, origin_of
+from atalanta.kernel.queue.delivery.bridge_origin import origin_of
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.routing.divert_config import PASS, STRIP
+from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:
-    from atalanta.cluster.core_bridges.config import BridgeConfig, OwnBridge, Transform
+    from atalanta.cluster.core_bridges.config import BridgeConfig, Transform
+    from atalanta.cluster.native_config import OwnBridge
     from atalanta.kernel.queue.reference import Reference
 
 

@@ -14,10 +14,10 @@ from typing import Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64
 
-from atalanta.kernel.publish.scale_down_target import FORWARD_DUPLICATE
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.codec import write_message
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.property_splice import entry_prefix, write_entry
 from atalanta.wire.core.frames import write_frame_header

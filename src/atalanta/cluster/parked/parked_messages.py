@@ -24,13 +24,14 @@ from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.parked import binding_names
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.publish.reroute import reroute
-from atalanta.kernel.publish.scale_down_target import FORWARD_DUPLICATE
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.bindings import RemoteBinding
-from atalanta.kernel.routing.router import Route, add_remote_route, split_fqqn
+from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import Cluster

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from atalanta.cluster.links.forwarding import forward_id
 from atalanta.cluster.parked.binding_names import encode_ids
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.scale_down_target import (
+from atalanta.kernel.queue.reference import DONE, Reference
+from atalanta.kernel.queue.settle import drop_from_queue, note_lost
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.message.internal_headers import (
     ACK_ROUTE_TO,
     FORWARD_DUPLICATE,
     SCALEDOWN_NODE,
     SCALEDOWN_TO,
 )
-from atalanta.kernel.queue.reference import DONE, Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
-from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from atalanta.cluster.core_bridges.config import OwnBridge
+from atalanta.cluster.native_config import OwnBridge
 from atalanta.config.problems import nearest
 
 Problem = Callable[[str, str, str], None]  # key, text, hint

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.delivery.plan import Plan
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.routing.router import Route, route
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int, PropertyValue

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.registry import diverts, orphaned_duplicate_caches, queues
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.kernel.sessions.ingress_headers import stamping_wanted
 
 if TYPE_CHECKING:

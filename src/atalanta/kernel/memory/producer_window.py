@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.memory.address_memory import BLOCK, PAGE, UNLIMITED
-from atalanta.kernel.routing.router import split_fqqn
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint

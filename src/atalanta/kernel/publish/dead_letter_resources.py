@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry import queues
-from atalanta.kernel.routing.router import split_fqqn
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.scale_down_target import ACK_ROUTE_TO
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
@@ -14,6 +13,7 @@ from atalanta.kernel.registry.duplicate_caches import (
     DuplicateCache,
 )
 from atalanta.kernel.trace import tell
+from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.properties import PropertyValue
 

@@ -14,11 +14,12 @@ from atalanta.kernel.publish.deduplicate import repeat
 from atalanta.kernel.publish.grouping import route_grouped
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.divert_config import PASS, STRIP
-from atalanta.kernel.routing.router import Route, route, split_fqqn
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.kernel.routing.router import Route, route
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:

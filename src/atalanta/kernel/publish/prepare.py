@@ -9,12 +9,13 @@ from atalanta.kernel.publish.deduplicate import repeat, repeat_of, restore_bridg
 from atalanta.kernel.publish.divert_routing import divert_exclusively, route_plan
 from atalanta.kernel.publish.grouping import Undecided, route_grouped
 from atalanta.kernel.publish.reroute import dead_letter_unrouted
-from atalanta.kernel.publish.scale_down_target import ACK_ROUTE_TO, set_acknowledged_aside
+from atalanta.kernel.publish.scale_down_target import set_acknowledged_aside
 from atalanta.kernel.publish.unknown_binding import route_stray
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
-from atalanta.kernel.routing.router import route, route_by_ids, split_fqqn
+from atalanta.kernel.routing.router import route, route_by_ids
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import ACK_ROUTE_TO, ORIGIN
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:

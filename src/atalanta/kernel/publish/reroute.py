@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish import dead_letter_resources
 from atalanta.kernel.publish.divert_routing import route_plan
-from atalanta.kernel.publish.scale_down_target import FORWARD_DUPLICATE
 from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.settle import drop_from_queue, note_lost
-from atalanta.kernel.routing.router import Route, split_fqqn
+from atalanta.kernel.routing.router import Route
 from atalanta.kernel.trace import tell
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:

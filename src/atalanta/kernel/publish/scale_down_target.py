@@ -13,13 +13,19 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN
 from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
+from atalanta.message.internal_headers import (
+    ACK_ROUTE_TO,
+    FORWARD_DUPLICATE,
+    ORIGIN,
+    SCALEDOWN_NODE,
+    SCALEDOWN_TO,
+)
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:
@@ -28,21 +34,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
-SCALEDOWN_TO: Final = "_AMQ_SCALEDOWN_TO"
-ACK_ROUTE_TO: Final = "_AMQ_ACK_ROUTE_TO"
-# Ours: whose ids those of _AMQ_SCALEDOWN_TO are. Several nodes may use the same numbers.
-SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
-# Ours: the id under which that node may have it already, from a bridge of the node that left.
-FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
-# What only nodes may say to each other.
-MEMBERS_ONLY: Final = (
-    ROUTE_TO,
-    ACK_ROUTE_TO,
-    SCALEDOWN_TO,
-    SCALEDOWN_NODE,
-    FORWARD_DUPLICATE,
-    ORIGIN,
-)
 NODES_MAX: Final = 1_000
 KEY_PREFIX: Final = "absorbed."
 IDS_MAX: Final = 100_000
@@ -88,10 +79,6 @@ class Absorbed:
                 self.nodes[key[len(KEY_PREFIX) :]] = True
 
 
-def disclaim(message: Message) -> None:
-    """A client's message: it leaves its routes to us, and what we forward of it must not speak for us."""
-    for name in MEMBERS_ONLY:
-        message.remove_property(name)
 
 
 # -- messages that were waiting for a third node ------------------------------------------------------

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import queues
-from atalanta.kernel.routing.router import Route, route, split_fqqn
+from atalanta.kernel.routing.router import Route, route
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

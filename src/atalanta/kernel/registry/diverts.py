@@ -11,8 +11,8 @@ from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address_rules import refresh
 from atalanta.kernel.routing.divert import Divert
 from atalanta.kernel.routing.divert_config import DivertConfig
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.message.encoding.buffer import Writer
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -18,7 +18,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.consumers import configure, remove_consumer
 from atalanta.kernel.queue.delivery import persisted_delivery_count
-from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained, kept_messages
+from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
 from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.last_value_ring import special_of
 from atalanta.kernel.queue.paging import removal
@@ -27,13 +27,14 @@ from atalanta.kernel.queue.settle import drop_from_queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.address_rules import refresh
+from atalanta.kernel.routing.retroactive_names import kept_messages
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.consumer import Consumer
-    from atalanta.kernel.queue.delivery.retroactive_copies import Retained
+    from atalanta.kernel.routing.retroactive_names import Retained
 
 
 def parse_filter(text: str | None) -> Filter | None:

@@ -14,16 +14,11 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.delivery.retroactive_copies import (
-    SUFFIX,
-    Retained,
-    is_resource,
-    kept_messages,
-)
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.diverts import create_divert, destroy_divert
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
+from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource, kept_messages
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -10,9 +10,9 @@ from atalanta.kernel.routing.bindings import BindingGroup, RemoteBinding
 from atalanta.message.encoding.interning import shared_name
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.delivery.retroactive_copies import Retained
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address_rules import AddressRules
+    from atalanta.kernel.routing.retroactive_names import Retained
     from atalanta.message.message import Message
 
 

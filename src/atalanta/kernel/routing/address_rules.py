@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.routing.expiry_rule import ExpiryRule, rule_of
+from atalanta.kernel.routing.retroactive_names import is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

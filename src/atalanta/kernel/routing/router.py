@@ -24,12 +24,6 @@ class Route:
         self.route_to = route_to
 
 
-def split_fqqn(name: str) -> tuple[str, str]:
-    """`address::queue` -> (address, queue); a plain name -> (name, "")."""
-    at = name.find("::")
-    if at < 0:
-        return name, ""
-    return name[:at], name[at + 2 :]
 
 
 def route(address: Address, message: Message, routing_type: int, only_queue: str) -> list[Route]:

@@ -15,8 +15,8 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry import queues, retroactive
 from atalanta.kernel.routing.bindings import ON_DEMAND, STRICT
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.kernel.sessions.session_queues import create_queue
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import ROUTE_TO
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.address_memory import DROP, FAIL, Account
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.routing.router import split_fqqn
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session

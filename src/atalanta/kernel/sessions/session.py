@@ -25,7 +25,6 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.kernel.sessions import full_address
 from atalanta.kernel.sessions.auto_create import prepare_address
 from atalanta.kernel.sessions.ingress_headers import stamp
@@ -33,6 +32,7 @@ from atalanta.kernel.trace import tell
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.memory.address_memory import UNLIMITED
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.operations.create import routing_types
 from atalanta.management.operations.move_messages import Remove
 from atalanta.management.operations.roles import roles_as_json, roles_of

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.registry.diverts import create_divert, destroy_divert, update_divert
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, ROUTING_TYPES, DivertConfig
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.request.call import (
     Attribute,
     Call,

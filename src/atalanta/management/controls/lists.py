@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.controls.address import (
     address_id,
     is_paging,

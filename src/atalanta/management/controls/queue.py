@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.queue.delivery.retroactive_copies import is_resource
 from atalanta.kernel.registry import queues
+from atalanta.kernel.routing.retroactive_names import is_resource
 from atalanta.management.operations.connections import consumer_details
 from atalanta.management.operations.counters import QUEUE_COUNTER_OPERATIONS
 from atalanta.management.operations.move_messages import MOVING_OPERATIONS

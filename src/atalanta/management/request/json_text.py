@@ -6,8 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.message import LARGE_SIZE, TEXT
 
 if TYPE_CHECKING:

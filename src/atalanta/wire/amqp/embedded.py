@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.kernel.ports import Trace
-from atalanta.kernel.publish.scale_down_target import ACK_ROUTE_TO, disclaim
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.internal_headers import ACK_ROUTE_TO, disclaim
 from atalanta.message.message import LARGE_SIZE, ROUTE_TO, Message
 from atalanta.message.properties import TypedProperties
 from atalanta.wire.amqp.conversion import core_message

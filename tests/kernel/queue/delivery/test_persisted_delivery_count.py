@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -73,7 +73,7 @@ def test_nothing_goes_out_before_its_count_is_on_disk() -> None:
     bench.settle()
     assert queue.message_count == queue.delivering_count == 0
     assert queue.counting is not None and not queue.counting.waiting
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_credits_are_those_of_what_goes_out() -> None:
@@ -135,7 +135,7 @@ def test_a_consumer_that_leaves_before_it_went_out_gets_nothing() -> None:
     assert counts(leaving) == []
     # The connection was lost: as with Artemis nobody knows that they never went out.
     assert counts(other) == [(1, 2), (2, 2)]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_a_blocked_connection_gets_them_later_and_in_order() -> None:
@@ -222,4 +222,4 @@ def test_who_is_stopped_holds_up_nobody_else() -> None:
     bench.broker.mark_dirty(bench.broker.queues["orders"])
     bench.settle()
     assert [number for number, _ in counts(stopped)] == [0, 2, 4]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker import maintenance
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.log.log_view import position
 from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.delivery import scheduled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.log import log_view
 from atalanta.kernel.memory.address_memory import UNLIMITED
@@ -90,10 +90,10 @@ def test_messages_beyond_the_limit_go_to_files_and_come_back_in_order() -> None:
     assert bench.broker.memory.used_bytes < LIMIT + 2 * PAGE
     assert files(bench) > 10
     assert queue.message_count == 600
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     taker = Taker(bench)
     assert taker.take(600) == list(range(600))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert bench.broker.memory.used_bytes == queue.bytes == queue.message_count == 0
     assert files(bench) == 0
     assert queue.paged is None
@@ -107,7 +107,7 @@ def test_consumers_read_while_senders_go_on() -> None:
     for start in range(300, 900, 50):
         send(bench, range(start, start + 50))
         taker.take(60)
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     taker.take(900)
     assert taker.taken == list(range(900))
     assert files(bench) == 0
@@ -128,12 +128,12 @@ def test_a_restart_brings_back_what_was_not_acknowledged_and_nothing_else(
         bench.compact(bench.journal.last - 20)
     for _ in range(2):
         bench.restart()
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
         assert held(bench) == left
         assert bench.broker.queues["orders"].message_count == len(left)
     send(bench, range(300, 320))
     assert Taker(bench).take(320) == [*left, *range(300, 320)]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert files(bench) == 0
 
 
@@ -154,7 +154,7 @@ def test_what_is_acknowledged_out_of_order_stays_away_after_a_restart_and_compac
     bench.compact(bench.journal.last)
     bench.restart()
     assert held(bench) == left
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert Taker(bench).take(300) == left
     assert files(bench) == 0
 
@@ -199,7 +199,7 @@ def test_only_durable_messages_survive() -> None:
     send(bench, range(200, 300), durable=False)
     assert held(bench) == list(range(300))
     bench.restart()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert held(bench) == list(range(100, 200))
     assert Taker(bench).take(300) == list(range(100, 200))
     assert files(bench) == 0
@@ -225,7 +225,7 @@ def test_a_fast_subscriber_is_not_held_up_by_a_slow_one() -> None:
     assert held(bench, "slow") == list(range(200))
     assert held(bench, "fast") == []
     assert Taker(bench, "slow").take(200) == list(range(200))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_a_browser_sees_all_and_takes_nothing() -> None:
@@ -261,7 +261,7 @@ def test_a_selector_looks_into_the_pages() -> None:
         session.send(bench.now, bench.message("orders", body, colour=colour), number)
     bench.settle()
     assert Taker(bench, selector="colour = 'red'").take(1) == [250]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 @pytest.mark.parametrize("how", ["purge", "delete"])
@@ -276,7 +276,7 @@ def test_a_queue_that_is_emptied_or_deleted_leaves_no_file(how: str) -> None:
     bench.settle()
     assert files(bench) == 0
     assert bench.broker.memory.used_bytes == 0
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     bench.restart()
     assert [name for name in bench.broker.queues if held(bench, name)] == []
 
@@ -310,13 +310,13 @@ def test_a_log_view_reads_pages_and_acknowledges_through_them() -> None:
         )
         assert taken == len(part)
         bench.settle()
-        maintenance.validate(broker)
+        invariants.validate(broker)
         start = end
         if 100 < end < 200:
             bench.restart()
             broker = bench.broker
             assert held(bench) == list(range(end, 300))
-            maintenance.validate(broker)
+            invariants.validate(broker)
     assert read == list(range(300))
     assert files(bench) == 0
 

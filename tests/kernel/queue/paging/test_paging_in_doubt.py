@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import Bench, consume, endpoint
@@ -63,16 +63,16 @@ def test_what_a_branch_holds_of_a_tail_ends_or_comes_back_with_it(commit: bool) 
     prepared_behind_a_page(bench)
     bench.restart()
     bench.settle()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     queue = bench.broker.queues["orders"]
     assert queue.delivering_count == 1
     send(bench, range(110, 250))
     assert files(bench) > 1
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     ended(bench, commit)
     left = [60, *range(101 if commit else 100, 250)]
     for _ in range(2):
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
         queue = bench.broker.queues["orders"]
         assert queue.message_count == len(left) and queue.delivering_count == 0
         assert sorted(held(bench)) == left

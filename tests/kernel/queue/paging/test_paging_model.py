@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import READY
@@ -131,7 +131,7 @@ class Play:
         assert numbers == [each.number for each in self.model.waiting]
         assert queue.message_count == len(self.model.waiting) + len(self.model.held)
         assert queue.delivering_count == len(self.model.held)
-        maintenance.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
 
 
 def test_as_a_list_would_have_it() -> None:

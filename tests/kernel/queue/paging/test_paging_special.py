@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.registry import queues
@@ -57,7 +57,7 @@ def test_every_consumer_of_a_non_destructive_queue_reads_its_pages() -> None:
     assert queue.message_count == 700 and queue.delivering_count == 0
     assert numbers_of([each.message.body for each in everything(queue)]) == list(range(700))
     assert bench.broker.memory.used_bytes < used_bytes + PAGE
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_with_a_selector_window_and_restart() -> None:
@@ -71,7 +71,7 @@ def test_with_a_selector_window_and_restart() -> None:
     slow.add_credits(0, -1)
     bench.settle()
     assert seen(slow) == list(range(400))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_a_rollback_shows_again_what_was_only_prefetched_from_a_page() -> None:
@@ -85,7 +85,7 @@ def test_a_rollback_shows_again_what_was_only_prefetched_from_a_page() -> None:
     session.rollback(bench.now, False, 1)
     bench.settle()
     assert seen(session)[300:] == list(range(290, 300))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_priorities_in_memory_and_pages_in_their_order() -> None:
@@ -101,7 +101,7 @@ def test_priorities_in_memory_and_pages_in_their_order() -> None:
     first, second = reader(bench), reader(bench)
     assert sorted(seen(first)) == sorted(seen(second)) == list(range(400))
     assert seen(first)[:3] == [5, 15, 25]
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
@@ -126,7 +126,7 @@ def test_what_expired_in_pages_goes_without_a_reader_and_is_not_shown() -> None:
         queue = bench.broker.queues["orders"]
         assert queue.message_count == 10 and files(bench) <= 1
         assert seen(reader(bench)) == list(range(390, 400))
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_what_clients_find_expired_of_a_table_in_files_is_counted_once() -> None
         for message_id in endpoint(client).message_ids:
             client.expire(bench.now, 0, message_id)
         bench.settle()
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     while maintenance.scan_all_expired(bench.broker, bench.now):
         bench.settle()
     bench.settle()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert queue.message_count == 0 and queue.expired == 150
     assert not files(bench) and bench.broker.memory.used_bytes == 0
 
@@ -196,12 +196,12 @@ def test_copies_from_files_that_readers_hold_take_nothing_away_when_the_queue_be
         for message_id in endpoint(client).message_ids:
             client.acknowledge(bench.now, 0, message_id, True, 0)
         bench.settle()
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     third.rollback(bench.now, False, 0)
     for client in (first, second, third):
         client.close(bench.now, False)
     bench.settle()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert 100 < queue.message_count < 150 and queue.delivering_count == 0
     last = reader(bench)
     assert seen(last) == list(range(150))[-queue.message_count :]  # what was in memory has ended
@@ -219,7 +219,7 @@ def test_what_was_delivered_before_a_queue_became_non_destructive_goes_with_its_
     queues.update_queue(bench.broker, bench.now, "orders", changes)
     acknowledge(bench, client)
     assert queue.message_count == queue.delivering_count == 0
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 @pytest.mark.parametrize("browsing", [True, False])

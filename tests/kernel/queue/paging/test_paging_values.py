@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.publish import reroute
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
@@ -80,7 +80,7 @@ def test_a_ring_has_its_size_in_memory_and_in_files(ending: str) -> None:
     end(bench, ending)
     queue = bench.broker.queues["orders"]
     assert queue.message_count == 400 and queue.paged is not None
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     assert taken(bench) == list(range(1_600, 2_000))
     assert queue.message_count == files(bench) == bench.broker.stored_bytes == 0
     assert bench.broker.memory.used_bytes == 0
@@ -97,11 +97,11 @@ def test_who_reads_all_sees_the_newest_of_each_value_last(non_destructive: bool,
     end(bench, ending)
     queue = bench.broker.queues["orders"]
     assert 400 <= queue.message_count <= 2_000 and queue.paged is not None
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     found = taken(bench)
     assert found == sorted(found)
     assert newest(found, 400) == newest(list(range(2_000)), 400)
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     if not non_destructive:
         assert queue.message_count == files(bench) == bench.broker.stored_bytes == 0
         assert bench.broker.memory.used_bytes == 0
@@ -121,7 +121,7 @@ def test_a_queue_that_fits_into_memory_again_is_read_back_without_a_consumer() -
     queue = bench.broker.queues["orders"]
     assert there(bench) == list(range(505, 510))
     assert queue.paged is None and files(bench) == 0 and queue.message_count == 5
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def held_by_a_consumer(bench: Bench) -> Session:
@@ -145,7 +145,7 @@ def test_an_older_value_that_a_consumer_gives_back_comes_before_the_newer_one(en
     else:
         holder.close(bench.now, False)
     bench.settle()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     found = taken(bench)
     assert newest(found[: found.index(600)], 300) == newest(list(range(300, 600)), 300)
     assert found[-100:] == list(range(600, 700))
@@ -183,7 +183,7 @@ def test_a_newer_value_is_never_lost_and_never_followed_by_the_older_one(crash: 
         bench.restart()
         bench.settle()
     assert 9_200 not in there(bench)
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_values_sent_in_a_transaction_replace_each_other_at_its_commit() -> None:
@@ -232,7 +232,7 @@ def test_a_random_play_never_loses_the_newest_and_never_ends_with_an_older_one(s
         else:
             bench.restart()
             bench.settle()
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
     got.extend(taken(bench))
     assert len(got) == len(set(got)) and got == sorted(got)
     assert newest(got, values) == newest(sent, values)
@@ -273,7 +273,7 @@ def test_a_shorter_ring_is_reached_through_its_files() -> None:
     assert queue.message_count == 100
     bench.settle()
     assert files(bench) < 10
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_a_queue_that_pages_becomes_a_ring() -> None:
@@ -287,7 +287,7 @@ def test_a_queue_that_pages_becomes_a_ring() -> None:
     assert there(bench) == list(range(450, 500))
     put(bench, range(500, 600), 600)
     assert there(bench) == list(range(550, 600))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 def test_what_is_pushed_out_here_stays_in_the_other_queues_of_its_address() -> None:
@@ -318,4 +318,4 @@ def test_what_is_pushed_out_here_stays_in_the_other_queues_of_its_address() -> N
     bench.settle()
     found = everything(bench.broker.queues["some"])
     assert numbers_of([each.message.body for each in found]) == list(range(0, 600, 30))
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)

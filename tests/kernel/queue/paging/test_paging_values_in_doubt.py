@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import Bench, consume, endpoint
 from tests.kernel.queue.paging.test_paging import files
@@ -91,17 +91,17 @@ def test_the_older_one_is_not_taken_for_the_newest(begin: object, commit: bool) 
     for _ in range(2):  # the second time what the first restart wrote counts
         bench.restart()
         bench.settle()
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
         assert sorted(there(bench)) == sorted([*left, doubtful])
         assert bench.broker.queues["orders"].delivering_count == 1
     ended(bench, commit)
     expected = sorted(left if commit else [*left, doubtful])
     assert sorted(there(bench)) == expected
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     bench.restart()
     bench.settle()
     assert sorted(there(bench)) == expected
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -112,12 +112,12 @@ def test_what_came_after_the_one_in_doubt_replaces_both(commit: bool) -> None:
     put(bench, range(850, 851), 300)
     bench.restart()
     bench.settle()
-    maintenance.validate(bench.broker)
+    invariants.validate(bench.broker)
     left = [*(n for n in range(300, 700) if n != 550), 850]
     assert sorted(there(bench)) == left
     ended(bench, commit)
     for _ in range(2):
         assert sorted(there(bench)) == left
-        maintenance.validate(bench.broker)
+        invariants.validate(bench.broker)
         bench.restart()
         bench.settle()

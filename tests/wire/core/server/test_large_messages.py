@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import on_timer, validate
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.kernel.settings.repository import AddressSettingsRepository

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import on_timer, validate
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.broker.maintenance import on_timer
 from atalanta.kernel.memory.large_body import OPEN_TIMER
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker import invariants, maintenance
 from atalanta.kernel.log import log_view
 from atalanta.kernel.transactions import xa
 from atalanta.wire.core.packets.base import Packet
@@ -289,7 +289,7 @@ class Chaos:
             maintenance.scan_all_expired(server.broker, server.now)
             maintenance.on_timer(server.broker, server.now, maintenance.SWEEP_TIMER)
         server.turn()
-        maintenance.validate(server.broker)
+        invariants.validate(server.broker)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -308,7 +308,7 @@ def test_any_packet_at_any_time(seed: int) -> None:
     assert chaos.server.host.resumable.sessions == {}
     assert chaos.server.broker.branches.prepared == 0
     assert chaos.server.broker.branches.stored_bytes == 0
-    maintenance.validate(chaos.server.broker)
+    invariants.validate(chaos.server.broker)
     assert chaos.server.host.metadata == {}
     assert not chaos.server.broker.memory.waiting
     for queue in chaos.server.broker.queues.values():

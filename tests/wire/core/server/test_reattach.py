@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE, NOT_COUNTED
 from atalanta.wire.core.packets.base import Packet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.broker.broker import FLUSH_TIMER
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.wire.core.packets.consumer import (
     FlowToken,
     ForceConsumerDelivery,

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.broker.maintenance import validate
+from atalanta.kernel.broker.invariants import validate
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import IndividualAcknowledge
 from atalanta.wire.core.packets.message import ReceiveMessage

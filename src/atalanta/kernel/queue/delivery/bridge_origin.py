@@ -16,12 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
+from atalanta.message.internal_headers import ORIGIN
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.message.message import Message
 
-ORIGIN: Final = "_AMQ_ROUTE_TO_ORIGIN"
 ORIGIN_BYTES: Final = 24
 KEY: Final = "origins"  # in the journal's values
 

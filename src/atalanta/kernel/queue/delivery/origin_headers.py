@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN
-from atalanta.kernel.routing.router import split_fqqn
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:

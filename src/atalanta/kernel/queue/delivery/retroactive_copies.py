@@ -16,7 +16,7 @@ from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import DONE
-from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.routing.retroactive_names import Retained
 from atalanta.kernel.routing.router import Route
 from atalanta.message.encoding.buffer import Writer
 
@@ -24,24 +24,13 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
-    from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.message.message import Message
 
-SUFFIX: Final = "retro"
 # One record of them; a message of a client may have any size below that of a record.
 COPIES_A_RECORD: Final = 1_000
 COPIES_BYTES: Final = 32 << 20
 
 
-class Retained:
-    """The rings of one retroactive address."""
-
-    def __init__(self, multicast: Queue, anycast: Queue) -> None:
-        self.multicast = multicast
-        self.anycast = anycast
-
-    def ring(self, routing_type: int) -> Queue:
-        return self.anycast if routing_type == ANYCAST else self.multicast
 
 
 class Copies:
@@ -59,16 +48,8 @@ class Copies:
         return count >= COPIES_A_RECORD or (count > 0 and self.bytes >= COPIES_BYTES)
 
 
-def is_resource(config: BrokerConfig, name: str) -> bool:
-    """Whether address, queue or divert of that name is there for a retroactive address (ResourceNames)."""
-    return name.endswith(SUFFIX) and name.startswith(config.internal_naming_prefix)
 
 
-def kept_messages(broker: Broker, name: str) -> int:
-    """How many messages an address of that name is to keep: `retroactive-message-count`, and 0 for the broker's own."""
-    if name.startswith(broker.config.internal_naming_prefix):
-        return 0
-    return broker.settings_of(name).retroactive_message_count
 
 
 def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) -> Copies:

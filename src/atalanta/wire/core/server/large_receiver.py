@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
-from atalanta.kernel.routing.router import split_fqqn
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import LARGE_SIZE, Message
 from atalanta.wire.amqp.embedded_large import pieces_of
 

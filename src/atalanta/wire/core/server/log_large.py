@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader
-from atalanta.kernel.queue.delivery.bridge_origin import ORIGIN, shown
+from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.message.internal_headers import ORIGIN
 from atalanta.wire.core.packets.log_chunk import ChunkWriter, LogReadResponse
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.routing.router import split_fqqn
+from atalanta.message.fqqn import split_fqqn
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.query import (
     BindingQueryResponseV4,

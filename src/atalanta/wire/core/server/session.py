@@ -14,11 +14,12 @@ from mypy_extensions import i32, i64
 from atalanta.kernel.endpoint import SILENT, Endpoint
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.publish.scale_down_target import SCALEDOWN_TO, disclaim, redirect
+from atalanta.kernel.publish.scale_down_target import redirect
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session import Session
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.wire.amqp.embedded import unwrap
 from atalanta.wire.connection import ProtocolError
