@@ -8,7 +8,8 @@ from atalanta.kernel.registry import queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.node.node import Node, NodeConfig, Ports
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec

@@ -28,7 +28,8 @@ from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.security import Security
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.encoding.digits import all_digits
-from atalanta.node.node import Node, NodeConfig, Ports
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.runtime.disk.data_folder import (
     DataFolder,
     DataFolderError,

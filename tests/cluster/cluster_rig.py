@@ -22,7 +22,8 @@ from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.kernel.settings.broker_config import AddressConfig, QueueConfig
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
-from atalanta.node.node import Node, Ports
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER, PORT, Shape, node_config, queue
 from atalanta.sim.world.network import Machine, Network

@@ -10,7 +10,8 @@ from atalanta.kernel.ports import Links
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.node.node import Node, NodeConfig, Ports
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig

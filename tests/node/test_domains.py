@@ -6,7 +6,7 @@ from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE

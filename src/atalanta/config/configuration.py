@@ -23,7 +23,7 @@ from atalanta.config.problems import Unsupported
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.network_check.config import NetworkCheckConfig
-from atalanta.store.options import JournalOptions
+from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::")

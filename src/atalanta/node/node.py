@@ -6,16 +6,10 @@ never blocks, never looks at a clock, and does bounded work per input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection.cluster_connection import Cluster
-from atalanta.cluster.connection_routers.config import RoutersConfig
-from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.discovery.meeting_places import MEETING
-from atalanta.cluster.grouping.config import GroupingHandlerConfig
-from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker import invariants, maintenance, reload
 from atalanta.kernel.broker.broker import FLUSH_TIMER, Broker
@@ -24,23 +18,18 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.log import log_view
-from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.registry import queues
-from atalanta.kernel.security.security import Security
-from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.management.controls.acceptor import ListedAcceptor
 from atalanta.management.management import Management
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
-from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import Connection, ProtocolError
-from atalanta.wire.core.config import AcceptorConfig
-from atalanta.wire.core.domains import change_domains
+from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.server.host import CoreHost
 
@@ -53,35 +42,8 @@ COMMIT_TIMER: Final = "store.commit"
 IDLE_RECORDS_NS: Final = 5_000_000
 
 
-@dataclass
-class NodeConfig:
-    """Everything a node must know; made by `app` from broker.xml, by the simulator from either."""
-
-    node_id: str
-    broker: BrokerConfig
-    settings: AddressSettingsRepository
-    security: Security
-    journal: JournalConfig
-    acceptors: list[AcceptorConfig] = field(default_factory=list)
-    cluster: ClusterSettings | None = None
-    own: OwnSettings = field(default_factory=OwnSettings)
-    grouping: GroupingHandlerConfig | None = None
-    bridges: BridgeSettings = field(default_factory=BridgeSettings)
-    routers: RoutersConfig | None = None
 
 
-@dataclass
-class Ports:
-    """The world, as far as a node may touch it."""
-
-    wire: Wire
-    disk: Disk
-    timers: Timers
-    links: Links
-    ids: Ids
-    trace: Trace
-    passwords: Passwords = field(default_factory=Passwords)
-    large: LargeFiles | None = None
 
 
 class Node:

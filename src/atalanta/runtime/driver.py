@@ -20,7 +20,7 @@ from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
-    from atalanta.node.node import NodeConfig
+    from atalanta.node.config import NodeConfig
 
 # Few wait for a commit that small, and those who do send nothing meanwhile: each gets its answer before anything is
 # delivered. After larger ones an answer shares a write with the deliveries of its connection.

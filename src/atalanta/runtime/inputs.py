@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from atalanta.node.node import NodeConfig
+    from atalanta.node.config import NodeConfig
 
 
 class NodeInputs(Protocol):

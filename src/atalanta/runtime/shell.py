@@ -18,8 +18,7 @@ from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
-from atalanta.runtime.lifecycle.graceful_shutdown import ClientsLeaving
-from atalanta.runtime.lifecycle.leaving import Departing
+from atalanta.runtime.lifecycle.graceful_shutdown import ClientsLeaving, Departing
 from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader
 from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.limits import Limits

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
 from atalanta.kernel.security.password import StoredPassword
-from atalanta.node.node import Node, Ports
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network

@@ -20,7 +20,8 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.node.node import Node, NodeConfig, Ports
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network

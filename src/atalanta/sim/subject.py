@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.departed import Departed
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.clients.client import SimClient

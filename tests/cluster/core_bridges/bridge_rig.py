@@ -9,7 +9,8 @@ from atalanta.cluster.core_bridges.bridge import CoreBridge
 from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.settings.broker_config import QueueConfig
-from atalanta.node.node import Node, NodeConfig, Ports
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, node_config, queue
 from atalanta.sim.world.network import Machine

@@ -7,7 +7,7 @@ import pytest
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.connection import Ping

@@ -21,7 +21,7 @@ from atalanta.management.controls.broker import BROKER_OPERATIONS
 from atalanta.management.controls.queue import QUEUE_OPERATIONS
 from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.config import parse_connector

@@ -9,7 +9,8 @@ import pytest
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.cluster.native_config import OwnSettings
-from atalanta.node.node import Node, Ports
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.config import ConnectorConfig

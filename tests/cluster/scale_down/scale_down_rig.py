@@ -6,8 +6,7 @@ from typing import Any
 
 from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.cluster.scale_down.scale_down import ScaleDown
-from atalanta.cluster.scale_down.scale_down_sender import Sender
-from atalanta.cluster.scale_down.scale_down_shipment import Shipment
+from atalanta.cluster.scale_down.shipments import Sender, Shipment
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry.queues import create_queue

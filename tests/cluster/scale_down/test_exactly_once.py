@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.scale_down.candidates import Candidate
 from atalanta.cluster.scale_down.link import TargetLink
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.cluster.scale_down.scale_down_candidate import Candidate
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Rig, count, linked, node_of, waiting

@@ -6,9 +6,10 @@ import pytest
 
 from atalanta.cluster.scale_down import link
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.cluster.scale_down.scale_down_shipment import Shipment
+from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry.queues import apply_settings, create_queue
+from atalanta.kernel.registry.addresses import apply_settings
+from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of

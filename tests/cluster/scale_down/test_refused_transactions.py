@@ -7,7 +7,7 @@ import pytest
 from atalanta.cluster.scale_down import link
 from atalanta.cluster.scale_down.link import XA_CHANNEL
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.cluster.scale_down.scale_down_shipment import Shipment
+from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets.transaction import XaCommit, Xid
 from tests.cluster.cluster_rig import Rig, node_of

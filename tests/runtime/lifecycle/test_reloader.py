@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader, ReloadRefused
 from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.trace import LogTrace

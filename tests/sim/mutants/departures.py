@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from atalanta.cluster.scale_down import stages
+from atalanta.cluster.scale_down.candidates import Candidate
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.queue_walk import AddressWalk
-from atalanta.cluster.scale_down.scale_down_candidate import Candidate
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.cluster.scale_down.transactions import TransactionStage
 from atalanta.kernel.queue.reference import Reference

@@ -12,7 +12,8 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.findings import WILDCARD_HOSTS
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
-from atalanta.node.node import Node, Ports
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
 from atalanta.sim.files.world import FileNode
 
 SEGMENT_BYTES = 256 * 1024  # journal files exist in memory only, and nobody waits for them

@@ -9,7 +9,8 @@ from atalanta.kernel.broker.notifications import VIA
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.publish.unknown_binding import remember_lost_way
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.registry.queues import enter, leave, parse_filter
+from atalanta.kernel.registry.addresses import enter, leave
+from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource

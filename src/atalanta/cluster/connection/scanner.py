@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.connection.locator import Locator
+from atalanta.cluster.links.cluster_link import ClusterLink
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -106,3 +107,20 @@ class Scanner:
         for name in list(self.tired):
             del self.tired[name]
             self.dial(name)
+
+
+class Locator(ClusterLink):
+    def __init__(self, cluster: Cluster, conn: int, now: int, key: str) -> None:
+        super().__init__(cluster, conn, now)
+        self.key = key
+
+    def on_ready(self, now: int) -> None:
+        self.waiting_since = 0
+        self.cluster.scanner.opened(now, self.key)
+        self.announce(True)
+
+    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+        return None
+
+    def on_lost(self, now: int, why: str) -> None:
+        self.cluster.scanner.lost(now, self.key)

@@ -22,8 +22,8 @@ from atalanta.cluster.connection_routers.target import CLIENT_ID_PREFIX
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
+from atalanta.wire.core.server.host import ROUTING_VERSION, Routing
 from atalanta.wire.core.server.login import routed
-from atalanta.wire.core.server.routing import ROUTING_VERSION, Routing
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import Clusters

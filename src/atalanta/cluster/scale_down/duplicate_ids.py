@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.forwarding import node_id_bytes
-from atalanta.cluster.scale_down.scale_down_shipment import Shipment
+from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.cluster.scale_down.stage import Stage
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
 from atalanta.message.message import ROUTE_TO, Message

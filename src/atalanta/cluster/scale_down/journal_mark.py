@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from atalanta.cluster.scale_down.scale_down_candidate import Candidate
+from atalanta.cluster.scale_down.candidates import Candidate
 from atalanta.kernel.journal import records
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.core.transport import TransportConfiguration

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.forwarding import send_frames
-from atalanta.cluster.scale_down.scale_down_sender import Sender
+from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.message.codec import text_body
 from atalanta.message.message import Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.scale_down.scale_down_candidate import place
+from atalanta.cluster.scale_down.candidates import place
 from atalanta.management.scale_down import Departure
 
 if TYPE_CHECKING:

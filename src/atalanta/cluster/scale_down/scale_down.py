@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
+from atalanta.cluster.scale_down.candidates import Candidate, Choice, Heard, place
 from atalanta.cluster.scale_down.disconnect import Goodbyes, tell_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
 from atalanta.cluster.scale_down.link import TargetLink
@@ -49,8 +50,6 @@ from atalanta.cluster.scale_down.phase import (
     UNDER_WAY,
     phase_told,
 )
-from atalanta.cluster.scale_down.scale_down_candidate import Candidate, Heard, place
-from atalanta.cluster.scale_down.scale_down_choice import Choice
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError

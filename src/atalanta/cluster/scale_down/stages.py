@@ -19,7 +19,7 @@ from atalanta.cluster.links.forwarding import forward_id, link_bytes, node_id_by
 from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.scale_down.duplicate_ids import CacheStage
 from atalanta.cluster.scale_down.queue_walk import AddressWalk, QueueWalk, give_back
-from atalanta.cluster.scale_down.scale_down_shipment import (
+from atalanta.cluster.scale_down.shipments import (
     Shipment,
     finish,
     for_queues,
@@ -34,7 +34,7 @@ from atalanta.kernel.queue.spec import MULTICAST
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.link import TargetLink
     from atalanta.cluster.scale_down.scale_down import ScaleDown
-    from atalanta.cluster.scale_down.scale_down_sender import Sender
+    from atalanta.cluster.scale_down.shipments import Sender
     from atalanta.kernel.queue.queue import Queue
 
 ROUNDS_MAX: Final = 5

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.scale_down.scale_down_shipment import (
+from atalanta.cluster.scale_down.shipments import (
     Shipment,
     finish,
     for_third,

@@ -19,7 +19,8 @@ from atalanta.kernel.journal.message_record import (
 )
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.settle import store_delivery_count
-from atalanta.kernel.registry.queues import store_address, store_queue
+from atalanta.kernel.registry.addresses import store_address
+from atalanta.kernel.registry.queues import store_queue
 from atalanta.kernel.trace import places, tell
 from atalanta.kernel.transactions import xa_records
 from atalanta.message.encoding.buffer import Reader, Writer

@@ -12,7 +12,13 @@ from atalanta.kernel.queue.delivery import scheduled, slow_consumers
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.settle import SPENT_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry import diverts, orphaned_duplicate_caches, queues, retroactive
+from atalanta.kernel.registry import (
+    addresses,
+    diverts,
+    orphaned_duplicate_caches,
+    queues,
+    retroactive,
+)
 from atalanta.kernel.transactions import xa
 
 if TYPE_CHECKING:
@@ -35,20 +41,20 @@ def create_configured(broker: Broker, now: int) -> None:
         (config.management_notification_address, True),
     ):
         if name not in broker.addresses:
-            address = queues.create_address(broker, name, not multicast, multicast, False, False)
+            address = addresses.create_address(broker, name, not multicast, multicast, False, False)
             address.internal = True
         broker.addresses[name].internal = True
-        queues.apply_settings(broker, broker.addresses[name])
+        addresses.apply_settings(broker, broker.addresses[name])
     for configured in config.addresses:
         known = broker.addresses.get(configured.name)
         if known is None:
-            queues.create_address(
+            addresses.create_address(
                 broker, configured.name, configured.anycast, configured.multicast, False
             )
         elif (configured.anycast and known.add_routing_type(ANYCAST)) | (
             configured.multicast and known.add_routing_type(0)
         ):
-            queues.store_address(broker, known)
+            addresses.store_address(broker, known)
         if known is not None and configured.queues:
             retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
         for queue in configured.queues:

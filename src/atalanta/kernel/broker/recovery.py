@@ -24,7 +24,8 @@ from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.settle import add_lost
 from atalanta.kernel.queue.spec import decode_queue_spec
-from atalanta.kernel.registry.queues import enter, parse_filter
+from atalanta.kernel.registry.addresses import enter
+from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.trace import places, tell
 from atalanta.kernel.transactions import xa, xa_recovery

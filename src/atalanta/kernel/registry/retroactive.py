@@ -15,7 +15,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import queues
+from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.registry.diverts import create_divert, destroy_divert
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
 from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource, kept_messages
@@ -104,7 +104,7 @@ def _wanted(broker: Broker, address: Address) -> int:
 def provide(broker: Broker, now: int, address: Address, count: int) -> None:
     """The address keeps its last `count` messages from here on; what is there already stays."""
     if address.lsn == 0:
-        queues.store_address(broker, address)
+        addresses.store_address(broker, address)
     names = ResourceNames(broker.config, address.name)
     try:
         _make_address(broker, names.address)
@@ -126,11 +126,11 @@ def provide(broker: Broker, now: int, address: Address, count: int) -> None:
 def _make_address(broker: Broker, name: str) -> None:
     known = broker.addresses.get(name)
     if known is None:
-        queues.create_address(broker, name, True, True, False)
+        addresses.create_address(broker, name, True, True, False)
         return
     added = known.add_routing_type(ANYCAST)
     if known.add_routing_type(MULTICAST) or added or known.lsn == 0:
-        queues.store_address(broker, known)
+        addresses.store_address(broker, known)
 
 
 def _make_ring(
@@ -168,6 +168,6 @@ def take_away(broker: Broker, now: int, name: str) -> None:
             if queue in broker.queues:
                 queues.delete_queue(broker, now, queue, "its address keeps nothing any more")
         if names.address in broker.addresses:
-            queues.delete_address(broker, names.address)
+            addresses.delete_address(broker, names.address)
     except BrokerError as error:
         broker.trace.event("retroactive_refused", {"address": name, "why": error.text})

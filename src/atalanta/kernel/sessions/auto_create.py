@@ -13,7 +13,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry import queues, retroactive
+from atalanta.kernel.registry import addresses, retroactive
 from atalanta.kernel.routing.bindings import ON_DEMAND, STRICT
 from atalanta.kernel.sessions.session_queues import create_queue
 from atalanta.message.fqqn import split_fqqn
@@ -81,11 +81,11 @@ def _address_for(session: Session, name: str, routing_type: int) -> Address:
         return address
     if not settings.auto_create_addresses:
         if address is not None:
-            queues.check_routing_type(address, routing_type)
+            addresses.check_routing_type(address, routing_type)
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} does not exist")
     session.check("createAddress", name)
     kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
-    return queues.ensure_address(broker, name, kind, True, True)
+    return addresses.ensure_address(broker, name, kind, True, True)
 
 
 def _queue_for(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.registry import queues
+from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.security.resource_limits import check_queues
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _check_address_of(session: Session, spec: QueueSpec) -> None:
     automatic = session.broker.settings_of(spec.address).auto_create_addresses
     if not automatic and not spec.temporary:
         if address is not None:
-            queues.check_routing_type(address, spec.routing_type)
+            addresses.check_routing_type(address, spec.routing_type)
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
     # Where addresses are not created automatically a temporary queue still has one of its own.
     if automatic or address is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry import orphaned_duplicate_caches
+from atalanta.kernel.registry import addresses, orphaned_duplicate_caches
 from atalanta.kernel.registry import queues as catalogue
 from atalanta.management.operations.move_messages import Remove
 from atalanta.management.operations.queue_definition import (
@@ -187,7 +187,7 @@ class Destroy(Remove):
         catalogue.delete_queue(broker, broker.now, self.queue.name, "deleted by an operator")
         address = broker.addresses.get(name)
         if self.with_address and address is not None and not address.queues():
-            catalogue.delete_address(broker, name)
+            addresses.delete_address(broker, name)
         if self.with_address:
             orphaned_duplicate_caches.forget_sent(broker, name)
         return None
@@ -222,7 +222,7 @@ def create_address(call: Call, given: Parameters) -> object:
     anycast, multicast = read_routing_types(optional_text(given, 1))
     if name in call.broker.addresses:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229204: Address already exists: {name}")
-    address = catalogue.create_address(call.broker, name, anycast, multicast, False)
+    address = addresses.create_address(call.broker, name, anycast, multicast, False)
     return address_text(address)
 
 
@@ -250,7 +250,7 @@ def update_address(call: Call, given: Parameters) -> object:
         address.anycast = anycast
         address.multicast = multicast
         if address.lsn > 0:
-            catalogue.store_address(call.broker, address)
+            addresses.store_address(call.broker, address)
     return address_text(address)
 
 
@@ -265,7 +265,7 @@ def delete_address(call: Call, given: Parameters) -> object:
     for queue in queues:
         catalogue.delete_queue(call.broker, call.now, queue.name, "deleted by an operator")
     if address.name in call.broker.addresses:
-        catalogue.delete_address(call.broker, address.name)
+        addresses.delete_address(call.broker, address.name)
     orphaned_duplicate_caches.forget_sent(call.broker, address.name)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -23,3 +24,21 @@ class ClientsLeaving:
 
     def all_gone(self) -> bool:
         return self.clients() == 0
+
+
+class Departing(Protocol):
+    """The node's part that leaves (cluster/scale_down/scale_down.py)."""
+
+    frozen: bool  # clients have been sent away
+
+    def wanted_at_stop(self) -> bool:
+        """Whether a stop means to leave for good."""
+
+    def under_way(self) -> bool:
+        """Whether it has begun, and has not come to an end."""
+
+    def over(self) -> bool:
+        """Whether it has come to an end."""
+
+    def left(self) -> int:
+        """Messages that are still here."""

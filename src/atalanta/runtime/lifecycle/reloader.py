@@ -19,7 +19,7 @@ from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
 
 if TYPE_CHECKING:
-    from atalanta.node.node import NodeConfig
+    from atalanta.node.config import NodeConfig
 
 logger = logging.getLogger("atalanta.runtime")
 

@@ -13,7 +13,7 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.queue import Queue
-from atalanta.node.node import Ports
+from atalanta.node.config import Ports
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 from atalanta.sim.world.disk import SimDisk

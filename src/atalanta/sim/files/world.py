@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from atalanta.cluster.discovery.dns import dns_names
-from atalanta.node.node import Node, Ports
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World

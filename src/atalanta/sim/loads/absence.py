@@ -11,7 +11,7 @@ from atalanta.cluster.parked.parked_messages import PARKED
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import PARCELS, Ledger, Violation
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.clients.senders import Sender

@@ -9,7 +9,7 @@ from atalanta.kernel.routing.divert_config import ANYCAST as TO_ANYCAST
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.clients.senders import Sender

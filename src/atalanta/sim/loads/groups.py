@@ -13,7 +13,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.groups import GroupLedger
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.clients.client import SimClient, then

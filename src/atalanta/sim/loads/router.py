@@ -29,7 +29,7 @@ from atalanta.cluster.connection_routers.config import (
 )
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.clients.routed import RoutedConsumer, RoutedSender, Routing

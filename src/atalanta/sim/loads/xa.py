@@ -12,7 +12,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
-from atalanta.node.node import NodeConfig
+from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.jobs import Watcher

@@ -11,7 +11,8 @@ that was fenced must not begin another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,6 @@ from pyspark.sql.types import StructType
 from atalanta.spark.errors import DataLost, Fenced, SparkSourceError
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.acknowledging import Background
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, split_all
@@ -284,3 +284,32 @@ def acknowledge(options: ReadOptions, entry: Entry, epoch: int, gateway: Gateway
 def mean_bytes(located: Located) -> int:
     position = located.position
     return max(1, position.bytes // max(1, position.messages))
+
+
+class Background:
+    """One action at a time in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def start(self, action: Callable[[], None]) -> None:
+        """Returns at once; the one before must be settled."""
+        thread = threading.Thread(target=self._run, args=(action,), daemon=True)
+        thread.name = "atalanta-acknowledging"
+        self._thread = thread
+        thread.start()
+
+    def settle(self) -> None:
+        """Waits for the end of what was started, and raises what it met, from then on each time."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # raised by settle
+            self._error = error

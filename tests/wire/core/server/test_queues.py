@@ -14,7 +14,7 @@ from atalanta.kernel.errors import (
     QUEUE_EXISTS,
     UNEXPECTED_ROUTING_TYPE,
 )
-from atalanta.kernel.registry import queues
+from atalanta.kernel.registry import addresses
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import ConsumerClose
 from atalanta.wire.core.packets.query import (
@@ -258,7 +258,7 @@ def test_management_has_no_queue_but_says_it_exists() -> None:
     server = Server()
     server.settle()
     assert described(server, "activemq.management").exists
-    queues.create_address(server.broker, "x", True, False, False)
+    addresses.create_address(server.broker, "x", True, False, False)
     assert not described(server, "x").exists
 
 

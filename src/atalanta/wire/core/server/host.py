@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -10,15 +10,16 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.core.server.reattach import Resumable
-from atalanta.wire.core.server.routing import Routing
 from atalanta.wire.core.server.topology import send_lone_topology
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Wire
+    from atalanta.kernel.security.security import Identity
     from atalanta.management.management import Management
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.packets.connection import DisconnectV3
+    from atalanta.wire.core.packets.session import CreateSession
     from atalanta.wire.core.server.connection import CoreConnection
 
 
@@ -106,3 +107,15 @@ class CoreHost:
         closing = self.closing
         self.closing = []
         return closing
+
+
+ROUTING_VERSION: Final = 131  # Artemis 2.18
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Routing:
+    def route(
+        self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
+    ) -> bool:
+        """True: the session may begin here. Else `login.routed` follows, now or later."""
+        raise NotImplementedError

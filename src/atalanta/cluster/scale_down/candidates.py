@@ -1,14 +1,41 @@
-"""Among whom a node that leaves may choose: a connector, a discovery group, or the members of its cluster."""
+"""Members that may become the target of a scale-down, and the choice among them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.scale_down.scale_down_candidate import Candidate, Heard, place
+from atalanta.cluster.discovery.discovery import DiscoveryListener
+from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.scale_down_config import ScaleDownConfig
+
+
+
+class Candidate:
+    """`node_id` is empty where only a connector is known."""
+
+    def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
+        self.node_id = node_id
+        self.transport = transport
+
+
+class Heard(DiscoveryListener):
+    """Nodes in the discovery group of `<scale-down>`."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, TransportConfiguration] = {}
+
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        self.nodes[node_id] = connector
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        self.nodes.pop(node_id, None)
+
+
+def place(candidate: Candidate) -> str:
+    return f"{candidate.transport.host}:{candidate.transport.port}"
 
 
 class Choice:
