@@ -20,7 +20,7 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
 # Two workers: the suite's process tests are sized for two cores.
 WORKERS ?= 2
 # Tests that run against the compiled build too.
-COMPILED_TESTS := $(wildcard tests/kernel tests/wire tests/store tests/cluster tests/sim)
+COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/cluster tests/sim)
 
 FIND_PYTHON = for name in $${PYTHON_FOR_VENV:-} python3 python3.13 python3.12 python3.11 python3.14; do \
 	if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \

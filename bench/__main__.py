@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from atalanta.build import build_name
+from atalanta.runtime.process.build import build_name
 from bench import moving, scaling, spark_source, throughput
 from bench.brokers import KINDS
 from bench.context import Context, Scenario

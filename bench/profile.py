@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 from statistics import median
 
-from atalanta.build import build_name
-from atalanta.kernel.message import Message
-from atalanta.kernel.properties import Byte
-from atalanta.wire.core import codec
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.runtime.process.build import build_name
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packets_consumer import Acknowledge, CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage, decode_send
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage, decode_send
 from bench.profile_node import CHANNEL, NOW, VERSION, ProfiledNode
 from bench.results import machine
 from bench.settings import CHECKOUT

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import catalogue
-from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.ports import Disk, Ids, Links, Timers, Trace, Wire
-from atalanta.kernel.queue_spec import ANYCAST, QueueSpec
-from atalanta.kernel.security import Security
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.node import Node, NodeConfig, Ports
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry import queues
+from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core import codec
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_session import CreateSessionV2, SessionStart
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
 
 VERSION = 136
 CHANNEL = 10
@@ -105,7 +106,7 @@ class ProfiledNode:
         self.node = Node(config, ports)
         self.node.recover(NOW)
         self.node.start(NOW)
-        catalogue.create_queue(self.node.broker, NOW, QueueSpec(queue, queue, ANYCAST))
+        queues.create_queue(self.node.broker, NOW, QueueSpec(queue, queue, ANYCAST))
         self.settle()
 
     def connect(self, conn: int) -> None:

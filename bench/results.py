@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from atalanta import __version__
-from atalanta.build import build_name
+from atalanta.runtime.process.build import build_name
 from bench.figures import Figure, spread
 from bench.settings import Settings
 from tests.interop.harness.tools import ARTEMIS_VERSION

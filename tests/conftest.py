@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 import atalanta
-from atalanta.build import compiled_modules
+from atalanta.runtime.process.build import compiled_modules
 
 # The same examples every time, and no deadline: the machine may be busy.
 settings.register_profile("atalanta", derandomize=True, deadline=None, database=None)

@@ -34,6 +34,12 @@ class SourceFile:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @property
+    def folder(self) -> str:
+        """The folder below src/atalanta: "kernel/queue"; "" for modules of the package itself."""
+        folder = self.path.relative_to(SOURCE).parent.as_posix()
+        return "" if folder == "." else folder
+
+    @property
     def part(self) -> str:
         """The first word of `module`: the package, or the top-level module, it belongs to."""
         return self.module.split(".", 1)[0]

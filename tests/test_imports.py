@@ -1,4 +1,4 @@
-"""Who may import whom (design §2): the layers, the modules pure code may not see, third parties."""
+"""Import rules: packages, floors of folders, modules that pure code may not see, third parties."""
 
 from __future__ import annotations
 
@@ -8,33 +8,64 @@ import sys
 from tests.source_tree import SourceFile, imports, product
 
 # No asyncio, socket, clock or randomness in these: time is an argument, the world is behind ports.
-PURE = {"kernel", "wire", "store", "cluster", "ha", "sim", "node"}
+PURE = {"message", "kernel", "management", "wire", "store", "cluster", "sim", "node"}
 
-# A module of the left part may import from the parts on the right (and its own).
+# A module of the left package may import from the packages on the right (and its own).
 MAY_IMPORT: dict[str, set[str]] = {
-    "kernel": set(),
-    "store": {"kernel"},
-    "wire": {"kernel"},
-    "cluster": {
-        "kernel", "wire.base", "wire.core", "wire.http_upgrade", "wire.meeting", "wire.uri",
-    },
-    "ha": {"kernel", "store", "cluster"},
-    "node": {"kernel", "store", "wire", "cluster", "ha"},
-    "files": set(),
-    "xml_root": set(),
-    "jgroups": {"files", "kernel.digits", "wire", "xml_root"},
+    "message": set(),
+    "kernel": {"message"},
+    "management": {"kernel", "message"},
+    "store": {"kernel", "message"},
+    "wire": {"kernel", "message", "management"},
+    "cluster": {"kernel", "message", "management", "wire"},
+    "node": {"kernel", "message", "management", "store", "wire", "cluster"},
+    "files": {"message.encoding", "wire"},
     "config": {
-        "files", "jgroups", "kernel", "store", "wire", "cluster", "ha", "node", "runtime.config",
-        "tls.masked", "xml_root",
+        "files", "message", "kernel", "store", "wire", "cluster", "node", "runtime.network_check",
+        "tls.masked",
     },
-    "tls": {"files", "wire.tls"},
-    "runtime": {"files", "kernel", "store", "wire", "cluster", "ha", "node", "tls"},
-    "sim": {"kernel", "store", "wire", "cluster", "ha", "node"},
-    "client": {"files", "kernel", "wire", "tls", "jgroups"},
-    "spark": {"client", "kernel.digits"},
-    "web": {"kernel.management"},
-    "build": set(),
-}
+    "tls": {"files", "wire.tls_config"},
+    "runtime": {"files", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
+    "sim": {"message", "kernel", "management", "store", "wire", "cluster", "node"},
+    "client": {"files", "message", "wire", "tls"},
+    "spark": {"client", "message.encoding"},
+    "web": {"management"},
+}  # fmt: skip
+
+# What a package may import under TYPE_CHECKING besides: a message knows who keeps it by type only.
+MAY_IMPORT_TYPES = {"message": {"kernel"}}
+
+# The folders of the pure packages, from the ground up. A module may import from lower floors and from
+# its own folder, never from the same floor or a higher one. Imports under TYPE_CHECKING are free.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("kernel", "message/encoding", "message/selector"),
+    ("message",),
+    ("store", "kernel/journal", "kernel/memory"),
+    ("kernel/queue",),
+    ("kernel/queue/paging", "kernel/routing"),
+    ("kernel/queue/delivery", "kernel/security"),
+    ("kernel/registry", "kernel/settings"),
+    ("kernel/publish",),
+    ("kernel/log", "kernel/transactions"),
+    ("kernel/sessions",),
+    ("kernel/broker",),
+    ("management/request",),
+    ("management/operations",),
+    ("management/controls",),
+    ("management",),
+    ("wire",),
+    ("wire/core",),
+    ("wire/core/packets", "wire/amqp"),
+    ("wire/core/client", "wire/core/server"),
+    ("cluster",),
+    ("cluster/discovery", "cluster/links"),
+    ("cluster/core_bridges", "cluster/parked", "cluster/connection_routers"),
+    ("cluster/balancing", "cluster/grouping"),
+    ("cluster/connection",),
+    ("cluster/scale_down",),
+    ("node",),
+)
+
 # The composition root and the commands see everything; so do the package's entry points.
 UNRESTRICTED = {"app", "cli", "__main__", ""}
 
@@ -58,7 +89,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "google_crc32c": {"store"},
     "cryptography": {"tls"},
     "dns": {"runtime", "client"},
-    "lxml": {"config", "jgroups", "xml_root"},
+    "lxml": {"config", "files"},
     "rich": {"cli", "sim"},
     "typer": {"cli"},
     "aiohttp": {"web"},
@@ -97,9 +128,46 @@ def test_layers() -> None:
         assert source.part in MAY_IMPORT, f"{source.name}: name its part in MAY_IMPORT"
         for line, name in imports(source):
             imported = name.removeprefix("atalanta.")
-            if imported != name and not allowed(source, imported):
+            if imported == name or allowed(source, imported):
+                continue
+            types = MAY_IMPORT_TYPES.get(source.part, set())
+            if imported.split(".", 1)[0] not in types or (line, name) in run_time_imports(source):
                 wrong.append(f"{place(source, line)}: {source.part} may not import {name}")
     assert not wrong, "\n".join(wrong)
+
+
+def run_time_imports(source: SourceFile) -> list[tuple[int, str]]:
+    """The imports of a file (line, dotted name) without those under `if TYPE_CHECKING`."""
+    hidden = set()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            hidden |= {inner.lineno for inner in ast.walk(node) if isinstance(inner, ast.stmt)}
+    return [(line, name) for line, name in imports(source) if line not in hidden]
+
+
+def test_folders_import_downwards_only() -> None:
+    floor_of = {folder: floor for floor, folders in enumerate(FLOORS) for folder in folders}
+    folder_of = {source.module: source.folder for source in product()}
+    pure = {folder.split("/")[0] for folder in floor_of}
+    wrong = []
+    for source in product():
+        if source.part not in pure:
+            continue
+        assert source.folder in floor_of, f"{source.name}: give its folder a floor in FLOORS"
+        for line, name in run_time_imports(source):
+            imported = name.removeprefix("atalanta.")
+            folder = folder_of.get(imported) or folder_of.get(imported.rpartition(".")[0], "")
+            if imported == name or folder not in floor_of or folder == source.folder:
+                continue
+            if floor_of[folder] >= floor_of[source.folder]:
+                wrong.append(f"{place(source, line)}: {source.folder} is not above {folder}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_floor_is_there() -> None:
+    folders = {source.folder for source in product()}
+    gone = [folder for floor in FLOORS for folder in floor if folder not in folders]
+    assert not gone, f"FLOORS names folders that do not exist: {gone}"
 
 
 def test_only_app_and_cli_import_config() -> None:

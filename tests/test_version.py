@@ -6,7 +6,7 @@ import re
 import tomllib
 
 import atalanta
-from atalanta.build import build_name, compiled_modules
+from atalanta.runtime.process.build import build_name, compiled_modules
 from tests.source_tree import ROOT
 
 

@@ -24,10 +24,10 @@ ROW = re.compile(r"^\| `([a-z_]+)` \| [a-z]+ \| [^|]*\| (.*) \|$", re.MULTILINE)
 HEAD = """# Events
 
 A node writes one line for each event to stderr: `name key=value …`, or with `--log-json` one JSON object with
-`time`, `level`, `logger`, `event` and the fields. Names and fields are stable, so that you can search for them and alert
-on them. `--log-level` is the lowest level that is written; `debug` also traces single messages (`story_…`). At most 50 lines
-of one name are written in a second. The next line then has `hidden_before`, and the counter `events.hidden` counts all
-hidden lines.
+`time`, `level`, `logger`, `event` and the fields. Names and fields are stable, so that you can search for them and
+alert on them. `--log-level` is the lowest level that is written; `debug` also traces single messages (`story_…`).
+At most 50 lines of one name are written in a second. The next line then has `hidden_before`, and the counter
+`events.hidden` counts all hidden lines.
 
 This page is generated from the source (`tools/events.py`). Only the meanings are written by hand.
 
@@ -111,7 +111,7 @@ def meanings(page: str) -> dict[str, str]:
 
 def page(known: dict[str, str]) -> str:
     """The whole page."""
-    from atalanta.runtime.logs import level_of
+    from atalanta.runtime.process.logs import level_of
 
     names = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
     lines = []

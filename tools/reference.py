@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import typer
 
-from atalanta.cli import outcome
+from atalanta.cli.output import outcome
 from atalanta.cli.application import application
-from atalanta.runtime import exit_codes
+from atalanta.runtime.process import exit_codes
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 CONSTANT: Final = re.compile(r"^([A-Z_]+): Final = (\d+)(?:  # (.*))?$", re.MULTILINE)

@@ -16,36 +16,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from atalanta.cluster.core_bridge_config import BridgeSettings
+from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
-from atalanta.config.own_file import own_file
+from atalanta.config.native.toml_file import own_file
 from atalanta.config.problems import ConfigError
-from atalanta.config.restart import needs_restart
-from atalanta.config.router_xml import routers_config
-from atalanta.config.users import read_security
-from atalanta.kernel.buffer import DecodeError
-from atalanta.kernel.digits import all_digits
+from atalanta.config.restart_needed import needs_restart
+from atalanta.config.sections.connection_routers import routers_config
+from atalanta.config.users.users import read_security
 from atalanta.kernel.ports import Disk, LargeFiles
-from atalanta.kernel.security import Security
-from atalanta.node import Node, NodeConfig, Ports
-from atalanta.runtime import exit_codes
-from atalanta.runtime.acceptor import Listen
-from atalanta.runtime.callables import CallableError, load_callable
-from atalanta.runtime.clients_leaving import ClientsLeaving
-from atalanta.runtime.critical import critical_analyzer
-from atalanta.runtime.datafolder import DataFolder, DataFolderError, make_folder, open_data_folder
-from atalanta.runtime.disk import FileDisk
+from atalanta.kernel.security.security import Security
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.message.encoding.digits import all_digits
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
+from atalanta.runtime.disk.data_folder import (
+    DataFolder,
+    DataFolderError,
+    make_folder,
+    open_data_folder,
+)
+from atalanta.runtime.disk.disk import FileDisk
+from atalanta.runtime.disk.large_files import FolderLargeFiles
+from atalanta.runtime.disk.memory_disk import MemoryDisk
+from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.large_files import FolderLargeFiles
-from atalanta.runtime.limits import limits_of_this_process
-from atalanta.runtime.logs import log_event
-from atalanta.runtime.loop import run
-from atalanta.runtime.memory_disk import MemoryDisk
-from atalanta.runtime.memory_large_files import MemoryLargeFiles
-from atalanta.runtime.network_check import network_check
-from atalanta.runtime.network_guard import NetworkGuard
-from atalanta.runtime.reloading import Reloaded, Reloader, ReloadRefused
+from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
+from atalanta.runtime.lifecycle.graceful_shutdown import ClientsLeaving
+from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader, ReloadRefused
+from atalanta.runtime.net.acceptor import Listen
+from atalanta.runtime.net.limits import limits_of_this_process
+from atalanta.runtime.network_check.check import network_check
+from atalanta.runtime.network_check.guard import NetworkGuard
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.callables import CallableError, load_callable
+from atalanta.runtime.process.event_loop import run
+from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.shell import Shell
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import NAME_PREFIX

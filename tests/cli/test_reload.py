@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from atalanta.app import Storage, read_again, read_files
 from atalanta.cli.application import application
 from atalanta.client import Connection, NotAuthorized, connect
-from atalanta.config.users_file import UserFiles
-from atalanta.runtime.reloading import ReloadRefused
+from atalanta.config.users.users_file import UserFiles
+from atalanta.runtime.lifecycle.reloader import ReloadRefused
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.certificates import PASSWORD, Authority
 

@@ -13,8 +13,8 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import connect
-from atalanta.runtime import exit_codes
-from atalanta.wire.core.client_errors import ClientError
+from atalanta.runtime.process import exit_codes
+from atalanta.wire.core.client.errors import ClientError
 from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
 
 pytestmark = pytest.mark.process

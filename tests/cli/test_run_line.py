@@ -14,7 +14,7 @@ import atalanta.cli.run
 from atalanta.cli.application import application
 from atalanta.cli.main import main
 from atalanta.cli.run_line import RunLine, read_run_line
-from atalanta.runtime import exit_codes
+from atalanta.runtime.process import exit_codes
 
 LINES = (
     "run broker.xml",

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 import atalanta
-from atalanta.build import build_name
 from atalanta.cli.version import version_lines
-from atalanta.runtime.loop import loop_name
+from atalanta.runtime.process.build import build_name
+from atalanta.runtime.process.event_loop import loop_name
 
 
 def test_version_names_build_loop_and_python() -> None:

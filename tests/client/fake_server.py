@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from types import TracebackType
 
-from tests.wire.core.fake_broker import FakeBroker, FakeConnection
+from tests.wire.core.client.fake_broker import FakeBroker, FakeConnection
 
 
 class _Link(asyncio.Protocol):

@@ -22,9 +22,9 @@ from atalanta.client import (
     connect,
     run,
 )
-from atalanta.client.asyncio_shell import AsyncioShell
+from atalanta.client.shells.asyncio_shell import AsyncioShell
 from tests.client.fake_server import FakeServer
-from tests.wire.core.fake_broker import PASSWORD
+from tests.wire.core.client.fake_broker import PASSWORD
 
 AGAIN = "reconnectAttempts=-1&retryInterval=20&stay=true"
 

@@ -16,13 +16,13 @@ from atalanta.client import (
     Message,
     NotAuthorized,
     TransactionRolledBack,
-    blocking_shell,
 )
 from atalanta.client.blocking import connect
 from atalanta.client.options import parse_url
-from atalanta.wire.core.packets_connection import Ping
+from atalanta.client.shells import blocking_shell
+from atalanta.wire.core.packets.connection import Ping
 from tests.client.fake_server import ServerThread
-from tests.wire.core.fake_broker import PASSWORD
+from tests.wire.core.client.fake_broker import PASSWORD
 
 AGAIN = "reconnectAttempts=-1&retryInterval=20"
 

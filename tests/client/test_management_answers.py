@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
-from tests.wire.core.server_bench import text_message
+from tests.wire.core.server.server_rig import text_message
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{", "9" * 5000])

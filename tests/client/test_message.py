@@ -10,9 +10,9 @@ import pytest
 from atalanta.client import Byte, Char, ClientError, Float, Int, Message, MessageTooLarge, Short
 from atalanta.client.message import INFLATED_BYTES_MAX, Property, ReceivedMessage, inflate
 from atalanta.client.producer import Encoder
-from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import Message as BrokerMessage
-from atalanta.kernel.message_codec import decode_header
+from atalanta.message.codec import decode_header
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import Message as BrokerMessage
 
 
 def travelled(

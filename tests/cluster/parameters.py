@@ -7,10 +7,8 @@ from typing import Any
 
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.sim.host import Host
-from atalanta.wire.core.packets_base import Packet
-from tests.cluster.rig import (
-    Rig,
-)
+from atalanta.wire.core.packets.base import Packet
+from tests.cluster.cluster_rig import Rig
 
 Change = Callable[[ClusterConnectionConfig], None]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.kernel.config import QueueConfig
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.settings.broker_config import QueueConfig
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
-from tests.cluster.rig import Client, Rig, cluster_of, linked
+from tests.cluster.cluster_rig import Client, Rig, cluster_of, linked
 
 OTHER = [queue("other", "other", ANYCAST)]  # of a node that has nothing to do with the matter
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel import diverts
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.message import Message
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.registry import diverts
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.message.message import Message
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
-from atalanta.wire.core.packets_query import BindingQuery, BindingQueryResponseV5
-from atalanta.wire.core.packets_queue import CreateSharedQueueV2, DeleteQueue
-from tests.cluster.rig import Client, Rig, cluster_of, count, node_of
+from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
+from atalanta.wire.core.packets.queue import CreateSharedQueueV2, DeleteQueue
+from tests.cluster.cluster_rig import Client, Rig, cluster_of, count, node_of
 
 
 def sends(rig: Rig, host: Host, number: int, address: str, kind: int = ANYCAST) -> Client:

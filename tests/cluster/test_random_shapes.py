@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from atalanta.kernel.queue_spec import ANYCAST
-from tests.cluster.rig import Client, node_of
+from atalanta.kernel.queue.spec import ANYCAST
+from tests.cluster.cluster_rig import Client, node_of
 from tests.cluster.shapes import Shape, star, symmetric, two_way_chain, two_way_ring
 
 SHAPES = {

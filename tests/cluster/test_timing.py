@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import diverts
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.registry import diverts
+from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.sim.nodes import queue
-from tests.cluster.rig import Rig, count, node_of, queue_of, remote_consumers
+from tests.cluster.cluster_rig import Rig, count, node_of, queue_of, remote_consumers
 
 
 def test_a_wildcard_queue_of_another_node_receives_what_is_sent_here() -> None:

@@ -10,8 +10,8 @@ from itertools import permutations
 
 import pytest
 
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
-from tests.cluster.rig import cluster_of, count, node_of
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from tests.cluster.cluster_rig import cluster_of, count, node_of
 from tests.cluster.shapes import (
     Shape,
     chain,

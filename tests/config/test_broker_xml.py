@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError, grouped
-from atalanta.config.users import read_security
+from atalanta.config.users.users import read_security
 from tests.config.core_xml import problems, read, write
 
 DATA = Path(__file__).parent / "data"

@@ -14,18 +14,18 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
-from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
-from atalanta.cluster.grouping_config import GroupingHandlerConfig
-from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.routers.config import CacheConfig, PoolConfig, RouterConfig
-from atalanta.kernel.config import BrokerConfig, QueueConfig
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.settings import AddressSettings
-from atalanta.kernel.wildcard import WildcardConfiguration
-from atalanta.runtime.config import NetworkCheckConfig
-from atalanta.store.options import JournalOptions
+from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
+from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.grouping.config import GroupingHandlerConfig
+from atalanta.cluster.native_config import OwnBridge, OwnSettings
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.routing.wildcard import WildcardConfiguration
+from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
+from atalanta.kernel.settings.repository import AddressSettings
+from atalanta.runtime.network_check.config import NetworkCheckConfig
+from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
-from atalanta.wire.tls import TlsConfig
+from atalanta.wire.tls_config import TlsConfig
 from tests.source_tree import product
 
 DESCRIBED: list[type[Any]] = [

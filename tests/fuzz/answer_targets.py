@@ -14,21 +14,21 @@ import dns.resolver
 from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.options import parse_url
-from atalanta.cluster.routers.target import answer_of
-from atalanta.cluster.scale_down_phase import phase_told
-from atalanta.kernel.buffer import DecodeError, Reader, Writer
-from atalanta.kernel.message import Message
-from atalanta.kernel.message_codec import decode_message, encode_message
-from atalanta.runtime.resolver import services_of
+from atalanta.cluster.connection_routers.target import answer_of
+from atalanta.cluster.scale_down.phase import phase_told
+from atalanta.message.codec import decode_message, encode_message
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.message import Message
+from atalanta.runtime.net.resolver import services_of
 from atalanta.tls.errors import TlsError
-from atalanta.wire.base import ProtocolError
-from atalanta.wire.core.client_errors import ClientError
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.http_upgrade import UpgradeAnswer, UpgradeRequest, accept_of
 from atalanta.wire.uri import UriError
 from tests.fuzz.target import Target
 from tests.fuzz.wire_targets import PROPERTY_WORDS, wide
 from tests.wire.core.samples import sample_message
-from tests.wire.core.server_bench import text_message
+from tests.wire.core.server.server_rig import text_message
 
 NONCE = bytes(16)
 MIB = 1 << 20

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from atalanta.cli.rehearsing import BadOption, _load, events_of
-from atalanta.config.login_config import LOGIN_FILE, parse_login_config, read_login_config
-from atalanta.config.own_file import NAME, read_own_file
+from atalanta.cli.plan.rehearse import BadOption, _load, events_of
+from atalanta.config.native.toml_file import NAME, read_own_file
 from atalanta.config.problems import Report
-from atalanta.kernel.password import StoredPassword
+from atalanta.config.users.login_config import LOGIN_FILE, parse_login_config, read_login_config
+from atalanta.kernel.security.password import StoredPassword
 from atalanta.tls import stores
 from atalanta.tls.errors import TlsError
 from atalanta.tls.masked import codec_key, unmask

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 
-from atalanta.cluster.core_bridge_json import config_of, definition_of
-from atalanta.kernel import housekeeping
-from atalanta.kernel.buffer import Writer
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.diverts import create_divert
-from atalanta.kernel.management_acceptor import (
+from atalanta.cluster.core_bridges.definition import config_of, definition_of
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.registry.diverts import create_divert
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.management.controls.acceptor import (
     ACCEPTOR_ATTRIBUTES,
     ACCEPTOR_OPERATIONS,
     ListedAcceptor,
 )
-from atalanta.kernel.management_address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
-from atalanta.kernel.management_bridge import BridgeRegistry
-from atalanta.kernel.management_broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
-from atalanta.kernel.management_divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
-from atalanta.kernel.management_jobs import MANAGEMENT_TIMER
-from atalanta.kernel.management_queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
-from atalanta.kernel.message import Message
+from atalanta.management.controls.address import ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
+from atalanta.management.controls.bridge import BridgeRegistry
+from atalanta.management.controls.broker import BROKER_ATTRIBUTES, BROKER_OPERATIONS
+from atalanta.management.controls.divert import DIVERT_ATTRIBUTES, DIVERT_OPERATIONS
+from atalanta.management.controls.queue import QUEUE_ATTRIBUTES, QUEUE_OPERATIONS
+from atalanta.management.request.jobs import MANAGEMENT_TIMER
+from atalanta.message.encoding.buffer import Writer
+from atalanta.message.message import Message
 from tests.fuzz.target import Target
-from tests.kernel.bench import SECOND, consume
-from tests.kernel.management_bench import REPLIES, Desk
-from tests.wire.core.server_bench import text_message
+from tests.kernel.broker_rig import SECOND, consume
+from tests.management.management_rig import REPLIES, Desk
+from tests.wire.core.server.server_rig import text_message
 
 INPUTS_OF_A_DESK = 40
 # A parameter of each type that an operation may want.
@@ -136,4 +136,4 @@ class ManagementTarget(Target):
                 break
             desk.management.on_timer(desk.now)
         desk.now += SECOND
-        housekeeping.validate(desk.broker)
+        invariants.validate(desk.broker)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.dns import dns_names
-from atalanta.jgroups.stack import StackError, parse_stack
-from atalanta.wire.base import ProtocolError
-from atalanta.wire.meeting import (
+from atalanta.cluster.discovery.dns import dns_names
+from atalanta.files.jgroups_stack import StackError, parse_stack
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.jgroups_discovery import (
     decode_answer,
     decode_posted,
     decode_said,

@@ -6,24 +6,25 @@ import random
 from collections.abc import Callable
 
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings, DiscoveryGroupConfig
-from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.ports import Links
-from atalanta.kernel.security import PERMISSIONS, Security
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.node import Node, NodeConfig, Ports
-from atalanta.sim.disk import SimDisk
-from atalanta.sim.large_files import LargeInputs, SimLargeFiles
+from atalanta.kernel.security.security import PERMISSIONS, Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
+from atalanta.sim.world.disk import SimDisk
+from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core import codec
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_cluster import ClusterConnect
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import SendMessage
-from atalanta.wire.core.packets_session import CreateSessionV2, SessionStart
-from atalanta.wire.core.types import HANDSHAKE
-from tests.kernel.bench import START, CountingIds, RecordingTimers, RecordingTrace
-from tests.wire.core.server_bench import RecordingWire, queue_request, text_message
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import ClusterConnect
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
+from tests.kernel.broker_rig import START, CountingIds, RecordingTimers, RecordingTrace
+from tests.wire.core.server.server_rig import RecordingWire, queue_request, text_message
 
 DOOR = "door"
 GROUP = "group"

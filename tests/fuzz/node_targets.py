@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.discovery import HEARS
-from atalanta.wire.core import codec
-from atalanta.wire.core.client_errors import ClientError
-from atalanta.wire.core.connection import CoreConnection
-from atalanta.wire.core.datagram import Announcement, encode_announcement
-from atalanta.wire.core.packets_connection import NullResponse, Ping
-from atalanta.wire.core.packets_message import SendContinuation, SendLargeMessage
-from atalanta.wire.core.packets_session import CreateSessionResponse, CreateSessionV2
-from atalanta.wire.core.packets_topology import SubscribeTopologyV2
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.cluster.discovery.discovery import HEARS
+from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
+from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.connection import NullResponse, Ping
+from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage
+from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2
+from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.core.server.connection import CoreConnection
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.node_rig import GROUP, NodeRig
 from tests.fuzz.target import Target
 from tests.fuzz.wire_targets import captured_frames, sample_frames
-from tests.kernel.bench import SECOND
-from tests.wire.core.client_bench import Pair, connected, encoded
+from tests.kernel.broker_rig import SECOND
+from tests.wire.core.client.engine_rig import Pair, connected, encoded
 from tests.wire.core.samples import sample_transport
-from tests.wire.core.server_bench import text_message
-from tests.wire.core.test_server_random import Chaos
+from tests.wire.core.server.server_rig import text_message
+from tests.wire.core.server.test_random import Chaos
 
 INPUTS_OF_A_NODE = 50
 CHAOS_PACKETS = 400

@@ -41,7 +41,7 @@ class Run:
 
 
 def compiled() -> bool:
-    from atalanta.kernel import buffer
+    from atalanta.message.encoding import buffer
 
     return not str(buffer.__file__).endswith(".py")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from atalanta.cli.message_json import message_of
-from atalanta.cli.outcome import Refused
+from atalanta.cli.messages.json_lines import message_of
+from atalanta.cli.output.outcome import Refused
 from atalanta.spark.errors import OptionError, SparkSourceError
-from atalanta.spark.offsets import Offset, ranges, split_all
 from atalanta.spark.options import READ, read_options, write_options
+from atalanta.spark.read.offsets import Offset, ranges, split_all
 from tests.fuzz.target import Target
 
 JSON_WORDS = (

@@ -5,25 +5,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from atalanta.kernel import diverts
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.divert_config import DivertConfig
-from atalanta.kernel.paging_page import decode_block, decode_page
-from atalanta.kernel.pauses import Pauses
+from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.journal.records import BATCH, VALUE, encode_value
 from atalanta.kernel.ports import PageError
-from atalanta.kernel.records import BATCH, VALUE, encode_value
-from atalanta.kernel.recovery import Recovery
-from atalanta.sim.disk import SimDisk
+from atalanta.kernel.queue.paging.page import decode_block, decode_page
+from atalanta.kernel.registry import diverts
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.management.pauses import Pauses
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.sim.world.disk import SimDisk
 from atalanta.store.errors import JournalDamaged, JournalForeign
 from atalanta.store.pages import PageFiles, page_name
 from atalanta.store.recovery import read_back
 from atalanta.store.segment import Segment, segment_name
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import KIB, Target
-from tests.kernel.bench import Bench
+from tests.kernel.broker_rig import Bench
 from tests.store.blocks import encode_record
-from tests.store.rig import JOURNAL_ID, Collector, Rig, config, encode_block
-from tests.wire.core.test_server_random import Chaos
+from tests.store.journal_rig import JOURNAL_ID, Collector, Rig, config, encode_block
+from tests.wire.core.server.test_random import Chaos
 
 SEGMENT_BYTES = 4096
 PAGE = 7

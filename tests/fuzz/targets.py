@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.fuzz.amqp_targets import AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget
 from tests.fuzz.answer_targets import (
     AnswerTarget,
     DnsTarget,
@@ -32,6 +33,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, MeetingTarget, UpgradeTarget,
+        AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
-from atalanta.config.properties import (
+from atalanta.config.users.users import ROLES_FILE, USERS_FILE, read_security
+from atalanta.config.xml.properties import (
     PropertiesError,
     parse_properties,
     property_line,
     substitute,
 )
-from atalanta.config.users import ROLES_FILE, USERS_FILE, read_security
-from atalanta.kernel.filter import FilterError, parse
-from atalanta.kernel.message import Message
+from atalanta.message.message import Message
+from atalanta.message.selector.selector import FilterError, parse
 from tests.fuzz.target import Target
 
 # Where files are made quickly, if there is such a place.
@@ -41,7 +41,7 @@ def scratch_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def decoded(data: bytes) -> str:
-    """As config/users.py reads a file."""
+    """As config/users/users.py reads a file."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.buffer import DecodeError, Reader
-from atalanta.kernel.message_codec import decode_message, encode_message
-from atalanta.wire.base import ProtocolError
-from atalanta.wire.core import codec
-from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement
+from atalanta.message.codec import decode_message, encode_message
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.broadcast_datagram import (
+    Announcement,
+    decode_announcement,
+    encode_announcement,
+)
+from atalanta.wire.core.client.log_columns import LogColumns
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
-from atalanta.wire.core.log_columns import LogColumns
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_chunk import LogReadResponse, decode_entries
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.detect import detect
 from atalanta.wire.uri import UriError, parse_params, parse_uri, parse_uri_list
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import Target
 from tests.golden.frames import golden_frames, one_of_each_type
 from tests.wire.core.samples import all_packets, sample_message, sample_transport
-from tests.wire.core.server_bench import text_message
+from tests.wire.core.server.server_rig import text_message
 
 VERSIONS = (0, 121, 129, 130, 131, 132, 134, 136)
 SEED_BYTES_MAX = 2048

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.config.instance import Instance, create_instance
-from atalanta.kernel.password import hash_password
+from atalanta.kernel.security.password import hash_password
 from tests.interop.harness.jms import run_scenarios
 from tests.interop.harness.lineup import KINDS, Lineup
 

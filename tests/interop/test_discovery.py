@@ -12,7 +12,7 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms
 from tests.interop.harness.lineup import Lineup
 from tests.interop.test_mixed import Client, client, start
-from tests.runtime.test_multicast import SIX
+from tests.runtime.net.test_multicast import SIX
 
 __all__ = ["client"]
 

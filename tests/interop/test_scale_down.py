@@ -10,7 +10,7 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
-from atalanta.wire.core.packets_transaction import (
+from atalanta.wire.core.packets.transaction import (
     XaCommit,
     XaEnd,
     XaPrepare,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.config.users_file import UserFiles
-from atalanta.kernel.password import hash_password
+from atalanta.config.users.users_file import UserFiles
+from atalanta.kernel.security.password import hash_password
 from tests.certificates import PASSWORD, Authority
 from tests.interop.harness.broker_xml import USERS
 from tests.interop.harness.jms import Jms, JmsError, run_scenarios, until

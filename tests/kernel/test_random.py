@@ -9,17 +9,21 @@ import random
 
 import pytest
 
-from atalanta.kernel import catalogue, diverts, housekeeping, logview, scheduled
-from atalanta.kernel.broker import Broker
-from atalanta.kernel.config import BrokerConfig
-from atalanta.kernel.divert_config import DivertConfig
+from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.keeper import Keeper
-from atalanta.kernel.paging_view import everything
-from atalanta.kernel.queue_consumers import configure
-from atalanta.kernel.session import Session
-from atalanta.kernel.settings import SettingValue
-from tests.kernel.bench import SECOND, Bench, RecordingEndpoint, endpoint
+from atalanta.kernel.log import log_view
+from atalanta.kernel.queue.consumers import configure
+from atalanta.kernel.queue.delivery import scheduled
+from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.registry import diverts
+from atalanta.kernel.registry import queues as catalogue
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import SettingValue
+from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, endpoint
 
 STEPS = 700
 QUEUES = (
@@ -202,21 +206,21 @@ class Play:
         name = "one"
         epoch = self.epoch if self.random.random() < 0.5 else 0
         ttl = TTL if self.random.random() < 0.8 else 0
-        held = logview.lease(bench.broker, bench.now, name, "g", "me", ttl, epoch, answers, 1)
+        held = log_view.lease(bench.broker, bench.now, name, "g", "me", ttl, epoch, answers, 1)
         self.epoch = held.epoch
         if answers.answers != [1]:
             self.settle()  # a reader waits for its lease
         start = bench.broker.queues[name].acked_through
-        end = logview.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
-        chunk = logview.read(bench.broker, name, "", start, end, 0, None)
+        end = log_view.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
+        chunk = log_view.read(bench.broker, name, "", start, end, 0, None)
         self.compare_with_earlier(start, end, chunk)
         self.read.extend(reference.message.body for reference in chunk.references)
         if self.random.random() < 0.7:
-            logview.ack_through(bench.broker, name, "", "g", held.epoch, end, answers, 2)
+            log_view.ack_through(bench.broker, name, "", "g", held.epoch, end, answers, 2)
 
-    def compare_with_earlier(self, start: int, end: int, chunk: logview.Chunk) -> None:
+    def compare_with_earlier(self, start: int, end: int, chunk: log_view.Chunk) -> None:
         """What a reader was shown it is shown again, or is told that it was lost."""
-        lost = logview.lost_ranges(self.bench.broker, "one", "", start, end)
+        lost = log_view.lost_ranges(self.bench.broker, "one", "", start, end)
         found = {reference.sequence: reference.message.body for reference in chunk.references}
         for sequence, body in self.shown.items():
             if start < sequence <= end and found.get(sequence) != body:
@@ -238,8 +242,8 @@ class Play:
 
     def wait(self) -> None:
         self.bench.now += self.random.randrange(1, 20) * SECOND
-        logview.end_leases(self.bench.broker, self.bench.now)
-        housekeeping.scan_all_expired(self.bench.broker, self.bench.now)
+        log_view.end_leases(self.bench.broker, self.bench.now)
+        maintenance.scan_all_expired(self.bench.broker, self.bench.now)
         scheduled.on_timer(self.bench.broker, self.bench.now)
 
     def compact(self) -> None:
@@ -315,7 +319,7 @@ class Play:
             self.told.append(f"  refused: {error.text}")
         if self.random.random() < 0.5:
             self.bench.broker.flush(self.bench.now)
-        housekeeping.validate(self.bench.broker)
+        invariants.validate(self.bench.broker)
 
     def replay(self) -> None:
         """The present state against a second broker made from the journal."""
@@ -327,7 +331,7 @@ class Play:
         copy.journal.records = list(self.bench.journal.records)
         copy.journal.durable = self.bench.journal.last
         copy.restart()
-        housekeeping.validate(copy.broker)
+        invariants.validate(copy.broker)
         assert state(copy.broker) == state(self.bench.broker)
 
     def drain(self) -> None:
@@ -336,7 +340,7 @@ class Play:
             session.client.close(self.bench.now, self.bench.broker, False)
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
-        logview.end_leases(self.bench.broker, self.bench.now)
+        log_view.end_leases(self.bench.broker, self.bench.now)
         self.settle()
         scheduled.on_timer(self.bench.broker, self.bench.now)
         last = self.bench.session()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.errors import SECURITY
-from atalanta.kernel.security import PERMISSIONS, Security
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.node import NodeConfig
+from atalanta.kernel.security.security import PERMISSIONS, Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.config import NodeConfig
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig
-from atalanta.wire.core.packets_connection import ExceptionResponse
-from atalanta.wire.core.packets_session import (
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.session import (
     CreateSessionResponse,
     CreateSessionV2,
     ReattachSession,
     ReattachSessionResponse,
 )
-from atalanta.wire.core.types import HANDSHAKE
 from tests.node.test_node import Machine
 
 

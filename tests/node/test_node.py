@@ -7,25 +7,26 @@ from collections.abc import Callable
 
 import pytest
 
-from atalanta.kernel.config import BrokerConfig
 from atalanta.kernel.ports import Links
-from atalanta.kernel.security import PERMISSIONS, Security
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.node import TTL_TIMER, Node, NodeConfig, Ports
-from atalanta.sim.disk import SimDisk
+from atalanta.kernel.security.security import PERMISSIONS, Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import TTL_TIMER, Node
+from atalanta.sim.world.disk import SimDisk
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core import codec
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import NullResponse
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken
-from atalanta.wire.core.packets_message import SendMessage
-from atalanta.wire.core.packets_producer import ProducerCredits, RequestProducerCredits
-from atalanta.wire.core.packets_session import CreateSessionV2, SessionStart
-from atalanta.wire.core.types import HANDSHAKE
-from tests.kernel.bench import SECOND, START, CountingIds, RecordingTimers, RecordingTrace
-from tests.wire.core.server_bench import RecordingWire, queue_request, text_message
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import NullResponse
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
+from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
+from tests.kernel.broker_rig import SECOND, START, CountingIds, RecordingTimers, RecordingTrace
+from tests.wire.core.server.server_rig import RecordingWire, queue_request, text_message
 
 
 class Machine:

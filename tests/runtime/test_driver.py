@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from atalanta.runtime.clock import Clock
-from atalanta.runtime.coalescing import PAUSE_FIRST_NS, ROW_MIN
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
+from atalanta.runtime.input_coalescing import PAUSE_FIRST_NS, ROW_MIN
 from atalanta.runtime.shell import Shell
-from tests.runtime.echo import EchoNode
+from tests.runtime.net.echo import EchoNode
 
 
 class TurnDisk:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from atalanta.kernel.password import StoredPassword, hash_password
-from atalanta.runtime.loop import run
-from tests.runtime.echo import Running, with_echo
+from atalanta.kernel.security.password import StoredPassword, hash_password
+from atalanta.runtime.process.event_loop import run
+from tests.runtime.net.echo import Running, with_echo
 
 
 def test_the_loop_goes_on_while_a_password_is_compared() -> None:

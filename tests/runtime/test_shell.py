@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from atalanta.runtime import exit_codes
-from atalanta.runtime.limits import Limits
-from atalanta.runtime.loop import run
-from tests.runtime.echo import EchoNode, Running, with_echo
+from atalanta.runtime.net.limits import Limits
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.event_loop import run
+from tests.runtime.net.echo import EchoNode, Running, with_echo
 
 both_loops = pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
 

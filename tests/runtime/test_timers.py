@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from atalanta.runtime.clock import STEP_NS_MIN, Clock
-from atalanta.runtime.loop import new_loop
+from atalanta.runtime.process.event_loop import new_loop
 from atalanta.runtime.timers import LoopTimers
 
 SECOND = 1_000_000_000

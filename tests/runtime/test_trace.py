@@ -10,12 +10,12 @@ import uuid
 import pytest
 
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.logs import JsonFormatter, LineLimit, level_of, log_event
+from atalanta.runtime.process.logs import JsonFormatter, LineLimit, level_of, log_event
 from atalanta.runtime.trace import LogTrace
 
 
 def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "atalanta.node"):
+    with caplog.at_level(logging.INFO, "atalanta.node.node"):
         LogTrace().event(
             "dial_failed", {"host": "a:61616", "why": 'no "route"\nto host', "node": b"\x01\xff"}
         )
@@ -27,7 +27,7 @@ def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None
 
 
 def test_a_percent_sign_in_a_value_is_only_a_character(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "atalanta.node"):
+    with caplog.at_level(logging.INFO, "atalanta.node.node"):
         LogTrace().event("queue_created", {"name": "100%s"})
     assert caplog.messages == ["queue_created name=100%s"]
 
@@ -58,7 +58,7 @@ def test_of_one_name_so_many_lines_a_second_and_then_their_number() -> None:
 
 def test_a_flood_of_one_event_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
     trace = LogTrace()
-    with caplog.at_level(logging.INFO, "atalanta.node"):
+    with caplog.at_level(logging.INFO, "atalanta.node.node"):
         for _ in range(1_000):
             trace.event("login_refused", {"user": "x"})
         trace.event("member", {"node": "y"})
@@ -68,18 +68,18 @@ def test_a_flood_of_one_event_hides_no_other(caplog: pytest.LogCaptureFixture) -
 
 
 def test_json_lines(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "atalanta.node"):
+    with caplog.at_level(logging.INFO, "atalanta.node.node"):
         LogTrace().event("dial_failed", {"why": "ä\n", "port": 5, "node": b"\x01", "level": None})
         try:
             raise ValueError("x")
         except ValueError as error:
-            log_event(logging.getLogger("atalanta.node"), "node_bug", {}, error)
+            log_event(logging.getLogger("atalanta.node.node"), "node_bug", {}, error)
         logging.getLogger("foreign").warning("50%% of %s", "it")
     lines = [JsonFormatter().format(record) for record in caplog.records]
     assert all("\n" not in line for line in lines)
     first, second, third = (json.loads(line) for line in lines)
     assert (first["event"], first["level"], first["logger"]) == (
-        "dial_failed", "warning", "atalanta.node",
+        "dial_failed", "warning", "atalanta.node.node",
     )  # fmt: skip
     assert (first["why"], first["port"], first["node"]) == ("ä\n", 5, "01")
     assert "field_level" in first and re.fullmatch(r"\d{4}-.*T.*\.\d{3}Z", first["time"])

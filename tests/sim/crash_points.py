@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atalanta.sim.ledger import Violation
-from atalanta.sim.mover import Mover
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.clients.mover import Mover
 from atalanta.sim.scenario import Scenario, story_of
 
 SECONDS = 4.0

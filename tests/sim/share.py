@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
-from atalanta.build import compiled_modules
+from atalanta.runtime.process.build import compiled_modules
 
 Run = TypeVar("Run")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.faults import LONG_RUN_SECONDS, RESTART_NS_MAX
-from atalanta.sim.ledger import Violation
 from atalanta.sim.scenario import Scenario
-from atalanta.sim.world import EPOCH, SECOND
+from atalanta.sim.world.world import EPOCH, SECOND
 
 LONG_SECONDS = 1.5 * LONG_RUN_SECONDS
 

@@ -1,27 +1,29 @@
 """The simulator finds planted bugs: what it cannot see, it does not protect.
 
 Seeds are tried until one finds the bug, so that a change of the timing does not matter. Other mutants are found
-elsewhere: sequences_of_lost_messages_shown by tests/kernel/test_recovery.py, member_stays_away by
-tests/cluster/test_membership.py, bridge_sends_no_duplicate_id by tests/cluster/test_forwarding.py (in most runs the
-senders' own ids hide it), core_bridge_sends_what_moved_as_new by tests/cluster/test_bridge_origin.py (hardly any seed).
+elsewhere: sequences_of_lost_messages_shown by tests/kernel/broker/test_recovery.py, member_stays_away by
+tests/cluster/connection/test_members.py, bridge_sends_no_duplicate_id by tests/cluster/links/test_forwarding.py (in
+most runs the
+senders' own ids hide it), core_bridge_sends_what_moved_as_new by tests/cluster/core_bridges/test_bridge_origin.py and
+who_comes_during_a_look_gets_what_is_there by tests/cluster/test_parked_order.py (hardly any seed).
 """
 
 from __future__ import annotations
 
 import pytest
 
-from atalanta.build import compiled_modules
-from atalanta.kernel.buffer import DecodeError
-from atalanta.sim.absence_load import Absences
-from atalanta.sim.core_bridge_load import CoreBridges
-from atalanta.sim.divert_load import Diverts
-from atalanta.sim.groups import Groups
-from atalanta.sim.large_load import LargeMessages
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.runtime.process.build import compiled_modules
+from atalanta.sim.loads.absence import Absences
+from atalanta.sim.loads.core_bridge import CoreBridges
+from atalanta.sim.loads.divert import Diverts
+from atalanta.sim.loads.groups import Groups
+from atalanta.sim.loads.large import LargeMessages
+from atalanta.sim.loads.router import Routers
+from atalanta.sim.loads.slow_readers import SlowReaders
+from atalanta.sim.loads.xa import Transactions
 from atalanta.sim.rehearsal import Failure, rehearse
-from atalanta.sim.router_load import Routers
-from atalanta.sim.slow_readers import SlowReaders
 from atalanta.sim.subject import Subject
-from atalanta.sim.xa_load import Transactions
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,

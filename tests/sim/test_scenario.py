@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.sim.ledger import Ledger, Violation
+from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.rehearsal import Failure, rehearse
 from atalanta.sim.scenario import Outcome, Scenario
-from atalanta.wire.meeting import DNS, FOLDER, HOSTS, MULTICAST
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST
 from tests.sim.share import share
 from tests.source_tree import ROOT
 
@@ -53,6 +53,7 @@ def test_no_promise_is_broken(chunk: int) -> None:
     assert sum(outcome.forwarded for outcome in outcomes) > 10 * size
     assert sum(outcome.segments_cleaned for outcome in outcomes) > 5 * size
     assert sum(outcome.departures for outcome in outcomes) > size // 8
+    assert sum(outcome.resumed for outcome in outcomes) > 5 * size
     assert sum(outcome.reattached for outcome in outcomes) > size // 8
     assert sum(outcome.replays for outcome in outcomes) > 2 * size
 
@@ -110,7 +111,7 @@ def test_a_seed_has_one_digest_in_every_build_and_under_every_hash_seed(hash_see
     Who iterates a set of strings gets another order under another hash seed, and the digest shows it.
     """
     program = (
-        "from atalanta.build import compiled_modules\n"
+        "from atalanta.runtime.process.build import compiled_modules\n"
         "from atalanta.sim.scenario import Scenario\n"
         "assert not compiled_modules()\n"
         "for seed in (1, 3, 75, 59): print(Scenario(seed, 3, 6.0).run().digest)\n"

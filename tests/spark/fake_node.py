@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from atalanta.client.raw import BYTES, TEXT, PropertyValue
-from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import Message
-from atalanta.kernel.message_codec import decode_message, encode_message, text_body
+from atalanta.client.log_entries import BYTES, TEXT, PropertyValue
+from atalanta.message.codec import decode_message, encode_message, text_body
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import Message
 from atalanta.spark.errors import (
     Fenced,
     GatewayError,
@@ -28,7 +28,7 @@ from atalanta.spark.errors import (
     QueueMissing,
     RangeLost,
 )
-from atalanta.spark.gateway import (
+from atalanta.spark.gateway.gateway import (
     Chunk,
     Credentials,
     LeaseGrant,
@@ -39,7 +39,7 @@ from atalanta.spark.gateway import (
     Position,
 )
 from atalanta.spark.source import AtalantaDataSource
-from atalanta.wire.core.packets_chunk import ChunkWriter
+from atalanta.wire.core.packets.log_chunk import ChunkWriter
 
 ERRORS = {
     kind.__name__: kind

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from atalanta.client import Message, blocking
-from atalanta.spark.core_gateway import connect
-from atalanta.spark.gateway import Credentials, Position
+from atalanta.spark.gateway.core_gateway import connect
+from atalanta.spark.gateway.gateway import Credentials, Position
 
 ROOT = Path(__file__).resolve().parents[2]
 USER, PASSWORD = "spark", "a secret"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.spark.core_gateway import connect
 from atalanta.spark.errors import NodeUnavailable, OptionError
-from atalanta.spark.gateway import Gateway
+from atalanta.spark.gateway.core_gateway import connect
+from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import read_options, write_options
 from tests.broker_process import BrokerProcess, free_port
 from tests.certificates import PASSWORD, Authority
-from tests.client.test_tls import ASKING, write_node
+from tests.client.shells.test_tls import ASKING, write_node
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 

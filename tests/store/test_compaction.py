@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tests.store.rig import FIRST, config
-from tests.store.table import Table
+from tests.store.journal_rig import FIRST, config
+from tests.store.key_table import Table
 
 SEGMENT = 16 * 1024
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from atalanta.store.config import JournalConfig
-from tests.store.rig import JOURNAL_ID
-from tests.store.table import Table
+from tests.store.journal_rig import JOURNAL_ID
+from tests.store.key_table import Table
 
 LIVES = 6
 BATCHES = 20

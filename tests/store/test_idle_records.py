@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.store.rig import Rig
+from tests.store.journal_rig import Rig
 
 
 def test_an_idle_record_waits_for_the_next_one() -> None:

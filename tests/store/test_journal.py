@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.store.errors import JournalFailed
-from tests.store.rig import FIRST, SECOND, Collector, Rig, config
+from tests.store.journal_rig import FIRST, SECOND, Collector, Rig, config
 
 
 def test_lsns_are_consecutive_from_one() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from atalanta.kernel.ports import PageError
-from atalanta.sim.disk import SimDisk
+from atalanta.sim.world.disk import SimDisk
 from atalanta.store.pages import PageFiles, page_name, page_number
 
 ID = bytes(range(16))

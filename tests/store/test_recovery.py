@@ -17,7 +17,7 @@ from atalanta.store.segment import (
     Segment,
 )
 from tests.store.blocks import encode_record
-from tests.store.rig import FIRST, JOURNAL_ID, SECOND, Rig, config, encode_block
+from tests.store.journal_rig import FIRST, JOURNAL_ID, SECOND, Rig, config, encode_block
 
 
 def two_blocks(second: list[bytes]) -> tuple[Rig, int, int]:

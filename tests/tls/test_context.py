@@ -12,7 +12,7 @@ from atalanta.tls.ciphers import openssl_name
 from atalanta.tls.context import client_tls, server_context
 from atalanta.tls.errors import TlsError
 from atalanta.wire.core.config import read_tls
-from atalanta.wire.tls import TlsConfig
+from atalanta.wire.tls_config import TlsConfig
 from tests.certificates import PASSWORD, Authority
 
 

@@ -12,12 +12,12 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from atalanta.kernel import catalogue
-from atalanta.kernel.queue_spec import QueueSpec
-from atalanta.kernel.settings import AddressSettingsRepository
+from atalanta.kernel.queue.spec import QueueSpec
+from atalanta.kernel.registry import queues
+from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.web.server import WebServer
-from tests.kernel.bench import consume
-from tests.kernel.management_bench import Desk
+from tests.kernel.broker_rig import consume
+from tests.management.management_rig import Desk
 
 Samples = dict[tuple[str, str], float]
 
@@ -112,7 +112,7 @@ def test_nothing_else_is_served() -> None:
 def test_a_scrape_of_ten_thousand_queues_delays_nobody() -> None:
     desk = Desk()
     for number in range(10_000):
-        catalogue.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+        queues.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
     longest = 0.0
     size = 0
     slices = desk.management.metrics()
@@ -135,7 +135,7 @@ def test_who_leaves_in_the_middle_of_a_scrape_is_forgotten(
 ) -> None:
     desk = Desk()
     for number in range(3_000):
-        catalogue.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
+        queues.create_queue(desk.broker, desk.now, QueueSpec(f"q{number}", f"a{number}", 1))
 
     async def leave() -> int:
         async with served(desk) as (_, url):

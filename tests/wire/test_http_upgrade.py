@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.wire.base import ProtocolError
+from atalanta.wire.connection import ProtocolError
 from atalanta.wire.http_upgrade import UpgradeAnswer, UpgradeRequest, accept_of, upgrade_of
 
 NONCE = bytes(range(16))

@@ -6,7 +6,7 @@
     python -m tools.structure --before tools/structure_before.toml   the table beside earlier figures
     python -m tools.structure --save FILE                         all figures, for a later --before
 
-`--trace` adds the files that one message enters (imports the package and tests/cluster/rig.py).
+`--trace` adds the files that one message enters (imports the package and tests/cluster/cluster_rig.py).
 How assignments from outside are found is written in classes.py.
 """
 

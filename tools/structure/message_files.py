@@ -55,7 +55,7 @@ def trace(root: Path, nodes: int) -> dict[str, int]:
     for path in (str(root), str(source.parent)):
         if path not in sys.path:
             sys.path.insert(0, path)
-    from tests.cluster.rig import Rig
+    from tests.cluster.cluster_rig import Rig
 
     rig = Rig()
     hosts = rig.cluster(nodes)

@@ -7,21 +7,21 @@ from typing import Annotated
 
 import typer
 
-from atalanta.cli import address, data, queue, user
-from atalanta.cli.bench import bench
-from atalanta.cli.check import check
-from atalanta.cli.consume import browse, consume
-from atalanta.cli.convert import convert
-from atalanta.cli.create import create
-from atalanta.cli.doctor import STATUSES as DOCTOR_STATUSES
-from atalanta.cli.doctor import doctor
-from atalanta.cli.drain import drain
+from atalanta.cli.commands import address, data, queue, user
+from atalanta.cli.commands.bench import bench
+from atalanta.cli.commands.check import check
+from atalanta.cli.commands.consume import browse, consume
+from atalanta.cli.commands.convert import convert
+from atalanta.cli.commands.create import create
+from atalanta.cli.commands.doctor import STATUSES as DOCTOR_STATUSES
+from atalanta.cli.commands.doctor import doctor
+from atalanta.cli.commands.drain import drain
+from atalanta.cli.commands.plan import plan
+from atalanta.cli.commands.produce import produce
+from atalanta.cli.commands.rebalance import rebalance
+from atalanta.cli.commands.rehearse import rehearse
+from atalanta.cli.commands.topology import topology
 from atalanta.cli.options import STATUSES
-from atalanta.cli.plan import plan
-from atalanta.cli.produce import produce
-from atalanta.cli.rebalance import rebalance
-from atalanta.cli.rehearse import rehearse
-from atalanta.cli.topology import topology
 from atalanta.cli.version import version_lines
 
 application = typer.Typer(

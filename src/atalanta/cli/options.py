@@ -8,7 +8,7 @@ import typer
 
 DEFAULT_URL: Final = "tcp://localhost:61616"
 
-# What outcome.py returns, for the end of every command's help.
+# What cli/output/outcome.py returns, for the end of every command's help.
 STATUSES: Final = (
     "Exit status: 0 done; 1 the broker refused, or fewer messages came than --count; 2 wrong arguments; "
     "66 no such queue, address or file; 69 no connection; 75 no answer in time; 77 wrong user or password, "

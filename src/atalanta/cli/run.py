@@ -10,10 +10,10 @@ from pathlib import Path
 
 from atalanta import __version__
 from atalanta.app import StartupError, run_broker
-from atalanta.build import build_name
-from atalanta.runtime import exit_codes
-from atalanta.runtime.logs import configure_logging, log_event
-from atalanta.runtime.loop import loop_name
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.build import build_name
+from atalanta.runtime.process.event_loop import loop_name
+from atalanta.runtime.process.logs import configure_logging, log_event
 
 LOG_LEVELS = {
     "debug": logging.DEBUG,
@@ -26,7 +26,7 @@ LOG_LEVELS = {
 def run_in_foreground(
     broker_xml: Path, log_level: str, web: str | None = None, log_json: bool = False
 ) -> int:
-    """Runs until a signal; the exit status (runtime/exit_codes.py). The log goes to stderr.
+    """Runs until a signal; the exit status (runtime/process/exit_codes.py). The log goes to stderr.
 
     `broker_xml` may be the folder that has etc/broker.xml.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 
 from atalanta import __version__
-from atalanta.build import compiled_modules
-from atalanta.runtime.loop import loop_name
+from atalanta.runtime.process.build import compiled_modules
+from atalanta.runtime.process.event_loop import loop_name
 
 
 def version_lines() -> list[str]:

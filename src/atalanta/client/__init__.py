@@ -12,9 +12,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from atalanta.client.balancing import Balancing, FirstElement, Random, RandomSticky, RoundRobin
 from atalanta.client.connection import Connection
 from atalanta.client.consumer import Consumer
+from atalanta.client.discovery.load_balancing import (
+    Balancing,
+    FirstElement,
+    Random,
+    RandomSticky,
+    RoundRobin,
+)
 from atalanta.client.logview import Chunk, Lease, LogView, Plan, Position
 from atalanta.client.management import Management, ManagementFailed
 from atalanta.client.message import Message, Property, ReceivedMessage
@@ -22,8 +28,8 @@ from atalanta.client.options import Server
 from atalanta.client.producer import Producer
 from atalanta.client.queue_kind import QueueKind
 from atalanta.client.transaction import Transaction
-from atalanta.kernel.properties import Byte, Char, Float, Int, Short
-from atalanta.wire.core.client_errors import (
+from atalanta.message.properties import Byte, Char, Float, Int, Short
+from atalanta.wire.core.client.errors import (
     AddressDoesNotExist,
     AddressExists,
     AddressFull,
@@ -54,8 +60,8 @@ from atalanta.wire.core.client_errors import (
     TransactionRolledBack,
     WrongRoutingType,
 )
-from atalanta.wire.core.client_topology import Member
-from atalanta.wire.core.packets_logview import LostRange
+from atalanta.wire.core.client.topology import Member
+from atalanta.wire.core.packets.logview import LostRange
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from ssl import SSLContext
 from typing import Any, TypeVar
 
-from atalanta.client.asyncio_shell import AsyncioShell
-from atalanta.client.balancing import Balancing
 from atalanta.client.connection import Connection
-from atalanta.client.factory import UrlOptions, chosen_member
+from atalanta.client.discovery.factory import UrlOptions, chosen_member
+from atalanta.client.discovery.load_balancing import Balancing
 from atalanta.client.options import ClientOptions, Server
-from atalanta.wire.core.client_errors import ConnectFailed
+from atalanta.client.shells.asyncio_shell import AsyncioShell
+from atalanta.wire.core.client.errors import ConnectFailed
 
 try:
     import uvloop
@@ -134,7 +134,8 @@ def connect(
             …
 
     TLS: `?sslEnabled=true&trustStorePath=ca.pem`, or `ssl`, a context of your own. `balancing` chooses among the
-    servers (balancing.py); give several `connect` the same one, or use a ConnectionFactory, to share it.
+    servers (client/discovery/load_balancing.py); give several `connect` the same one, or use a ConnectionFactory, to
+    share it.
     UriError at once for a URL that cannot be used; ConnectFailed, NotAuthorized when connecting.
     """
     factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)

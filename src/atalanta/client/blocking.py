@@ -21,11 +21,10 @@ from ssl import SSLContext
 from typing import Any, Final
 
 from atalanta.client import connection as asynchronous
-from atalanta.client.balancing import Balancing
-from atalanta.client.blocking_shell import BlockingShell
 from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
 from atalanta.client.consumer import Consumer as AsyncConsumer
-from atalanta.client.factory import UrlOptions, chosen_member
+from atalanta.client.discovery.factory import UrlOptions, chosen_member
+from atalanta.client.discovery.load_balancing import Balancing
 from atalanta.client.logview import CHUNK_BYTES, Chunk, Lease, Plan, Position
 from atalanta.client.logview import LogView as AsyncLogView
 from atalanta.client.management import Management as AsyncManagement
@@ -33,13 +32,14 @@ from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.producer import Producer as AsyncProducer
 from atalanta.client.queue_kind import QueueKind
-from atalanta.client.ready import READY
+from atalanta.client.shells.awaitables import READY
+from atalanta.client.shells.blocking_shell import BlockingShell
 from atalanta.client.transaction import Sink
 from atalanta.client.transaction import Transaction as AsyncTransaction
-from atalanta.wire.core.client_errors import ConnectFailed
-from atalanta.wire.core.client_topology import Member
-from atalanta.wire.core.packets_logview import LostRange
-from atalanta.wire.core.packets_query import BindingQueryResponseV5, QueueQueryResponseV3
+from atalanta.wire.core.client.errors import ConnectFailed
+from atalanta.wire.core.client.topology import Member
+from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
 
 TOPOLOGY_WAIT_S: Final = 2.0
 LOOK_S: Final = 0.05

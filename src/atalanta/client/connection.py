@@ -8,42 +8,42 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, INDIVIDUAL, Consumer
-from atalanta.client.large_file import LargeFile
+from atalanta.client.large.body_file import LargeFile
 from atalanta.client.logview import LogView
 from atalanta.client.management import Management
 from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
 from atalanta.client.producer import Encoder, Producer
 from atalanta.client.transaction import Sink, Transaction
-from atalanta.wire.core.client_errors import (
+from atalanta.wire.core.client.errors import (
     ClientError,
     Closed,
     LogViewUnsupported,
     QueueDoesNotExist,
     QueueExists,
 )
-from atalanta.wire.core.client_request import REPEAT
-from atalanta.wire.core.client_settings import SessionSettings
-from atalanta.wire.core.client_topology import Member
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_query import (
+from atalanta.wire.core.client.request import REPEAT
+from atalanta.wire.core.client.settings import SessionSettings
+from atalanta.wire.core.client.topology import Member
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.query import (
     BindingQuery,
     BindingQueryResponseV5,
     QueueQuery,
     QueueQueryResponseV3,
 )
-from atalanta.wire.core.packets_queue import (
+from atalanta.wire.core.packets.queue import (
     CreateAddress,
     CreateQueueV2,
     CreateSharedQueueV2,
     DeleteQueue,
 )
-from atalanta.wire.core.packets_session import UniqueAddMetadata
+from atalanta.wire.core.packets.session import UniqueAddMetadata
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
     from atalanta.client.queue_kind import QueueKind
-    from atalanta.client.shell import Shell
-    from atalanta.wire.core.client_session import ClientSession
+    from atalanta.client.shells.shell import Shell
+    from atalanta.wire.core.client.session import ClientSession
 
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
 NO_ROUTING: Final = -1

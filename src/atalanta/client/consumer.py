@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.message import ReceivedMessage
-from atalanta.client.ready import READY, Acknowledgement
-from atalanta.wire.core.client_consumer import ClientConsumer, Delivery
-from atalanta.wire.core.client_errors import Closed
+from atalanta.client.shells.awaitables import READY, Acknowledgement
+from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
+from atalanta.wire.core.client.errors import Closed
 
 if TYPE_CHECKING:
-    from atalanta.client.shell import Shell
+    from atalanta.client.shells.shell import Shell
 
 INDIVIDUAL: Final = "individual"
 CUMULATIVE: Final = "cumulative"

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from atalanta.kernel.buffer import Reader, utf16_units
-from atalanta.kernel.properties import (
+from atalanta.message.encoding.buffer import Reader, utf16_units
+from atalanta.message.properties import (
     BYTE,
     CHAR,
     FLOAT,

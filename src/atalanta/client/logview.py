@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.client.message import ReceivedMessage
-from atalanta.wire.core.client_errors import ClientError
-from atalanta.wire.core.client_request import REPEAT
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_chunk import LogReadResponse, decode_entries
-from atalanta.wire.core.packets_logview import (
+from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client.request import REPEAT
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
     LogLease,
@@ -34,8 +34,8 @@ from atalanta.wire.core.packets_logview import (
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
-    from atalanta.wire.core.client_reply import Reply
-    from atalanta.wire.core.client_session import ClientSession
+    from atalanta.wire.core.client.reply import Reply
+    from atalanta.wire.core.client.session import ClientSession
 
 CHUNK_BYTES = 1 << 20
 NO_LIMIT = -1

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.client.consumer import AUTO, Consumer
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.producer import Producer
-from atalanta.kernel.message import TEXT
-from atalanta.wire.core.client_errors import CallTimedOut, ClientError, NotAuthorized
+from atalanta.message.message import TEXT
+from atalanta.wire.core.client.errors import CallTimedOut, ClientError, NotAuthorized
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from atalanta.client.encoding import RESERVED, decode_map, encode_map, encode_text, python_values
-from atalanta.client.large_file import LargeFile
-from atalanta.kernel.buffer import Reader
-from atalanta.kernel.message import BYTES, DEFAULT, MAP, TEXT
-from atalanta.kernel.message import Message as BrokerMessage
-from atalanta.kernel.properties import PropertyValue
-from atalanta.wire.core.client_errors import ClientError, IllegalState, MessageTooLarge
+from atalanta.client.large.body_file import LargeFile
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import BYTES, DEFAULT, MAP, TEXT
+from atalanta.message.message import Message as BrokerMessage
+from atalanta.message.properties import PropertyValue
+from atalanta.wire.core.client.errors import ClientError, IllegalState, MessageTooLarge
 
 if TYPE_CHECKING:
     from atalanta.client.consumer import Consumer
-    from atalanta.client.ready import Acknowledgement
-    from atalanta.wire.core.client_consumer import Delivery
+    from atalanta.client.shells.awaitables import Acknowledgement
+    from atalanta.wire.core.client.consumer import Delivery
 
 Property = PropertyValue
 

@@ -3,7 +3,7 @@ and `jgroups://channel?file=stack.xml`, where the servers announce themselves.
 
 Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
 milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
-(wire/tls.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`,
+(wire/tls_config.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`,
 `user`, `password` and `clientID` may be in the URL or be given as arguments.
 """
 
@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from atalanta.client.balancing import Balancing, policy_named
-from atalanta.client.finding import Finder, UdpFinder, UdpGroup
+from atalanta.client.discovery.load_balancing import Balancing, policy_named
+from atalanta.client.discovery.udp import Finder, UdpFinder, UdpGroup
 from atalanta.tls.context import ClientTls
 from atalanta.wire.core.config import TLS_FIELDS, read_tls
-from atalanta.wire.tls import TLS_REFUSED, TLS_UNUSED, TlsConfig
+from atalanta.wire.tls_config import TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri, parse_uri_list
 
 SCHEMES: Final = ("tcp",)
@@ -246,8 +246,8 @@ def _jgroups(options: ClientOptions, url: str) -> None:
     if not file:
         raise UriError(f"'{url}' names no stack file: jgroups://channel?file=stack.xml")
     # Here, and not above: they bring an XML parser and a DNS library, whose imports every client would wait for.
-    from atalanta.client.meeting import finder_at
-    from atalanta.jgroups.stack import StackError, read_stack
+    from atalanta.client.discovery.jgroups import finder_at
+    from atalanta.files.jgroups_stack import StackError, read_stack
 
     try:
         meeting = read_stack(Path(file), found.host, os.environ)

@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.encoding import append_properties, encode_value, encoded_name
+from atalanta.client.large.streamed import StreamedBody
 from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
-from atalanta.client.ready import READY, Acknowledgement
-from atalanta.client.streamed import StreamedBody
-from atalanta.wire.core.client_errors import ClientError, Closed, SendFailed
-from atalanta.wire.core.client_producer import ClientProducer, Sending
-from atalanta.wire.core.client_reply import Reply
+from atalanta.client.shells.awaitables import READY, Acknowledgement
+from atalanta.wire.core.client.errors import ClientError, Closed, SendFailed
+from atalanta.wire.core.client.producer import ClientProducer, Sending
+from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
-    from atalanta.client.shell import Shell
+    from atalanta.client.shells.shell import Shell
 
 _fixed = struct.Struct(">BbBqqb").pack
 _count = struct.Struct(">Bi").pack

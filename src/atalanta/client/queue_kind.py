@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.packets_queue import CreateQueueV2, CreateSharedQueueV2
+    from atalanta.wire.core.packets.queue import CreateQueueV2, CreateSharedQueueV2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.client.consumer import CUMULATIVE, Consumer
+from atalanta.client.large.streamed import StreamedBody, end_session
 from atalanta.client.message import Message, ReceivedMessage
 from atalanta.client.producer import Encoder, outgoing
-from atalanta.client.streamed import StreamedBody, end_session
-from atalanta.wire.core.client_errors import Closed, IllegalState, TransactionRolledBack
-from atalanta.wire.core.client_producer import ClientProducer
-from atalanta.wire.core.client_reply import Reply
-from atalanta.wire.core.client_session import ClientSession
-from atalanta.wire.core.packets_logview import LogCommit
+from atalanta.wire.core.client.errors import Closed, IllegalState, TransactionRolledBack
+from atalanta.wire.core.client.producer import ClientProducer
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.session import ClientSession
+from atalanta.wire.core.packets.logview import LogCommit
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection

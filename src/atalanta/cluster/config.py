@@ -11,10 +11,10 @@ from typing import Final
 
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.kernel.option import option
-from atalanta.kernel.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.meeting import Meeting
+from atalanta.wire.jgroups_discovery import Meeting
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.kernel.properties import TypedProperties
+    from atalanta.message.properties import TypedProperties
 
 DISTANCE: Final = "_AMQ_Distance"
 DISTANCE_MAX: Final = (1 << 31) - 2  # one hop more is still an int of Java

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atalanta.wire.base import Connection
+    from atalanta.wire.connection import Connection
 
 
 class Part:

@@ -2,7 +2,7 @@
 
 Everything wrong is reported together, with file and line. What Artemis knows and this version
 does not do is collected for one list at start; nothing is skipped in silence. Sections about
-clustering are read in cluster_xml.py, addresses, settings and permissions in address_xml.py.
+clustering are read in config/sections/cluster.py, addresses, settings and permissions in config/sections/addresses.py.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
 
-from atalanta.config import names
-from atalanta.config.address_xml import AddressSections
-from atalanta.config.bridge_xml import BridgeSection
-from atalanta.config.cluster_xml import ClusterSections
+from atalanta.config.checks.cluster_connections import link_warnings
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
-from atalanta.config.divert_xml import DivertSection
-from atalanta.config.grouping_xml import GroupingSection
-from atalanta.config.ha_xml import HaSection
-from atalanta.config.jms_xml import addresses_of
-from atalanta.config.limit_xml import LimitSection
-from atalanta.config.link_warnings import link_warnings
-from atalanta.config.masks import Masks
-from atalanta.config.network_xml import check_network
-from atalanta.config.own_file import own_file, read_own_file
-from atalanta.config.plugin_xml import PluginSection
+from atalanta.config.native.toml_file import own_file, read_own_file
 from atalanta.config.problems import Report, nearest
-from atalanta.config.router_xml import RouterSection
+from atalanta.config.sections import known_elements
+from atalanta.config.sections.addresses import AddressSections
+from atalanta.config.sections.bridges import BridgeSection
+from atalanta.config.sections.cluster import ClusterSections
+from atalanta.config.sections.connection_routers import RouterSection
+from atalanta.config.sections.diverts import DivertSection
+from atalanta.config.sections.grouping import GroupingSection
+from atalanta.config.sections.ha_policy import HaSection
+from atalanta.config.sections.jms import addresses_of
+from atalanta.config.sections.network_check import check_network
+from atalanta.config.sections.plugins import PluginSection
+from atalanta.config.sections.resource_limits import LimitSection
+from atalanta.config.users.masked_passwords import Masks
 from atalanta.config.wildfly.reader import broker_tree, is_wildfly
-from atalanta.config.xml_reader import BadValue, XmlReader, boolean, into
-from atalanta.config.xml_tree import Node, TreeReader
-from atalanta.kernel.config import BrokerConfig
+from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
+from atalanta.config.xml.tree import Node, TreeReader
+from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.config import (
     SERVED_PROTOCOLS,
     AcceptorConfig,
@@ -152,7 +152,7 @@ class BrokerXml:
         }
         network = self.configuration.network_check
         targets = [into(broker), into(self.configuration.journal), into(network)]
-        self.reader.read(core, targets, handlers, names.CORE)
+        self.reader.read(core, targets, handlers, known_elements.CORE)
         self.addresses.finish()
         self.cluster.finish()
         self.ha.finish()

@@ -14,16 +14,16 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
-from atalanta.cluster.core_bridge_config import BridgeConfig, BridgeSettings
-from atalanta.cluster.grouping_config import GroupingHandlerConfig
-from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.routers.config import RouterConfig
+from atalanta.cluster.connection_routers.config import RouterConfig
+from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+from atalanta.cluster.grouping.config import GroupingHandlerConfig
+from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.scale_down_config import ScaleDownConfig
 from atalanta.config.problems import Unsupported
-from atalanta.kernel.config import BrokerConfig
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.runtime.config import NetworkCheckConfig
-from atalanta.store.options import JournalOptions
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.runtime.network_check.config import NetworkCheckConfig
+from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::")

@@ -14,22 +14,22 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     DiscoveryGroupConfig,
 )
-from atalanta.cluster.core_bridge_config import BridgeConfig, OwnBridge
-from atalanta.cluster.grouping_config import GroupingHandlerConfig
-from atalanta.cluster.own import OwnSettings
-from atalanta.cluster.routers.config import CacheConfig, PoolConfig, RouterConfig
+from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
+from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.grouping.config import GroupingHandlerConfig
+from atalanta.cluster.native_config import OwnBridge, OwnSettings
 from atalanta.cluster.scale_down_config import ScaleDownConfig
-from atalanta.config import names
-from atalanta.kernel.config import BrokerConfig, QueueConfig
-from atalanta.kernel.divert_config import ADD_HEADERS, DivertConfig
-from atalanta.kernel.resource_limits import ResourceLimit
-from atalanta.kernel.security import PERMISSIONS
-from atalanta.kernel.settings import AddressSettings
-from atalanta.kernel.wildcard import WildcardConfiguration
-from atalanta.runtime.config import NetworkCheckConfig
-from atalanta.store.options import JournalOptions
+from atalanta.config.sections import known_elements
+from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
+from atalanta.kernel.routing.wildcard import WildcardConfiguration
+from atalanta.kernel.security.resource_limits import ResourceLimit
+from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
+from atalanta.kernel.settings.repository import AddressSettings
+from atalanta.runtime.network_check.config import NetworkCheckConfig
+from atalanta.store.config import JournalOptions
 from atalanta.wire.core.config import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
-from atalanta.wire.tls import TLS_REFUSED, TlsConfig
+from atalanta.wire.tls_config import TLS_REFUSED, TlsConfig
 
 SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ("`<core>`: the broker", "Elements directly below `<core>`.", BrokerConfig),
@@ -160,7 +160,7 @@ def page() -> str:
     for title, text, described in SECTIONS:
         parts.append(_section(title, text, described))
     parts.append(_security())
-    parts.append(_list("`<core>`: known, without effect", names.CORE))
+    parts.append(_list("`<core>`: known, without effect", known_elements.CORE))
     parts.append(_list("Acceptor and connector parameters: known, without effect", UNUSED))
     parts.append(_list("Acceptor and connector parameters: refused when true", REFUSED))
     parts.append(_list("TLS parameters: refused with `sslEnabled=true`", TLS_REFUSED))

@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape, quoteattr
 from atalanta.cluster.config import LOAD_BALANCING
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
-from atalanta.config.properties import property_line
-from atalanta.config.users import ROLES_FILE, USERS_FILE
+from atalanta.config.users.users import ROLES_FILE, USERS_FILE
+from atalanta.config.xml.properties import property_line
 
 PERMISSIONS: Final = (
     "createNonDurableQueue",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
-    from atalanta.kernel.consumer import Consumer
     from atalanta.kernel.errors import BrokerError
-    from atalanta.kernel.reference import Reference
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.reference import Reference
 
 
 # A token that wants no answer: the client did not ask for one.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
-    from atalanta.kernel.address import Address
-    from atalanta.kernel.client import Client
-    from atalanta.kernel.consumer import Consumer
-    from atalanta.kernel.queue import Queue
-    from atalanta.kernel.reference import Reference
-    from atalanta.kernel.security import Identity
-    from atalanta.kernel.session import Session
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session import Session
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

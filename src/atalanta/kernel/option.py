@@ -1,6 +1,6 @@
 """How a configuration dataclass describes its fields.
 
-One generic reader (config/xml_reader.py) and one printer (config/docs.py) walk these descriptions,
+One generic reader (config/xml/reader.py) and one printer (config/docs.py) walk these descriptions,
 so a new option is one line beside the code that uses it. Nothing here knows of XML files.
 """
 

@@ -9,10 +9,13 @@ callers reach compiled ports by a direct call.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.password import StoredPassword
+if TYPE_CHECKING:
+    from atalanta.kernel.security.password import StoredPassword
 
 
 class PageError(Exception):

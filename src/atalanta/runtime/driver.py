@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.runtime.clock import Clock
-from atalanta.runtime.coalescing import InputCoalescing
+from atalanta.runtime.input_coalescing import InputCoalescing
 from atalanta.runtime.inputs import NodeInputs
-from atalanta.runtime.logs import log_event
+from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
-    from atalanta.node import NodeConfig
+    from atalanta.node.config import NodeConfig
 
 # Few wait for a commit that small, and those who do send nothing meanwhile: each gets its answer before anything is
 # delivered. After larger ones an answer shares a write with the deliveries of its connection.

@@ -1,11 +1,11 @@
-"""What a shell may tell a node: the inputs, as a type that `atalanta.node.Node` fulfils."""
+"""What a shell may tell a node: the inputs, as a type that `atalanta.node.node.Node` fulfils."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from atalanta.node import NodeConfig
+    from atalanta.node.config import NodeConfig
 
 
 class NodeInputs(Protocol):

@@ -9,8 +9,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.ports import Passwords
+from atalanta.kernel.security.password import StoredPassword
 from atalanta.runtime.driver import Driver
 
 # Logins may take one core at most, whoever asks for them.
@@ -18,7 +18,7 @@ THREADS: Final = 1
 
 
 class ThreadPasswords(Passwords):
-    """How many may wait is the node's business (kernel/logins.py)."""
+    """How many may wait is the node's business (kernel/security/authentication.py)."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
         self._loop = loop

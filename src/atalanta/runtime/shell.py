@@ -12,28 +12,27 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from atalanta.runtime import exit_codes
-from atalanta.runtime.acceptor import Acceptor, Listen
-from atalanta.runtime.clients_leaving import ClientsLeaving
 from atalanta.runtime.clock import Clock
-from atalanta.runtime.critical import CriticalAnalyzer
-from atalanta.runtime.disk_monitor import DiskMonitor
+from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
-from atalanta.runtime.leaving import Departing
-from atalanta.runtime.limits import Limits
-from atalanta.runtime.links import LoopLinks
-from atalanta.runtime.loop import (
+from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
+from atalanta.runtime.lifecycle.graceful_shutdown import ClientsLeaving, Departing
+from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader
+from atalanta.runtime.net.acceptor import Acceptor, Listen
+from atalanta.runtime.net.limits import Limits
+from atalanta.runtime.net.links import LoopLinks
+from atalanta.runtime.net.tcp import Connections
+from atalanta.runtime.passwords import ThreadPasswords
+from atalanta.runtime.process import exit_codes
+from atalanta.runtime.process.event_loop import (
     rest_collector,
     settle_allocator,
     settle_collector,
     trim_allocator,
 )
-from atalanta.runtime.passwords import ThreadPasswords
-from atalanta.runtime.reloading import Reloaded, Reloader
-from atalanta.runtime.signals import StopSignals
-from atalanta.runtime.tcp import Connections
+from atalanta.runtime.process.signals import StopSignals
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
 

@@ -6,16 +6,16 @@ import logging
 import time
 
 from atalanta.kernel.ports import Trace
-from atalanta.runtime.logs import LineLimit, log_event
+from atalanta.runtime.process.logs import LineLimit, log_event
 
 
 class LogTrace(Trace):
-    """Counts by name; writes events to the logger "atalanta.node", so many a second of each name."""
+    """Counts by name; writes events to the logger "atalanta.node.node", so many a second of each name."""
 
     def __init__(self) -> None:
-        self.on = logging.getLogger("atalanta.node").isEnabledFor(logging.DEBUG)
+        self.on = logging.getLogger("atalanta.node.node").isEnabledFor(logging.DEBUG)
         self.counters: dict[str, int] = {}
-        self._logger = logging.getLogger("atalanta.node")
+        self._logger = logging.getLogger("atalanta.node.node")
         self._limit = LineLimit()
 
     def count(self, name: str, n: int = 1) -> None:

@@ -1,4 +1,4 @@
 """A virtual world for whole clusters: network, disks, clocks and faults from one seed. Pure.
 
-The nodes in it are the real ones (`atalanta.node.Node`); only what surrounds them is simulated.
+The nodes in it are the real ones (`atalanta.node.node.Node`); only what surrounds them is simulated.
 """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.sim.clients import SimClient
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.views import wrong_views
+from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.ledger import Violation
-from atalanta.sim.views import wrong_views
-from atalanta.sim.world import SECOND, World
+from atalanta.sim.world.world import SECOND, World
 
 SHARE: Final = 0.2
 SECONDS_MAX: Final = 30

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from atalanta.sim.clients import SimClient
-from atalanta.sim.departed import Departed
-from atalanta.sim.departure_checks import check_end
+from atalanta.sim.checks.departed import Departed
+from atalanta.sim.checks.departure import check_end
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.clients.client import SimClient
+from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
-from atalanta.sim.jobs import Consumer
-from atalanta.sim.ledger import Violation
-from atalanta.sim.network import Network
-from atalanta.sim.world import SECOND, World
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
 
 RESTART_NS_MAX: Final = 4 * SECOND
 PARTITION_NS_MAX: Final = 12 * SECOND

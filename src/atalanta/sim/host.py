@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.kernel.password import StoredPassword
 from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
-from atalanta.node import Node, Ports
-from atalanta.sim.disk import SimDisk
-from atalanta.sim.large_files import LargeInputs, SimLargeFiles
-from atalanta.sim.network import Machine, Network
-from atalanta.sim.world import World
+from atalanta.kernel.security.password import StoredPassword
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
+from atalanta.sim.world.disk import SimDisk
+from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
+from atalanta.sim.world.network import Machine, Network
+from atalanta.sim.world.world import World
 
 MakeNode = Callable[[Ports], Node]
 

@@ -15,20 +15,21 @@ from atalanta.cluster.config import (
     ClusterSettings,
     DiscoveryGroupConfig,
 )
-from atalanta.cluster.own import OwnSettings
-from atalanta.kernel.config import AddressConfig, BrokerConfig, QueueConfig
-from atalanta.kernel.queue_spec import ANYCAST, MULTICAST
-from atalanta.kernel.security import Security
-from atalanta.kernel.settings import AddressSettingsRepository
-from atalanta.node import Node, NodeConfig, Ports
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.node import Node
+from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS
 from atalanta.sim.host import Host
-from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS
-from atalanta.sim.network import Network
-from atalanta.sim.world import World
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import World
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import ConnectorConfig
-from atalanta.wire.meeting import DNS, FOLDER, HOSTS, Meeting
-from atalanta.wire.meeting import MULTICAST as MULTICAST_PLACE
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, Meeting
+from atalanta.wire.jgroups_discovery import MULTICAST as MULTICAST_PLACE
 
 if TYPE_CHECKING:
     from atalanta.sim.subject import Subject

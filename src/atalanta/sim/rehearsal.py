@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.sim.ledger import Violation
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.scenario import Outcome, Scenario, story_of
 
 

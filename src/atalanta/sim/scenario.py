@@ -5,23 +5,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
-from atalanta.kernel.paging_view import everything
-from atalanta.sim.clients import SimClient
-from atalanta.sim.departed import Departed
+from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.sim.checks.departed import Departed
+from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
+from atalanta.sim.checks.replay import check_replay
+from atalanta.sim.checks.views import wrong_views
+from atalanta.sim.checks.whereabouts import check_one_queue
+from atalanta.sim.clients.client import SimClient
+from atalanta.sim.clients.followers import choose_followers
+from atalanta.sim.clients.jobs import Consumer, Producer
+from atalanta.sim.clients.mover import Mover
+from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.farewell import farewell
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
-from atalanta.sim.followers import choose_followers
-from atalanta.sim.jobs import Consumer, Producer
-from atalanta.sim.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
-from atalanta.sim.mover import Mover
-from atalanta.sim.network import Network
 from atalanta.sim.nodes import PRICES, Shape, make_hosts
-from atalanta.sim.readers import LogReader
-from atalanta.sim.replay import check_replay
 from atalanta.sim.subjects import draw_subjects
-from atalanta.sim.views import wrong_views
-from atalanta.sim.whereabouts import check_one_queue
-from atalanta.sim.world import EPOCH, SECOND, World
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import EPOCH, SECOND, World
 from atalanta.store.segment import segment_number
 
 HEAL_SECONDS_MAX: Final = 120
@@ -51,6 +51,7 @@ class Outcome:
         self.segments_cleaned = 0
         self.replays = 0
         self.reattached = 0
+        self.resumed = 0
         self.followed = 0
 
 
@@ -101,7 +102,6 @@ class Scenario:
             patience = self.world.random(f"patience/{client.name}")
             if patience.random() < PATIENT_SHARE:
                 client.window_bytes = patience.choice((1, 2_000, 1 << 20))
-                client.confirm_every = patience.choice((1, 10, 200))
         self.faults = Faults(
             self.world,
             self.network,
@@ -356,6 +356,7 @@ class Scenario:
         outcome.moved = len(self.ledger.moved)
         outcome.replays = self.replays
         outcome.reattached = sum(client.reattached for client in self._clients())
+        outcome.resumed = sum(client.resumed for client in self._clients())
         outcome.followed = sum(client.followed for client in self._clients())
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]

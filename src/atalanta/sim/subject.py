@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.node import NodeConfig
-from atalanta.sim.clients import SimClient
-from atalanta.sim.departed import Departed
+from atalanta.node.config import NodeConfig
+from atalanta.sim.checks.departed import Departed
+from atalanta.sim.checks.ledger import Ledger
+from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.ledger import Ledger
-from atalanta.sim.network import Network
-from atalanta.sim.world import World
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import World
 
 
 class Subject:

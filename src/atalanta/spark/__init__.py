@@ -7,10 +7,10 @@
 See docs/guide/spark.md.
 """
 
+from atalanta.spark.environment.interpreter import quick_python
+from atalanta.spark.environment.java import JavaMissing, find_java
+from atalanta.spark.environment.session import session
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.interpreter import quick_python
-from atalanta.spark.java import JavaMissing, find_java
-from atalanta.spark.session import session
 from atalanta.spark.source import AtalantaDataSource, register
 
 __all__ = [

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from atalanta.kernel.digits import all_digits
+from atalanta.message.encoding.digits import all_digits
 from atalanta.spark.errors import OptionError
-from atalanta.spark.gateway import Credentials
+from atalanta.spark.gateway.gateway import Credentials
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -19,7 +19,7 @@ LATEST: Final = "latest"
 EARLIEST_SEQUENCE: Final = -2
 LATEST_SEQUENCE: Final = -1
 
-# Named as in Artemis' URLs (wire/tls.py); files are looked for on every machine that runs a task.
+# Named as in Artemis' URLs (wire/tls_config.py); files are looked for on every machine that runs a task.
 TLS: Final = (
     "sslEnabled", "trustStorePath", "trustStorePassword", "trustStoreType", "keyStorePath",
     "keyStorePassword", "keyStoreType", "keyStoreAlias", "crlPath", "verifyHost", "trustAll", "sniHost",

@@ -12,15 +12,15 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from atalanta.spark.batch import AtalantaBatchReader
-from atalanta.spark.core_gateway import connect
+from atalanta.spark.arrow.schema import check_schema, default_schema
+from atalanta.spark.environment.shipping import ship
 from atalanta.spark.errors import OptionError
-from atalanta.spark.gateway import Credentials, Gateway
+from atalanta.spark.gateway.core_gateway import connect
+from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
-from atalanta.spark.schema import check_schema, default_schema
-from atalanta.spark.shipping import ship
-from atalanta.spark.sink import AtalantaBatchWriter, AtalantaStreamWriter
-from atalanta.spark.streaming import AtalantaStreamReader
+from atalanta.spark.read.batch import AtalantaBatchReader
+from atalanta.spark.read.streaming import AtalantaStreamReader
+from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
 class AtalantaDataSource(DataSource):
@@ -64,6 +64,6 @@ def refuse_overwrite(overwrite: bool) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `format("atalanta")` known to a session, and the package to its workers (shipping.py)."""
+    """Makes `format("atalanta")` known to a session, and the package to its workers (spark/environment/shipping.py)."""
     ship(spark)
     spark.dataSource.register(AtalantaDataSource)

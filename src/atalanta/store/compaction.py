@@ -19,8 +19,8 @@ from atalanta.store.block import (
     decode_records,
 )
 from atalanta.store.errors import JournalDamaged
+from atalanta.store.file_window import FileWindow
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
-from atalanta.store.window import FileWindow
 
 if TYPE_CHECKING:
     from atalanta.store.journal import Journal

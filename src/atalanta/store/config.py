@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+from atalanta.kernel.option import option
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -50,3 +53,128 @@ class JournalConfig:
                 f"compact_percentage: at most {COMPACT_PERCENTAGE_MAX}, "
                 f"not {self.compact_percentage}"
             )
+
+
+COMPACT_SEGMENTS_MIN: Final = 2
+_PAGING: Final = "pages are read and written in another way"
+_ONE_LOG: Final = "the journal is of another make and has no such part"
+_ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
+_GROUPED: Final = "commits are grouped per turn of the loop"
+
+
+@dataclass
+class JournalOptions:
+    """Names and defaults of Artemis. `directory` is as written: relative paths lie under the
+    instance folder.
+    """
+
+    directory: str = option(
+        "data/journal", "journal-directory", "holds the segments and the node id"
+    )
+    file_size_bytes: int = option(
+        10 * 1024 * 1024,
+        "journal-file-size",
+        "size of one segment",
+        unit="bytes",
+        minimum=64 * 1024,
+        maximum=2**31 - 1,
+    )
+    compact_min_files: int = option(
+        10,
+        "journal-compact-min-files",
+        "segments below which nothing is compacted; compaction cannot be switched off by 0",
+        unit="count",
+        minimum=0,
+    )
+    compact_percentage: int = option(
+        30,
+        "journal-compact-percentage",
+        "share of live data below which compaction begins, 1 to 75",
+        unit="percent",
+        minimum=0,
+        maximum=100,
+    )
+    min_files: int = option(2, "journal-min-files", _ONE_LOG, unit="count", supported=False)
+    pool_files: int = option(-1, "journal-pool-files", _ONE_LOG, unit="count", supported=False)
+    datasync: bool = option(True, "journal-datasync", _ALWAYS, supported=False)
+    sync_transactional: bool = option(True, "journal-sync-transactional", _ALWAYS, supported=False)
+    sync_non_transactional: bool = option(
+        True, "journal-sync-non-transactional", _ALWAYS, supported=False
+    )
+    lock_acquisition_timeout_ms: int = option(
+        -1,
+        "journal-lock-acquisition-timeout",
+        "a folder in use is refused at once",
+        unit="ms",
+        supported=False,
+    )
+    journal_type: str = option(
+        "ASYNCIO",
+        "journal-type",
+        "there is one way to write",
+        choices={"ASYNCIO": "ASYNCIO", "NIO": "NIO", "MAPPED": "MAPPED"},
+        supported=False,
+    )
+    bindings_directory: str = option(
+        "data/bindings", "bindings-directory", _ONE_LOG, supported=False
+    )
+    create_bindings_directory: bool = option(True, "create-bindings-dir", _ONE_LOG, supported=False)
+    create_journal_directory: bool = option(
+        True, "create-journal-dir", "always created", supported=False
+    )
+    paging_directory: str = option(
+        "data/paging", "paging-directory", "holds a folder of page files for each node id"
+    )
+    large_messages_directory: str = option(
+        "data/largemessages",
+        "large-messages-directory",
+        "files of large messages, in a folder of the node's id; deleted at start when no message has them",
+    )
+    large_message_sync: bool = option(
+        True, "large-message-sync", "durable large messages are on disk before they are confirmed"
+    )
+    node_manager_lock_directory: str | None = option(
+        None,
+        "node-manager-lock-directory",
+        "the lock lies in the journal's folder",
+        supported=False,
+    )
+    buffer_timeout_ns: int | None = option(
+        None, "journal-buffer-timeout", _GROUPED, unit="ns", supported=False
+    )
+    buffer_size_bytes: int | None = option(
+        None, "journal-buffer-size", _GROUPED, unit="bytes", supported=False
+    )
+    max_io: int | None = option(
+        None, "journal-max-io", "one write at a time", unit="count", supported=False
+    )
+    device_block_size: int | None = option(
+        None, "journal-device-block-size", _ONE_LOG, unit="count", supported=False
+    )
+    file_open_timeout_s: int = option(
+        5, "journal-file-open-timeout", _ONE_LOG, unit="s", supported=False
+    )
+    max_attic_files: int | None = option(
+        None, "journal-max-attic-files", _ONE_LOG, unit="count", supported=False
+    )
+    log_write_rate: bool = option(
+        False, "log-journal-write-rate", "see the metrics", supported=False
+    )
+    page_max_concurrent_io: int = option(
+        5, "page-max-concurrent-io", _PAGING, unit="count", supported=False
+    )
+    page_sync_timeout_ns: int | None = option(
+        None, "page-sync-timeout", _PAGING, unit="ns", supported=False
+    )
+    read_whole_page: bool = option(False, "read-whole-page", _PAGING, supported=False)
+    purge_page_folders: bool = option(False, "purge-page-folders", _PAGING, supported=False)
+
+    def journal_config(self, journal_id: bytes) -> JournalConfig:
+        """The journal's own configuration. `journal_id`: the node id, 16 bytes."""
+        percentage = min(max(self.compact_percentage, 1), COMPACT_PERCENTAGE_MAX)
+        return JournalConfig(
+            journal_id=journal_id,
+            segment_size_bytes=self.file_size_bytes,
+            compact_min_segments=max(self.compact_min_files, COMPACT_SEGMENTS_MIN),
+            compact_percentage=percentage,
+        )

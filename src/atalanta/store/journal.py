@@ -17,12 +17,13 @@ from librt.strings import BytesWriter
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
 from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
+from atalanta.store.commit_buffer import Waiting
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
 from atalanta.store.ports import JournalKeeper, JournalOwner, Replay
 from atalanta.store.recovery import read_back
-from atalanta.store.report import RecoveryReport
+from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
     Segment,
@@ -30,7 +31,6 @@ from atalanta.store.segment import (
     is_spare,
     spare_name,
 )
-from atalanta.store.waiting import Waiting
 
 # Sizes of segments for one large record are rounded up to this, in bytes.
 SIZE_STEP: Final = 4096

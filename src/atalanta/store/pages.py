@@ -1,4 +1,5 @@
-"""Page files: messages that are too many for memory (kernel/paging.py), written once and read block by block.
+"""Page files: messages that are too many for memory (kernel/queue/paging/paging.py), written once and read block by
+block.
 
     page-<number, 20 digits>.page
     0   magic "ATLP" · u16 version · u16 blocks · 16 bytes journal id · u64 number ·
@@ -17,8 +18,8 @@ from typing import Final
 from google_crc32c import value as crc32c
 
 from atalanta.kernel import ports
-from atalanta.kernel.digits import all_digits
 from atalanta.kernel.ports import Disk, PageError
+from atalanta.message.encoding.digits import all_digits
 
 PAGE_MAGIC: Final = b"ATLP"
 PAGE_VERSION: Final = 2

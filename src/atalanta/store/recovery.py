@@ -26,8 +26,9 @@ from atalanta.store.block import (
 )
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged
+from atalanta.store.file_window import FileWindow
 from atalanta.store.ports import Replay
-from atalanta.store.report import RecoveredState, Stretch
+from atalanta.store.recovery_report import RecoveredState, Stretch
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
     Segment,
@@ -37,7 +38,6 @@ from atalanta.store.segment import (
     segment_number,
     was_used_before,
 )
-from atalanta.store.window import FileWindow
 
 ZERO: Final = b"\0"
 

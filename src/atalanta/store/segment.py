@@ -20,7 +20,7 @@ from typing import Final
 
 from google_crc32c import value as crc32c
 
-from atalanta.kernel.digits import all_digits
+from atalanta.message.encoding.digits import all_digits
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
 SEGMENT_MAGIC: Final = b"ATLJ"

@@ -12,7 +12,7 @@ from typing import Any
 
 from atalanta.tls.ciphers import choose_suites, choose_versions
 from atalanta.tls.errors import TlsError
-from atalanta.wire.tls import TlsConfig
+from atalanta.wire.tls_config import TlsConfig
 
 
 @dataclass(frozen=True)

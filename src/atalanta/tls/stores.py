@@ -14,7 +14,7 @@ from cryptography.exceptions import InternalError, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
-from atalanta.files import read_regular
+from atalanta.files.regular import read_regular
 from atalanta.tls.errors import TlsError
 
 STORE_BYTES_MAX: Final = 1024 * 1024

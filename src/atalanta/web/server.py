@@ -12,7 +12,7 @@ from typing import Final
 
 from aiohttp import web
 
-from atalanta.kernel.management import Management
+from atalanta.management.management import Management
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SCRAPES_MAX: Final = 4  # at the same time; more are asked to come back

@@ -11,7 +11,7 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.base import ProtocolError
+from atalanta.wire.connection import ProtocolError
 
 if TYPE_CHECKING:
     import h11

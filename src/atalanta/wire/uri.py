@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote_plus
 
-from atalanta.kernel.digits import all_digits
+from atalanta.message.encoding.digits import all_digits
 
 LENGTH_MAX: Final = 64 * 1024  # characters of one address text
 WORDS_MAX: Final = 400  # characters of what is told of a wrong one

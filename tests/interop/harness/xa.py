@@ -5,15 +5,16 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from atalanta.kernel.message import Message
-from atalanta.kernel.properties import Byte
-from atalanta.kernel.queue_spec import ANYCAST
-from atalanta.wire.core import codec
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packets_base import Packet
-from atalanta.wire.core.packets_connection import Ping
-from atalanta.wire.core.packets_consumer import CreateConsumer, FlowToken, IndividualAcknowledge
-from atalanta.wire.core.packets_message import (
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import Ping
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
     ReceiveMessage,
@@ -21,9 +22,8 @@ from atalanta.wire.core.packets_message import (
     SendLargeMessage,
     SendMessage,
 )
-from atalanta.wire.core.packets_session import CreateSession, CreateSessionResponse, SessionStart
-from atalanta.wire.core.packets_transaction import XaInDoubt, XaInDoubtResponse, XaResponse, Xid
-from atalanta.wire.core.types import HANDSHAKE
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.transaction import XaInDoubt, XaInDoubtResponse, XaResponse, Xid
 
 CHANNEL = 10
 TIMEOUT_S = 20.0

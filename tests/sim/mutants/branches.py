@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import xa
-from atalanta.kernel.broker import Broker
+from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.endpoint import Endpoint
-from atalanta.kernel.xa import Branches
+from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.xa import Branches
 from tests.sim.mutants.patching import Patch
 
 

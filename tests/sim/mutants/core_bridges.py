@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.core_bridge_forwarding import Forwarding
-from atalanta.cluster.core_bridge_link import CoreOutgoing
-from atalanta.kernel.bridge_origin import Origins
-from atalanta.kernel.duplicates import BRIDGE_DUPLICATE
-from atalanta.kernel.message import Message
-from atalanta.kernel.reference import Reference
+from atalanta.cluster.core_bridges.forwarding import Forwarding
+from atalanta.cluster.core_bridges.link import CoreOutgoing
+from atalanta.kernel.queue.delivery.bridge_origin import Origins
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.message.message import Message
 from tests.sim.mutants.patching import Patch
 
 

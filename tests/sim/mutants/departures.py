@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from atalanta.cluster import scale_down_stages
-from atalanta.cluster.scale_down_candidate import Candidate
-from atalanta.cluster.scale_down_mark import DepartureMark
-from atalanta.cluster.scale_down_stages import Mover
-from atalanta.cluster.scale_down_transactions import TransactionStage
-from atalanta.cluster.scale_down_walk import AddressWalk
-from atalanta.kernel.reference import Reference
+from atalanta.cluster.scale_down import stages
+from atalanta.cluster.scale_down.candidates import Candidate
+from atalanta.cluster.scale_down.journal_mark import DepartureMark
+from atalanta.cluster.scale_down.queue_walk import AddressWalk
+from atalanta.cluster.scale_down.stages import Mover
+from atalanta.cluster.scale_down.transactions import TransactionStage
+from atalanta.kernel.queue.reference import Reference
 from tests.sim.mutants.patching import Patch
 
 
@@ -65,4 +65,4 @@ def unanswered_ones_are_taken_to_be_there(patch: Patch) -> None:
 
 def kept_here_too(patch: Patch) -> None:
     """What the target has is not finished here."""
-    patch.setattr(scale_down_stages, "finish", lambda broker, references, batch: len(references))
+    patch.setattr(stages, "finish", lambda broker, references, batch: len(references))

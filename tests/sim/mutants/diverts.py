@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.kernel.divert import Divert
+from atalanta.kernel.routing.divert import Divert
 from tests.sim.mutants.patching import Patch
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.grouping_local import LocalGrouping
-from atalanta.cluster.grouping_remote import RemoteGrouping
-from atalanta.kernel.groups import Groups
+from atalanta.cluster.grouping.local import LocalGrouping
+from atalanta.cluster.grouping.remote import RemoteGrouping
+from atalanta.kernel.queue.message_groups import Groups
 from tests.sim.mutants.patching import Patch
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import catalogue, keeper, records
-from atalanta.kernel.broker import Broker
+from atalanta.kernel.broker import compaction
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.endpoint import Endpoint
-from atalanta.kernel.keeper import Keeper
-from atalanta.kernel.plan import Plan
-from atalanta.kernel.queue import Queue
-from atalanta.kernel.reference import Reference
-from atalanta.kernel.repeats import duplicate_cache
+from atalanta.kernel.journal import records
+from atalanta.kernel.publish.deduplicate import duplicate_cache
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.registry import queues
 from tests.sim.mutants.patching import Patch
 
 
@@ -74,7 +76,7 @@ def transaction_in_several_records(patch: Patch) -> None:
 
 
 def sequence_used_again_after_compaction(patch: Patch) -> None:
-    store_queue = catalogue.store_queue
+    store_queue = queues.store_queue
 
     def from_one(broker: Broker, queue: Queue) -> None:
         kept = queue.next_sequence
@@ -82,7 +84,7 @@ def sequence_used_again_after_compaction(patch: Patch) -> None:
         store_queue(broker, queue)
         queue.next_sequence = kept
 
-    patch.setattr(keeper, "store_queue", from_one)
+    patch.setattr(compaction, "store_queue", from_one)
 
 
 def compaction_drops_a_message(patch: Patch) -> None:

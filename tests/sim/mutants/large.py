@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.large import LargeBodies
+from atalanta.kernel.memory.large_body import LargeBodies
 from tests.sim.mutants.patching import Patch
 
 

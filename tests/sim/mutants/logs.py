@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import logview
-from atalanta.kernel.leases import Lease
-from atalanta.kernel.queue import Queue
+from atalanta.kernel.log import log_view
+from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.queue.queue import Queue
 from tests.sim.mutants.patching import Patch
 
 
@@ -12,17 +12,17 @@ def acknowledged_through_without_fencing(patch: Patch) -> None:
     def anybody(queue: Queue, group: str, epoch: int) -> Lease:
         return queue.leases[group]
 
-    patch.setattr(logview, "check_epoch", anybody)
+    patch.setattr(log_view, "check_epoch", anybody)
 
 
 def epoch_not_durable(patch: Patch) -> None:
-    encode = logview._encode_lease
+    encode = log_view._encode_lease
 
     def older(queue: Queue, held: Lease) -> bytes:
         return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
 
-    patch.setattr(logview, "_encode_lease", older)
+    patch.setattr(log_view, "_encode_lease", older)
 
 
 def sequences_of_lost_messages_shown(patch: Patch) -> None:
-    patch.setattr(logview, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)
+    patch.setattr(log_view, "stable_end", lambda queue: queue.next_sequence - 1 - queue.pending)

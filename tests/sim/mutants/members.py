@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.cluster.members import Members
-from atalanta.cluster.outgoing import Outgoing
-from atalanta.cluster.redistribution import Redistribution
-from atalanta.cluster.remote_bindings import RemoteBindings
+from atalanta.cluster.connection.members import Members
+from atalanta.cluster.connection.redistribution import Redistribution
+from atalanta.cluster.connection.remote_bindings import RemoteBindings
+from atalanta.cluster.links.outgoing import Outgoing
 from atalanta.cluster.topology import Topology
-from atalanta.kernel import preparing, router
-from atalanta.kernel.address import Address
-from atalanta.kernel.message import Message
-from atalanta.kernel.reference import Reference
-from atalanta.kernel.router import Route
-from atalanta.node import Node
+from atalanta.kernel.publish import prepare
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.routing import router
+from atalanta.kernel.routing.address import Address
+from atalanta.kernel.routing.router import Route
+from atalanta.message.message import Message
+from atalanta.node.node import Node
 from tests.sim.mutants.patching import Patch
 
 
@@ -65,7 +66,7 @@ def message_to_every_queue_of_a_name(patch: Patch) -> None:
                 routes.append(Route(group.locals[0], b""))
         return routes
 
-    patch.setattr(preparing, "route", generous)
+    patch.setattr(prepare, "route", generous)
 
 
 def consumer_counts_drift(patch: Patch) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel import paging
-from atalanta.kernel.paging_page import Page, encode_page
 from atalanta.kernel.ports import Disk
+from atalanta.kernel.queue.paging import paging
+from atalanta.kernel.queue.paging.page import Page, encode_page
 from atalanta.store.pages import PageFiles
 from tests.sim.mutants.patching import Patch
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from atalanta.cluster import parked
-from atalanta.cluster.parked import Away, ParkedMessages
-from atalanta.cluster.sent_mark import SentMark
-from atalanta.kernel.broker import Broker
-from atalanta.kernel.moves import reroute
-from atalanta.kernel.reference import Reference
-from atalanta.kernel.router import Route
+from atalanta.cluster.links.sent_mark import SentMark
+from atalanta.cluster.parked import parked_messages
+from atalanta.cluster.parked.parked_messages import Away, ParkedMessages
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.publish.reroute import reroute
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.routing.router import Route
 from tests.sim.mutants.patching import Patch
 
 
@@ -39,7 +39,7 @@ def what_comes_back_stays_parked_too(patch: Patch) -> None:
         reroute(broker, reference, routes, why, without)
         reference.durable = durable
 
-    patch.setattr(parked, "reroute", forgetful)
+    patch.setattr(parked_messages, "reroute", forgetful)
 
 
 def what_is_parked_is_dropped(patch: Patch) -> None:
@@ -50,4 +50,4 @@ def what_is_parked_is_dropped(patch: Patch) -> None:
     ) -> None:
         broker.acknowledge(broker.now, [reference], None, 0)
 
-    patch.setattr(parked, "reroute", careless)
+    patch.setattr(parked_messages, "reroute", careless)

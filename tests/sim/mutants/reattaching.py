@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.wire.core.packets_session import ReattachSessionResponse
-from atalanta.wire.core.reattach import SESSION_RESPONSE_CHANNEL, Reattached
-from atalanta.wire.core.replay import Replay
+from atalanta.wire.core.packets.session import ReattachSessionResponse
+from atalanta.wire.core.server.reattach import SESSION_RESPONSE_CHANNEL, Reattached
+from atalanta.wire.core.server.resend_buffer import Replay
 from tests.sim.mutants.patching import Patch
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from atalanta.cluster.routers import policies
-from atalanta.cluster.routers.cache import Cache
-from atalanta.cluster.routers.policies import Choice
-from atalanta.cluster.routers.pool import Pool
-from atalanta.cluster.routers.router import STAYS, Decision, Router
-from atalanta.cluster.routers.target import Target
+from atalanta.cluster.connection_routers import policies
+from atalanta.cluster.connection_routers.cache import Cache
+from atalanta.cluster.connection_routers.policies import Choice
+from atalanta.cluster.connection_routers.pool import Pool
+from atalanta.cluster.connection_routers.router import STAYS, Decision, Router
+from atalanta.cluster.connection_routers.target import Target
 from tests.sim.mutants.patching import Patch
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.message import Message
-from atalanta.kernel.properties import Byte
-from atalanta.wire.core import codec
-from atalanta.wire.core.packets_base import (
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import (
     BOOL,
     INT8,
     INT8S,
@@ -26,9 +26,9 @@ from atalanta.wire.core.packets_base import (
     XIDS,
     Packet,
 )
-from atalanta.wire.core.packets_chunk import ChunkWriter
-from atalanta.wire.core.packets_logview import LostRange
-from atalanta.wire.core.packets_message import (
+from atalanta.wire.core.packets.log_chunk import ChunkWriter
+from atalanta.wire.core.packets.logview import LostRange
+from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
     ReceiveMessage,
@@ -36,13 +36,13 @@ from atalanta.wire.core.packets_message import (
     SendLargeMessage,
     SendMessage,
 )
-from atalanta.wire.core.packets_topology import (
+from atalanta.wire.core.packets.topology import (
     ClusterTopology,
     ClusterTopologyV2,
     ClusterTopologyV3,
     ClusterTopologyV4,
 )
-from atalanta.wire.core.packets_transaction import Xid
+from atalanta.wire.core.packets.transaction import Xid
 from atalanta.wire.core.transport import TransportConfiguration
 
 

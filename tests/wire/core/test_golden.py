@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.buffer import Reader, Writer
-from atalanta.kernel.message import Message
-from atalanta.kernel.message_codec import decode_message, encode_message
-from atalanta.kernel.properties import TypedProperties
-from atalanta.wire.core.codec import decode, decode_frame, encode
+from atalanta.message.codec import decode_message, encode_message
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.message.message import Message
+from atalanta.message.properties import TypedProperties
 from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packets_message import ReceiveMessage, SendMessage
+from atalanta.wire.core.packets.codec import decode, decode_frame, encode
+from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from tests.golden.frames import golden_frames
 
 FRAMES = 2991

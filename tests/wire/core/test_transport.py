@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.buffer import Reader, Writer
-from atalanta.wire.base import ProtocolError
-from atalanta.wire.core.datagram import Announcement, decode_announcement, encode_announcement
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.broadcast_datagram import (
+    Announcement,
+    decode_announcement,
+    encode_announcement,
+)
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 from tests.wire.core.samples import sample_transport
 

@@ -1,4 +1,4 @@
-"""Stacks of WildFly's jgroups subsystem as JGroups' own stack files (jgroups/stack.py reads those)."""
+"""Stacks of WildFly's jgroups subsystem as JGroups' own stack files (files/jgroups_stack.py reads those)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.sockets import Sockets, below
 from atalanta.config.wildfly.tables import JGROUPS
-from atalanta.config.xml_text import xml_text
-from atalanta.config.xml_tree import Node
+from atalanta.config.xml.text import xml_text
+from atalanta.config.xml.tree import Node
 
 PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
 

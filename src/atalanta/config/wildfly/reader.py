@@ -15,7 +15,7 @@ from atalanta.config.wildfly.jgroups import Stacks
 from atalanta.config.wildfly.sockets import Place, Sockets, below, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
-from atalanta.config.xml_tree import Node
+from atalanta.config.xml.tree import Node
 
 ROOTS: Final = ("server", "subsystem", "domain")
 

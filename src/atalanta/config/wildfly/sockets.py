@@ -9,8 +9,8 @@ from typing import Final
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
 from atalanta.config.wildfly.values import in_capitals
-from atalanta.config.xml_tree import Node
-from atalanta.kernel.digits import all_digits
+from atalanta.config.xml.tree import Node
+from atalanta.message.encoding.digits import all_digits
 
 DIGITS_MAX: Final = 5  # of a port
 LISTENERS: Final = ("http-listener", "https-listener")

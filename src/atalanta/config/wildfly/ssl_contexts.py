@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.sockets import below, checked
-from atalanta.config.xml_tree import Node
+from atalanta.config.xml.tree import Node
 
 ELYTRON: Final = "urn:wildfly:elytron:"
 SERVER: Final = "server-ssl-context"

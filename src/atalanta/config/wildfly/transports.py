@@ -9,7 +9,7 @@ from atalanta.config.problems import Report
 from atalanta.config.wildfly.sockets import Place, Sockets
 from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
-from atalanta.config.xml_tree import Node
+from atalanta.config.xml.tree import Node
 from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 
 IN_VM: Final = "vm://0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from atalanta.config.properties import substitute
+from atalanta.config.xml.properties import substitute
 
 ENVIRONMENT: Final = "env."
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.buffer import DecodeError, Reader, Writer
-from atalanta.kernel.digits import all_digits
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.encoding.digits import all_digits
 
 NETTY_CONNECTOR_FACTORY: Final = (
     "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"

@@ -1,6 +1,7 @@
 package atalanta.interop;
 
 import jakarta.jms.Connection;
+import jakarta.jms.ConnectionFactory;
 import jakarta.jms.Destination;
 import jakarta.jms.JMSException;
 import jakarta.jms.Message;
@@ -24,6 +25,7 @@ import org.apache.activemq.artemis.api.core.client.ClientSession;
 import org.apache.activemq.artemis.api.core.client.ClientSessionFactory;
 import org.apache.activemq.artemis.api.core.client.ServerLocator;
 import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
+import org.apache.qpid.jms.JmsConnectionFactory;
 
 /**
  * A JMS client driven by lines on stdin: fields separated by tabs, one answer line each, "ok[\tfield…]" or "error\twhy".
@@ -93,6 +95,8 @@ final class Driver {
       case "commit": line(f[1]).session.commit(); return List.of();
       case "rollback": line(f[1]).session.rollback(); return List.of();
       case "send": return send(f);
+      case "send kind": Kinds.send(line(f[1]).session, line(f[1]).producer, f[2], Integer.parseInt(f[3]), Integer.parseInt(f[4])); return List.of();
+      case "receive kinds": return receiveKinds(line(f[1]), Integer.parseInt(f[2]), Long.parseLong(f[3]));
       case "close": return close(f[1]);
       case "create": case "queue": case "bindings": case "topology": return core(f);
       default: throw new IllegalArgumentException("unknown command " + f[0]);
@@ -108,7 +112,8 @@ final class Driver {
   }
 
   private List<String> open(String[] f) throws JMSException {
-    Connection connection = new ActiveMQConnectionFactory(f[2]).createConnection(f[3], f[4]);
+    ConnectionFactory factory = f[2].startsWith("amqp:") ? new JmsConnectionFactory(f[2]) : new ActiveMQConnectionFactory(f[2]);
+    Connection connection = factory.createConnection(f[3], f[4]);
     if (f.length > 5) {
       connection.setClientID(f[5]);
     }
@@ -189,6 +194,22 @@ final class Driver {
     return texts;
   }
 
+  private static List<String> receiveKinds(Line line, int most, long timeoutMs) throws JMSException {
+    List<String> found = new ArrayList<>();
+    while (found.size() < most) {
+      Message message = line.consumer.receive(timeoutMs);
+      if (message == null) {
+        break;
+      }
+      line.last = message;
+      found.add(Kinds.line(message));
+      if (line.acknowledgesEach) {
+        message.acknowledge();
+      }
+    }
+    return found;
+  }
+
   private List<String> send(String[] f) throws Exception {
     Line line = line(f[1]);
     int first = Integer.parseInt(f[2]);
@@ -235,7 +256,7 @@ final class Driver {
     }
   }
 
-  private static void typed(Message message) throws JMSException {
+  static void typed(Message message) throws JMSException {
     message.setBooleanProperty("boolean", true);
     message.setByteProperty("byte", (byte) -1);
     message.setShortProperty("short", (short) -2);

@@ -1,0 +1,1 @@
+"""Queues and addresses of a running broker, as the command line shows and changes them."""

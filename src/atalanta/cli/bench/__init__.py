@@ -1,0 +1,1 @@
+"""The load generator behind `atalanta bench` and its result table."""

@@ -1,0 +1,282 @@
+"""Members that do not see each other alike, cannot be reached where they say, or differ in what must be the same."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line
+from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
+
+CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
+STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-connectors>"
+WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "guest"))
+
+
+def member_findings(
+    cluster: LiveCluster, user: str | None, password: str | None
+) -> Iterator[Finding]:
+    yield from shared_ids(cluster)
+    yield from views(cluster)
+    yield from one_way(cluster)
+    yield from away(cluster)
+    yield from places(cluster)
+    yield from differences(cluster)
+    for node in cluster.nodes:
+        yield from passwords(node, user, password)
+        for text in node.unasked:
+            yield Finding(NOTE, "not_told", node.label, f"could not be asked for {text}", "")
+
+
+def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
+    """Members take two nodes of one id for one, which is now here, now there: what is for one goes to the other."""
+    for each in cluster.shared:
+        yield Finding(
+            ERROR,
+            "shared_node_id",
+            cluster.label(each.node_id),
+            f"another node, at {each.other}, has the same node id {each.node_id}:"
+            " one data folder is a copy of the other",
+            f"stop the node at {each.other}, delete the file node-id in its data folder, and start it again",
+            {"member": each.node_id, "other": each.other},
+        )
+
+
+# -- topology -------------------------------------------------------------------------------------
+def views(cluster: LiveCluster) -> Iterator[Finding]:
+    """Every member should know every other."""
+    known: dict[str, None] = {}
+    for node in cluster.nodes:
+        if node.connections:
+            known.update(dict.fromkeys([*node.members, node.node_id]))
+    for node in cluster.nodes:
+        missing = [each for each in known if each not in node.members and each != node.node_id]
+        if missing and node.connections:
+            names = ", ".join(cluster.label(each) for each in missing)
+            yield Finding(
+                WARNING,
+                "topology_differs",
+                node.label,
+                f"does not know {names}, which other members know",
+                STATIC,
+                {"missing": missing},
+            )
+
+
+def one_way(cluster: LiveCluster) -> Iterator[Finding]:
+    """A link there and none back: messages flow one way only."""
+    for node in cluster.nodes:
+        linked = node.linked()
+        for other in cluster.nodes:
+            if other is node or other.node_id in linked or node.node_id not in other.linked():
+                continue
+            # A node that is told of nobody only accepts: perhaps on purpose (the end of a chain).
+            silent = all(
+                not one.static_connectors and one.discovery_group is None
+                for one in node.connections
+            )
+            yield Finding(
+                NOTE if silent else WARNING,
+                "one_way_link",
+                node.label,
+                f"no link to {other.label}, which has one to here: messages flow one way only",
+                f"{STATIC} with a connector to {other.at}",
+                {"member": other.node_id},
+            )
+
+
+def away(cluster: LiveCluster) -> Iterator[Finding]:
+    """Members that somebody forwarded to and does not now. Of those that left for good only the queue is there."""
+    missed: dict[str, list[str]] = {}
+    since: dict[str, int] = {}
+    expected: dict[str, bool] = {}
+    for node in cluster.nodes:
+        linked = node.linked()
+        known = {each.forwards_to for each in node.queues.values() if each.forwards_to}
+        for connection in node.connections:
+            for node_id, link in connection.links.items():
+                known.add(node_id)
+                if not link.linked:
+                    expected[node_id] = True
+                    since[node_id] = min(since.get(node_id, 1 << 62), link.away_since_ms or 1 << 62)
+        for node_id in sorted(known):
+            if node_id not in linked and cluster.node(node_id) is None:
+                missed.setdefault(node_id, []).append(node.label)
+    now_ms = int(time.time() * 1_000)
+    for node_id, names in missed.items():
+        began = since.get(node_id, 1 << 62)
+        long = f" for {ago(now_ms - began)}" if began < 1 << 62 else ""
+        yield Finding(
+            WARNING if node_id in expected else NOTE,
+            "member_away",
+            cluster.label(node_id),
+            f"is away{long}: no link from {', '.join(names)}",
+            "start it again; if it is gone for good, delete its store-and-forward queues when they are empty",
+            {"member": node_id, "missed_by": names},
+        )
+
+
+# -- addresses ------------------------------------------------------------------------------------
+def places(cluster: LiveCluster) -> Iterator[Finding]:
+    """What members advertise must lead to them, from everywhere."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for node in cluster.nodes:
+        for node_id, place in node.members.items():
+            told.setdefault((node_id, place), []).append(node.label)
+    hosts = [place.rpartition(":")[0] for _, place in told]
+    spread = any(not _is_loopback(host) and not _is_nowhere(host) for host in hosts)
+    for (node_id, place), _ in told.items():
+        host = place.rpartition(":")[0]
+        failed = next(
+            (each for each in cluster.unreachable if each.node_id == node_id and each.at == place),
+            None,
+        )
+        if _is_nowhere(host):
+            yield _wrong(cluster, node_id, place, "which is no address to connect to")
+        elif _is_loopback(host) and spread:
+            yield _wrong(
+                cluster,
+                node_id,
+                place,
+                "which only its own host can reach, and others are elsewhere",
+            )
+        elif failed is not None:
+            yield from _not_there(cluster, node_id, place, failed)
+    for each in cluster.unreachable:
+        if each.node_id is None:
+            yield Finding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
+
+
+def _wrong(cluster: LiveCluster, node_id: str, place: str, why: str) -> Finding:
+    port = place.rpartition(":")[2]
+    return Finding(
+        ERROR,
+        "wrong_address",
+        cluster.label(node_id),
+        f"advertises {place}, {why}",
+        CONNECTOR.format(host="its-host", port=port),
+        {"member": node_id, "address": place},
+    )
+
+
+def _not_there(
+    cluster: LiveCluster, node_id: str, place: str, failed: Unreachable
+) -> Iterator[Finding]:
+    if failed.found is not None:
+        yield _wrong(
+            cluster, node_id, place, f"but node {cluster.label(failed.found)} answers there"
+        )
+        return
+    node = cluster.node(node_id)
+    if node is not None:
+        yield _wrong(cluster, node_id, place, f"but answers at {node.at} only ({failed.why})")
+        return
+    linked = [each.label for each in cluster.nodes if node_id in each.linked()]
+    seen = f"; {', '.join(linked)} can" if linked else "; nobody has a link to it"
+    yield Finding(
+        WARNING if linked else ERROR,
+        "unreachable",
+        cluster.label(node_id),
+        f"advertises {place}, where it cannot be asked from here ({failed.why}){seen}",
+        CONNECTOR.format(host="its-host", port=place.rpartition(":")[2]) if not linked else "",
+        {"member": node_id, "address": place},
+    )
+
+
+def _is_nowhere(host: str) -> bool:
+    return host.strip("[]") in ("0.0.0.0", "::", "", "None", "null")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# -- what must be alike -----------------------------------------------------------------------------
+ALIKE: Final[dict[str, tuple[str, Callable[[ClusterConnectionView], object]]]] = {
+    "message-load-balancing": (WARNING, lambda one: one.load_balancing),
+    "max-hops": (NOTE, lambda one: one.max_hops),
+    "address": (NOTE, lambda one: one.address),
+    "use-duplicate-detection": (WARNING, lambda one: str(one.duplicate_detection).lower()),
+}
+
+
+def differences(cluster: LiveCluster) -> Iterator[Finding]:
+    """Cluster connections of one name, whose members say different things."""
+    by_name: dict[str, list[tuple[NodeView, ClusterConnectionView]]] = {}
+    for node in cluster.nodes:
+        for connection in node.connections:
+            by_name.setdefault(connection.name, []).append((node, connection))
+    for name, members in by_name.items():
+        for option, (severity, read) in ALIKE.items():
+            values: dict[str, list[str]] = {}
+            for node, connection in members:
+                values.setdefault(str(read(connection)), []).append(node.label)
+            if len(values) < 2:
+                continue
+            usual = max(values, key=lambda value: len(values[value]))
+            for value, nodes in values.items():
+                if value != usual:
+                    yield Finding(
+                        severity,
+                        "settings_differ",
+                        ", ".join(nodes),
+                        f"{option} of cluster connection {name} is '{value}', elsewhere '{usual}'",
+                        f"<{option}>{usual}</{option}>",
+                        {"option": option, "value": value, "elsewhere": usual},
+                    )
+    yield from _delays(cluster)
+
+
+def _delays(cluster: LiveCluster) -> Iterator[Finding]:
+    known: dict[str, dict[str, int]] = {}
+    for node in cluster.nodes:
+        for address, delay_ms in node.redistribution_delay_ms.items():
+            known.setdefault(address, {})[node.label] = delay_ms
+    for address, by_node in known.items():
+        off = [name for name, delay_ms in by_node.items() if delay_ms < 0]
+        if off and len(off) < len(by_node):
+            usual = next(delay_ms for delay_ms in by_node.values() if delay_ms >= 0)
+            yield Finding(
+                WARNING,
+                "settings_differ",
+                ", ".join(off),
+                f"redistribution-delay of {address} is -1 here, {usual} elsewhere",
+                delay_line(address, usual),
+                {"option": "redistribution-delay", "address": address},
+            )
+
+
+# -- passwords --------------------------------------------------------------------------------------
+def passwords(node: NodeView, user: str | None, password: str | None) -> Iterator[Finding]:
+    if not node.security_enabled:
+        yield Finding(
+            WARNING,
+            "security_off",
+            node.label,
+            "security is off: whoever reaches it may do everything",
+            "<security-enabled>true</security-enabled>",
+        )
+        return
+    if node.default_cluster_password:
+        yield Finding(
+            ERROR,
+            "default_cluster_password",
+            node.label,
+            "lets the cluster user in with the password as shipped: that user may do everything",
+            "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>",
+        )
+    if (user, password) in WELL_KNOWN:
+        yield Finding(
+            WARNING,
+            "well_known_password",
+            node.label,
+            f"lets {user} in with a password that everybody tries first",
+            f"{user} = …  (artemis-users.properties; `atalanta user reset {user}`)",
+        )

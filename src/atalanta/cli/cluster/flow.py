@@ -1,0 +1,139 @@
+"""A live cluster as `atalanta topology` draws it: nodes and directed links, with rates and backlog."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from atalanta.cli.cluster.view import LinkView, LiveCluster, NodeView, QueueView
+
+
+@dataclass
+class FlowNode:
+    """`reached` False: a member that others know and that could not be asked. Rates are messages a second."""
+
+    node_id: str
+    label: str
+    at: str
+    version: str = ""
+    atalanta: bool = False
+    reached: bool = True
+    queues: int = 0
+    messages: int = 0
+    consumers: int = 0
+    in_per_second: float | None = None
+    out_per_second: float | None = None
+
+
+@dataclass
+class FlowLink:
+    """From `source` to `target` (node ids). `waiting`: what lies in the store-and-forward queue."""
+
+    source: str
+    target: str
+    linked: bool
+    per_second: float | None = None
+    waiting: int = 0
+    away_since_ms: int | None = None
+    may_have_arrived: int | None = None
+
+
+@dataclass
+class Flow:
+    """All of a cluster at one moment."""
+
+    nodes: list[FlowNode] = field(default_factory=list)
+    links: list[FlowLink] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    def between(self, source: str, target: str) -> FlowLink | None:
+        for link in self.links:
+            if (link.source, link.target) == (source, target):
+                return link
+        return None
+
+    def pairs(self) -> list[tuple[FlowNode, FlowNode]]:
+        """Nodes with a link in either direction, each pair once."""
+        found: list[tuple[FlowNode, FlowNode]] = []
+        for index, first in enumerate(self.nodes):
+            for second in self.nodes[index + 1 :]:
+                there = self.between(first.node_id, second.node_id)
+                if there is not None or self.between(second.node_id, first.node_id) is not None:
+                    found.append((first, second))
+        return found
+
+
+def flow_of(cluster: LiveCluster) -> Flow:
+    """Nodes by name, members that could not be asked behind them."""
+    flow = Flow()
+    for node in sorted(cluster.nodes, key=lambda each: each.label):
+        flow.nodes.append(_node(node, cluster.seconds))
+        flow.links += _links(node, cluster.seconds)
+    known = {node.node_id for node in cluster.nodes}
+    for link in list(flow.links):
+        if link.target not in known:
+            known.add(link.target)
+            place = cluster.label(link.target)
+            flow.nodes.append(FlowNode(link.target, place, place, reached=False))
+    for node in cluster.nodes:
+        for node_id, place in node.members.items():
+            if node_id not in known:
+                known.add(node_id)
+                flow.nodes.append(FlowNode(node_id, place, place, reached=False))
+    return flow
+
+
+def _node(node: NodeView, seconds: float) -> FlowNode:
+    shown = [
+        each for each in node.queues.values() if not each.internal and not of_the_cluster(each)
+    ]
+    found = FlowNode(node.node_id, node.label, node.at, node.version, node.ours)
+    found.queues = len(shown)
+    found.messages = sum(_now(each).messages for each in shown)
+    found.consumers = sum(_now(each).consumers for each in shown)
+    if seconds > 0:
+        found.in_per_second = sum(max(0, _now(each).added - each.added) for each in shown) / seconds
+        found.out_per_second = (
+            sum(max(0, _now(each).acknowledged - each.acknowledged) for each in shown) / seconds
+        )
+    return found
+
+
+def of_the_cluster(queue: QueueView) -> bool:
+    """A peer's ear for this node's notifications."""
+    return queue.temporary and queue.name.startswith("notif.")
+
+
+def _links(node: NodeView, seconds: float) -> list[FlowLink]:
+    """What it forwards to, then members of which only messages are left here."""
+    known: dict[str, LinkView] = {}
+    for connection in node.connections:
+        known.update(connection.links)
+    waiting: dict[str, int] = {}
+    for queue in node.queues.values():
+        target = queue.forwards_to
+        if target is not None:
+            waiting[target] = waiting.get(target, 0) + _now(queue).messages
+    found: list[FlowLink] = []
+    for node_id, link in known.items():
+        made = FlowLink(node.node_id, node_id, link.linked, waiting=waiting.pop(node_id, 0))
+        made.away_since_ms = link.away_since_ms
+        if not link.linked:
+            made.may_have_arrived = link.may_have_arrived
+        if seconds > 0 and link.confirmed is not None and link.later_confirmed is not None:
+            made.per_second = max(0, link.later_confirmed - link.confirmed) / seconds
+        found.append(made)
+    found += [FlowLink(node.node_id, each, False, waiting=n) for each, n in waiting.items() if n]
+    return found
+
+
+def _now(queue: QueueView) -> QueueView:
+    return queue.later or queue
+
+
+def rate(per_second: float | None) -> str:
+    """`12/s`; empty where it is not known."""
+    if per_second is None:
+        return ""
+    return f"{per_second:,.0f}/s" if per_second >= 10 or per_second == 0 else f"{per_second:.1f}/s"

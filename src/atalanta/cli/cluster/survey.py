@@ -1,0 +1,401 @@
+"""Looks at a running cluster: one connection a node, management messages, two looks a while apart.
+
+The first nodes are named, the others found by what these know of their members. Works with any CORE broker; what one
+does not tell stays empty (cli/cluster/view.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from atalanta.cli.admin.answers import row_of, rows_of, unexpected
+from atalanta.cli.admin.queues import typed_row
+from atalanta.cli.cluster.view import (
+    ClusterConnectionView,
+    ConsumerView,
+    LinkView,
+    LiveCluster,
+    NodeView,
+    QueueView,
+    SharedId,
+    Unreachable,
+)
+from atalanta.cli.output.outcome import line_of
+from atalanta.cli.target import Target
+from atalanta.client import (
+    ClientError,
+    Connection,
+    Management,
+    ManagementFailed,
+    NotAuthorized,
+    connect,
+)
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+from atalanta.wire.uri import DEFAULT_PORT
+
+BROKER: Final = "broker"
+NODES_MAX: Final = 200
+LOOKS_MAX: Final = 100  # queues whose oldest message is asked for, a node
+BROWSED_MAX: Final = 200
+CONNECT_S: Final = 10.0
+Answer = TypeVar("Answer")
+
+
+def url_of(node: str) -> tuple[str, str]:
+    """`host`, `host:port` or a URL of one broker, as (URL up to its options, options)."""
+    text = node if "://" in node else f"tcp://{node}"
+    head, _, options = text.partition("?")
+    scheme, _, place = head.partition("://")
+    if not place.startswith("(") and "," not in place and not place.rpartition("]")[2].count(":"):
+        head = f"{scheme}://{place}:{DEFAULT_PORT}"
+    return head, options
+
+
+class Survey:
+    """One look around, with the credentials of an operator. `wait_s` lie between its two looks."""
+
+    def __init__(
+        self, target: Target, wait_s: float, details: bool = True, connect_s: float = CONNECT_S
+    ) -> None:
+        self.target = target
+        self.wait_s = wait_s
+        self.details = details
+        self.connect_s = connect_s
+        self.found = LiveCluster()
+        self.refusals: list[Exception] = []
+        self._connections: dict[str, tuple[Connection, Management]] = {}
+
+    async def look(self, names: list[str]) -> LiveCluster:
+        """The first error, if not one of the nodes that were named can be asked."""
+        options = ""
+        try:
+            for name in names:
+                head, options = url_of(name)
+                await self._visit(head, options, None)
+            if not self.found.nodes:
+                raise self.refusals[0]
+            await self._others(options)
+            if self.wait_s > 0:
+                await asyncio.sleep(self.wait_s)
+                await asyncio.gather(*(self._again(node) for node in self.found.nodes))
+                self.found.seconds = self.wait_s
+        finally:
+            for connection, _ in self._connections.values():
+                await connection.close()
+        self.found.tell_apart()
+        return self.found
+
+    async def _others(self, options: str) -> None:
+        tried: dict[tuple[str, str], bool] = {}
+        while True:
+            wanted: list[tuple[str, str]] = []
+            for node in self.found.nodes:
+                for node_id, place in node.members.items():
+                    known = self.found.node(node_id)
+                    if (node_id, place) not in tried and (known is None or known.at != place):
+                        tried[(node_id, place)] = True
+                        wanted.append((node_id, place))
+            if not wanted or len(tried) > NODES_MAX:
+                return
+            await asyncio.gather(
+                *(self._visit(f"tcp://{place}", options, node_id) for node_id, place in wanted)
+            )
+
+    async def _visit(self, head: str, options: str, expected: str | None) -> None:
+        """Ask one place; who answers must be `expected`, where a topology says so."""
+        at = head.partition("://")[2]
+        url = f"{head}?{options}" if options else head
+        try:
+            # Not wait_for: in Python 3.11 it forgets a cancellation (Ctrl-C) that comes with the answer.
+            async with asyncio.timeout(self.connect_s):
+                connection = await _opened(url, self.target.user, self.target.password)
+        except (ClientError, OSError, TimeoutError) as error:
+            self.refusals.append(error)
+            self.found.unreachable.append(Unreachable(at, _why(error), expected))
+            return
+        management = connection.management()
+        keep = False
+        try:
+            node_id = str(await management.get(BROKER, "NodeID"))
+            if expected is not None and node_id != expected:
+                why = f"node {node_id} answers there"
+                self.found.unreachable.append(Unreachable(at, why, expected, node_id))
+            known = self.found.node(node_id)
+            if known is not None and not await self._same(known, management):
+                self.found.shared.append(SharedId(node_id, known.at, at))
+            elif known is None:
+                keep = True
+                self._connections[node_id] = (connection, management)
+                node = NodeView(at, node_id)
+                self.found.nodes.append(node)
+                await self._fill(node, management, connection)
+                if self.details:
+                    node.default_cluster_password = await self._has_default_password(url, node)
+        except (ClientError, OSError) as error:
+            self.refusals.append(error)
+            if not keep:
+                self.found.unreachable.append(Unreachable(at, _why(error), expected))
+        finally:
+            if not keep:
+                await connection.close()
+
+    async def _same(self, known: NodeView, management: Management) -> bool:
+        """Whether the node known by that id is the one of `management`: it has the queue for that one's answers."""
+        other = self._connections[known.node_id][0].management()
+        try:
+            await other.get(f"queue.{management.reply_queue}", "ID")
+        except ManagementFailed:
+            return False
+        return True
+
+    async def _has_default_password(self, url: str, node: NodeView) -> bool:
+        """Does the cluster user as shipped get in? Says nothing where everybody gets in."""
+        if not node.security_enabled:
+            return False
+        try:
+            async with asyncio.timeout(self.connect_s):
+                connection = await _opened(url, DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD)
+        except (ClientError, OSError, TimeoutError):
+            return False
+        await connection.close()
+        return True
+
+    # -- one node -------------------------------------------------------------------------------
+    async def _fill(self, node: NodeView, management: Management, connection: Connection) -> None:
+        async def ask(what: str, question: Awaitable[Answer], otherwise: Answer) -> Answer:
+            try:
+                return await question
+            except (ClientError, ValueError) as error:
+                node.unasked.append(f"{what}: {_why(error)}")
+                return otherwise
+
+        node.name = str(await ask("name", management.get(BROKER, "Name"), "") or "")
+        node.version = str(await ask("version", management.get(BROKER, "Version"), "") or "")
+        node.security_enabled = bool(
+            await ask("security", management.get(BROKER, "SecurityEnabled"), True)
+        )
+        node.members = await ask("topology", _members(management), {})
+        if not node.members:
+            node.members = {
+                member.node_id: f"{member.host}:{member.port}"
+                for member in connection.topology
+                if member.host is not None
+            }
+        names = await ask("clusters", management.get(BROKER, "ClusterConnectionNames"), [])
+        for name in names if isinstance(names, list) else []:
+            read = _cluster_connection(node, management, str(name))
+            found = await ask(f"cluster connection {name}", read, None)
+            if found is not None:
+                node.connections.append(found)
+        for queue in await ask("queues", _queues(management), []):
+            node.queues[queue.name] = queue
+        node.consumers = await ask("consumers", _consumers(management), [])
+        if self.details:
+            await self._closer(node, management)
+
+    async def _closer(self, node: NodeView, management: Management) -> None:
+        """Of queues in which something waits: since when, and what their address-settings say."""
+        waiting = [queue for queue in node.queues.values() if queue.waiting and not queue.temporary]
+        waiting.sort(key=lambda queue: -queue.waiting)
+        for queue in waiting[:LOOKS_MAX]:
+            try:
+                age = await management.get(f"queue.{queue.name}", "FirstMessageAge")
+                queue.oldest_ms = age if isinstance(age, int) else None
+                if queue.forwards_to is not None:
+                    queue.addresses = await _addresses(management, queue.name, node.ours)
+                elif queue.address not in node.redistribution_delay_ms:
+                    text = await management.call(BROKER, "getAddressSettingsAsJSON", queue.address)
+                    settings = row_of(text, BROKER, "getAddressSettingsAsJSON")
+                    delay = settings.get("redistributionDelay", -1)
+                    if not isinstance(delay, int):
+                        raise unexpected(delay, BROKER, "getAddressSettingsAsJSON")
+                    node.redistribution_delay_ms[queue.address] = delay
+            except (ClientError, ValueError) as error:
+                node.unasked.append(f"queue {queue.name}: {_why(error)}")
+
+    async def _again(self, node: NodeView) -> None:
+        """The second look; a node that is gone by then keeps its first."""
+        _, management = self._connections[node.node_id]
+        try:
+            for queue in await _queues(management):
+                if queue.name in node.queues:
+                    node.queues[queue.name].later = queue
+            consumers = {(one.session, one.id): one for one in await _consumers(management)}
+            for consumer in node.consumers:
+                consumer.later = consumers.get((consumer.session, consumer.id))
+            for connection in node.connections:
+                await _count_links(management, connection, lambda link, n: _later(link, n))
+        except (ClientError, OSError) as error:
+            node.unasked.append(f"second look: {_why(error)}")
+
+
+async def _opened(url: str, user: str | None, password: str | None) -> Connection:
+    return await connect(url, user=user, password=password)
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return line_of(error) if isinstance(error, Exception) else str(error)
+
+
+async def _members(management: Management) -> dict[str, str]:
+    text = await management.call(BROKER, "listNetworkTopology")
+    rows = rows_of(text, BROKER, "listNetworkTopology", nodeID=str)
+    return {
+        str(row["nodeID"]): str(row.get("primary") or row.get("live"))
+        for row in rows
+        if row.get("primary") or row.get("live")
+    }
+
+
+async def _queues(management: Management) -> list[QueueView]:
+    found: list[QueueView] = []
+    for raw in await management.rows("listQueues"):
+        row = typed_row(raw)
+        if row.get("name") == management.reply_queue:
+            continue
+        text = str(row.get("filter") or "") or None
+        found.append(
+            QueueView(
+                str(row.get("name")),
+                str(row.get("address")),
+                str(row.get("routingType") or ""),
+                text,
+                _int(row, "messageCount"),
+                _int(row, "consumerCount"),
+                _int(row, "deliveringCount"),
+                _int(row, "scheduledCount"),
+                _int(row, "messagesAdded"),
+                _int(row, "messagesAcked"),
+                row.get("internalQueue") is True,
+                row.get("temporary") is True,
+                row.get("paused") is True,
+                row.get("enabled") is not False,
+                row.get("exclusive") is True,
+                _int(row, "consumersBeforeDispatch"),
+            )
+        )
+    return found
+
+
+async def _consumers(management: Management) -> list[ConsumerView]:
+    found: list[ConsumerView] = []
+    for raw in await management.rows("listConsumers"):
+        row = typed_row(raw)
+        name = str(row.get("queue") or row.get("queueName"))
+        if name == management.reply_queue:
+            continue
+        ready = row.get("ready")
+        found.append(
+            ConsumerView(
+                str(row.get("id")),
+                str(row.get("session")),
+                name,
+                str(row.get("filter") or "") or None,
+                _int(row, "messagesInTransit"),
+                _int(row, "messagesDelivered"),
+                ready if isinstance(ready, bool) else None,
+                str(row.get("clientID") or row.get("remoteAddress") or ""),
+            )
+        )
+    return found
+
+
+async def _cluster_connection(
+    node: NodeView, management: Management, name: str
+) -> ClusterConnectionView:
+    resource = f"clusterconnection.{name}"
+
+    async def get(attribute: str) -> object:
+        return await management.get(resource, attribute)
+
+    view = ClusterConnectionView(name)
+    view.address = str(await get("Address") or "")
+    view.load_balancing = str(await get("MessageLoadBalancingType") or "")
+    hops = await get("MaxHops")
+    view.max_hops = hops if isinstance(hops, int) else 1
+    view.duplicate_detection = (await get("DuplicateDetection")) is not False
+    connectors = await get("StaticConnectors")
+    view.static_connectors = (
+        [str(one) for one in connectors] if isinstance(connectors, list) else []
+    )
+    group = await get("DiscoveryGroupName")
+    view.discovery_group = str(group) if group else None
+    nodes = await get("Nodes")
+    for node_id, place in (nodes if isinstance(nodes, dict) else {}).items():
+        view.links[str(node_id)] = LinkView(str(node_id), str(place))
+    try:
+        text = await management.call(resource, "listLinks")
+    except ClientError:  # not one of ours
+        await _count_links(management, view, _first)
+        return view
+    node.ours = True
+    numbers = dict.fromkeys(("awaySince", "waiting", "mayHaveArrived", "confirmed"), int)
+    rows = rows_of(text, resource, "listLinks", nodeID=str, address=str, state=str, **numbers)
+    for row in rows:
+        view.links[str(row["nodeID"])] = LinkView(
+            str(row["nodeID"]),
+            str(row["address"]),
+            row["state"] == "linked",
+            row["awaySince"] or None,
+            row["waiting"],
+            row["mayHaveArrived"],
+            row["confirmed"],
+        )
+    return view
+
+
+async def _count_links(
+    management: Management,
+    connection: ClusterConnectionView,
+    note: Callable[[LinkView, int], None],
+) -> None:
+    """How many messages each member has answered for (getBridgeMetrics)."""
+    for link in connection.links.values():
+        if link.linked:
+            resource = f"clusterconnection.{connection.name}"
+            try:
+                found = await management.call(resource, "getBridgeMetrics", link.node_id)
+            except NotAuthorized:
+                raise
+            except ClientError:
+                continue
+            count = found.get("messagesAcknowledged") if isinstance(found, dict) else None
+            if isinstance(count, int):
+                note(link, count)
+
+
+def _first(link: LinkView, confirmed: int) -> None:
+    link.confirmed = confirmed
+
+
+def _later(link: LinkView, confirmed: int) -> None:
+    link.later_confirmed = confirmed
+
+
+async def _addresses(management: Management, queue: str, ours: bool) -> dict[str, int]:
+    """Where the first messages of a store-and-forward queue were sent to, and how many each.
+
+    Artemis' listing ends by itself (management-browse-page-size), its browsing cannot be asked for by message.
+    """
+    resource = f"queue.{queue}"
+    if ours:
+        found = await management.call(resource, "browse", 1, BROWSED_MAX)
+    else:
+        text = await management.call(resource, "listMessagesAsJSON", "")
+        found = rows_of(text, resource, "listMessagesAsJSON")
+    counts: dict[str, int] = {}
+    for message in found if isinstance(found, list) else []:
+        if not isinstance(message, dict):
+            raise unexpected(message, resource, "browse")
+        address = str(message.get("address", "?")).partition("::")[0]
+        counts[address] = counts.get(address, 0) + 1
+    return counts
+
+
+def _int(row: dict[str, object], name: str) -> int:
+    value = row.get(name)
+    return value if isinstance(value, int) else 0

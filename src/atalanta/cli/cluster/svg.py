@@ -1,0 +1,75 @@
+"""The picture of a live cluster: nodes on a circle, an arrow for each direction, as thick as its flow."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, rate
+from atalanta.cli.output.svg import ALERT, EDGE, INK, Box, Point, arrow_between, head, ring, text
+
+BOX: Final = Box(230, 92)
+BAR: Final = 202
+WIDEST: Final = 8.0
+LABEL_MAX: Final = 24  # characters in a box
+
+
+def svg_of(flow: Flow) -> str:
+    """A whole SVG document."""
+    count = max(1, len(flow.nodes))
+    radius = 0.0 if count == 1 else max(190.0, count * 62.0)
+    middles = ring(len(flow.nodes), radius)
+    places = {node.node_id: middle for node, middle in zip(flow.nodes, middles, strict=True)}
+    most_flow = max((link.per_second or 0.0 for link in flow.links), default=0.0)
+    most_messages = max((node.messages for node in flow.nodes), default=0)
+    parts = [head(middles, BOX)]
+    for link in flow.links:
+        parts.append(_arrow(link, places[link.source], places[link.target], most_flow))
+    for node in flow.nodes:
+        parts.append(_box(node, places[node.node_id], most_messages))
+    parts.append("</svg>\n")
+    return "".join(parts)
+
+
+def fitting(label: str) -> str:
+    """Cut where it would leave its box."""
+    return label if len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
+
+
+def _arrow(link: FlowLink, start: Point, end: Point, most: float) -> str:
+    """As thick as what flows; what flows and what waits stands beside it."""
+    colour = "#1a7f5a" if link.per_second else "#8a94a0"
+    thick = 1.5
+    if link.per_second and most > 0:
+        thick += (WIDEST - 1.5) * math.log1p(link.per_second) / math.log1p(most)
+    arrow = arrow_between(start, end, BOX, colour if link.linked else ALERT, thick, not link.linked)
+    told = rate(link.per_second) if link.per_second else ""
+    if link.waiting:
+        told += f"{' · ' if told else ''}{link.waiting:,} {'wait' if link.linked else 'parked'}"
+    return arrow.drawn() + (arrow.labelled(told) if told else "")
+
+
+def _box(node: FlowNode, centre: Point, most: int) -> str:
+    left, top = centre[0] - BOX.width / 2, centre[1] - BOX.height / 2
+    fill, edge = ("#f4f7fa", EDGE) if node.reached else ("#fdecea", ALERT)
+    lines = [
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{BOX.width}" height="{BOX.height}" rx="8" fill="{fill}"'
+        f' stroke="{edge}"/>\n',
+        text(left + 14, top + 20, fitting(node.label), f'font-size="14" font-weight="600" fill="{INK}"'),
+    ]
+    kind = f"{'atalanta' if node.atalanta else 'artemis'} {node.version}".strip()
+    under = f"{node.at} · {kind}" if node.reached else "not reached"
+    lines.append(text(left + 14, top + 37, under, f'font-size="10" fill="{edge}"'))
+    if node.reached:
+        told = f"{node.messages:,} waiting · {node.consumers:,} consumers"
+        lines.append(text(left + 14, top + 54, told, f'font-size="11" fill="{INK}"'))
+        flows = [shown for shown in (rate(node.in_per_second), rate(node.out_per_second)) if shown]
+        if len(flows) == 2:
+            told = f"{flows[0]} in · {flows[1]} out"
+            lines.append(text(left + 14, top + 69, told, f'font-size="11" fill="{INK}"'))
+        long = BAR * node.messages / most if most else 0.0
+        lines.append(
+            f'<rect x="{left + 14:.1f}" y="{top + 77:.1f}" width="{BAR}" height="7" rx="3" fill="#dfe6ec"/>\n'
+            f'<rect x="{left + 14:.1f}" y="{top + 77:.1f}" width="{long:.1f}" height="7" rx="3" fill="#d08b2c"/>\n'
+        )
+    return "".join(lines)

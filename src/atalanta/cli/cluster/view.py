@@ -1,0 +1,216 @@
+"""What an operator's commands know of a running cluster: plain data, filled by cli/cluster/survey.py from management
+messages.
+
+`None` means that a broker does not say it: a real Artemis tells less than our own nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+ANYCAST: Final = "ANYCAST"
+FORWARD_MARK: Final = "internal.sf."
+
+
+@dataclass
+class QueueView:
+    """One queue at one node; counts as they were at the first look, `later` at the second."""
+
+    name: str
+    address: str
+    routing_type: str = ANYCAST
+    filter: str | None = None
+    messages: int = 0
+    consumers: int = 0
+    delivering: int = 0
+    scheduled: int = 0
+    added: int = 0
+    acknowledged: int = 0
+    internal: bool = False
+    temporary: bool = False
+    paused: bool = False
+    enabled: bool = True
+    exclusive: bool = False
+    consumers_before_dispatch: int = 0
+    oldest_ms: int | None = None  # age of its first message
+    addresses: dict[str, int] = field(
+        default_factory=dict
+    )  # of the messages in a store-and-forward queue
+    later: QueueView | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Messages that a consumer could have now."""
+        return max(0, self.messages - self.delivering - self.scheduled)
+
+    @property
+    def forwards_to(self) -> str | None:
+        """The node id at the end of a store-and-forward queue's name."""
+        return self.name.rpartition(".")[2] if FORWARD_MARK in self.name else None
+
+    @property
+    def routing_name(self) -> str:
+        """Queues of one address and routing name share messages between nodes."""
+        return self.address if self.routing_type == ANYCAST else self.name
+
+
+@dataclass
+class ConsumerView:
+    """`ready`: has credit; None where a broker does not tell."""
+
+    id: str
+    session: str
+    queue: str
+    filter: str | None = None
+    in_transit: int = 0
+    delivered: int = 0
+    ready: bool | None = None
+    client: str = ""
+    later: ConsumerView | None = None
+
+
+@dataclass
+class LinkView:
+    """From one node to another; `may_have_arrived` and the like are told by our own nodes only."""
+
+    node_id: str
+    address: str = ""
+    linked: bool = True
+    away_since_ms: int | None = None
+    waiting: int = 0
+    may_have_arrived: int | None = None
+    confirmed: int | None = None
+    later_confirmed: int | None = None
+
+
+@dataclass
+class ClusterConnectionView:
+    """One cluster connection of a node."""
+
+    name: str
+    address: str = ""
+    load_balancing: str = ""
+    max_hops: int = 1
+    duplicate_detection: bool = True
+    static_connectors: list[str] = field(default_factory=list)
+    discovery_group: str | None = None
+    links: dict[str, LinkView] = field(default_factory=dict)  # by node id
+
+    def covers(self, address: str) -> bool:
+        """Is the address shared? Prefixes, `!` excludes and wins (fact sheet C5)."""
+        included: list[str] = []
+        for part in self.address.split(","):
+            prefix = part.strip()
+            if prefix.startswith("!"):
+                if address.startswith(prefix[1:]):
+                    return False
+            elif prefix:
+                included.append(prefix)
+        return not included or any(address.startswith(prefix) for prefix in included)
+
+
+@dataclass
+class NodeView:
+    """One node that answered. `at` is where it was reached, `members` what it believes: node id -> host:port."""
+
+    at: str
+    node_id: str
+    name: str = ""
+    version: str = ""
+    ours: bool = False
+    security_enabled: bool = True
+    default_cluster_password: bool = False
+    members: dict[str, str] = field(default_factory=dict)
+    connections: list[ClusterConnectionView] = field(default_factory=list)
+    queues: dict[str, QueueView] = field(default_factory=dict)
+    consumers: list[ConsumerView] = field(default_factory=list)
+    redistribution_delay_ms: dict[str, int] = field(default_factory=dict)  # by address
+    unasked: list[str] = field(default_factory=list)  # what it refused to tell
+    shown: str = ""  # in the place of its name
+
+    @property
+    def label(self) -> str:
+        return self.shown or self.name or self.at
+
+    def linked(self) -> dict[str, LinkView]:
+        """Members that it forwards to, over all its cluster connections."""
+        found: dict[str, LinkView] = {}
+        for connection in self.connections:
+            for node_id, link in connection.links.items():
+                if link.linked:
+                    found[node_id] = link
+        return found
+
+    def consumers_of(self, queue: str) -> list[ConsumerView]:
+        return [consumer for consumer in self.consumers if consumer.queue == queue]
+
+
+@dataclass
+class Unreachable:
+    """A member of somebody's topology, or a node that was named, that could not be asked."""
+
+    at: str
+    why: str
+    node_id: str | None = None
+    found: str | None = None  # another node's id that answers there
+
+
+@dataclass
+class SharedId:
+    """Another node than the one at `at` answers at `other` under the same id."""
+
+    node_id: str
+    at: str
+    other: str
+
+
+@dataclass
+class LiveCluster:
+    """`seconds` lie between the two looks. Of nodes that share an id only the first is among `nodes`."""
+
+    nodes: list[NodeView] = field(default_factory=list)
+    shared: list[SharedId] = field(default_factory=list)
+    unreachable: list[Unreachable] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def node(self, node_id: str) -> NodeView | None:
+        for node in self.nodes:
+            if node.node_id == node_id:
+                return node
+        return None
+
+    def tell_apart(self) -> None:
+        """Nodes of one name (`artemis create` names all of them 0.0.0.0) are called by where they are."""
+        names = [node.name for node in self.nodes]
+        for node in self.nodes:
+            if names.count(node.name) > 1:
+                node.shown = node.at
+
+    def shorten(self) -> None:
+        """For people: without the ending that all names share, `.eu.example.com`; it begins with a dot."""
+        labels = [node.label for node in self.nodes]
+        if len(labels) < 2 or any(node.shown or not node.name for node in self.nodes):
+            return
+        words = [label.split(".")[::-1] for label in labels]
+        alike = 0
+        while all(len(each) > alike + 1 and each[alike] == words[0][alike] for each in words):
+            alike += 1
+        for node in self.nodes:
+            if alike:
+                node.shown = ".".join(node.name.split(".")[:-alike])
+
+    def label(self, node_id: str) -> str:
+        """How people call that node."""
+        node = self.node(node_id)
+        if node is not None:
+            return node.label
+        for each in self.nodes:
+            if node_id in each.members:
+                return each.members[node_id]
+        for each in self.nodes:
+            for connection in each.connections:
+                link = connection.links.get(node_id)
+                if link is not None and link.address:
+                    return link.address
+        return node_id

@@ -1,0 +1,109 @@
+"""`atalanta consume` and `atalanta browse`: their arguments. The work is in cli/messages/consume.py."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from atalanta.cli.options import (
+    DEFAULT_URL,
+    DestinationName,
+    Json,
+    Password,
+    Quiet,
+    Selector,
+    Url,
+    User,
+)
+
+
+class Acknowledge(StrEnum):
+    """When a message is done with."""
+
+    AUTO = "auto"
+    INDIVIDUAL = "individual"
+    NONE = "none"
+
+
+Count = Annotated[int | None, typer.Option(min=1, help="end after so many", show_default=False)]
+Timeout = Annotated[
+    float | None,
+    typer.Option(min=0, help="end after so many seconds without a message", show_default=False),
+]
+Ack = Annotated[
+    Acknowledge,
+    typer.Option(help="auto: once written out, several at a time; none: they go back to the queue"),
+]
+Durable = Annotated[
+    str | None,
+    typer.Option(
+        help="a durable subscription of the topic, made if it is not there", metavar="NAME"
+    ),
+]
+ClientId = Annotated[str | None, typer.Option(help="client id of the durable subscription")]
+Raw = Annotated[bool, typer.Option("--raw", help="bodies as they are, nothing between them")]
+Headers = Annotated[bool, typer.Option("--headers", help="a line about each message before it")]
+Shown = Annotated[int, typer.Option(min=1, help="at most so many")]
+
+
+def consume(
+    destination: DestinationName,
+    count: Count = None,
+    timeout: Timeout = None,
+    selector: Selector = None,
+    ack: Ack = Acknowledge.AUTO,
+    durable: Durable = None,
+    client_id: ClientId = None,
+    headers: Headers = False,
+    raw: Raw = False,
+    url: Url = DEFAULT_URL,
+    user: User = None,
+    password: Password = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Receive messages and write them to stdout, until Ctrl-C, --count or --timeout.
+
+    Text is written as it is, a line each; JSON has everything. From topic://name come the messages sent from now on,
+    or with --durable those sent since the subscription was made.
+
+    \b
+    atalanta consume orders --count 10 --timeout 5
+    atalanta consume orders --selector "cups > 1" --json
+    atalanta consume topic://news --durable reader --client-id desk
+    """
+    from atalanta.cli.messages.consume import Job, run_consume
+    from atalanta.cli.output.outcome import reported
+    from atalanta.cli.target import Target
+
+    with reported():
+        job = Job(Target(url, user, password), destination)
+        job.count, job.timeout_s, job.selector = count, timeout, selector
+        job.acknowledge = ack.value
+        job.durable, job.client_id = durable, client_id
+        job.form = "json" if json_output else "raw" if raw else "headers" if headers else "text"
+        run_consume(job, quiet)
+
+
+def browse(
+    destination: DestinationName,
+    count: Shown = 100,
+    selector: Selector = None,
+    url: Url = DEFAULT_URL,
+    user: User = None,
+    password: Password = None,
+    json_output: Json = False,
+) -> None:
+    """Look at the messages of a queue without taking them: a table, or --json lines.
+
+    \b
+    atalanta browse orders --selector "sugar" --count 20
+    """
+    from atalanta.cli.messages.browse import run_browse
+    from atalanta.cli.output.outcome import reported
+    from atalanta.cli.target import Target
+
+    with reported():
+        run_browse(Target(url, user, password), destination, count, selector, json_output)

@@ -1,0 +1,115 @@
+"""`atalanta create`: a folder with everything a node needs, and secrets of its own."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SECRET_BYTES = 18
+
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="made; must not exist yet", show_default=False)
+]
+Name = Annotated[str, typer.Option(help="[default: the folder's name]")]
+Host = Annotated[str, typer.Option(help="where to listen, and what to announce")]
+DefaultPort = Annotated[int, typer.Option("--default-port", "--port")]
+PortOffset = Annotated[int, typer.Option(help="added to the port")]
+User = Annotated[str, typer.Option(help="who may do everything")]
+Password = Annotated[str, typer.Option(help="[default: generated, and shown once]")]
+Role = Annotated[str, typer.Option(help="that user's role")]
+Clustered = Annotated[bool, typer.Option("--clustered", help="look for other nodes")]
+StaticCluster = Annotated[
+    str, typer.Option(help="the other nodes: tcp://host:port,tcp://host:port")
+]
+Group = Annotated[str, typer.Option(help="multicast group without them")]
+ClusterUser = Annotated[str, typer.Option(help="the same on all nodes")]
+ClusterPassword = Annotated[str, typer.Option(help="likewise [default: generated]")]
+MessageLoadBalancing = Annotated[str, typer.Option()]
+Queues = Annotated[str, typer.Option(help="name,name:multicast")]
+Addresses = Annotated[str, typer.Option(help="name,name:anycast")]
+Autodelete = Annotated[bool, typer.Option("--autodelete")]
+Blocking = Annotated[
+    bool, typer.Option("--blocking", help="a full address blocks instead of paging")
+]
+NoAutocreate = Annotated[bool, typer.Option("--no-autocreate")]
+NoPersistence = Annotated[
+    bool, typer.Option("--no-persistence", "--disable-persistence", help="all in memory")
+]
+NoSecurity = Annotated[bool, typer.Option("--no-security", help="let everybody do everything")]
+
+
+def create(
+    folder: Folder,
+    name: Name = "",
+    host: Host = "127.0.0.1",
+    default_port: DefaultPort = 61616,
+    port_offset: PortOffset = 0,
+    user: User = "admin",
+    password: Password = "",
+    role: Role = "amq",
+    clustered: Clustered = False,
+    static_cluster: StaticCluster = "",
+    group: Group = "231.7.7.7:9876",
+    cluster_user: ClusterUser = "cluster",
+    cluster_password: ClusterPassword = "",
+    message_load_balancing: MessageLoadBalancing = "ON_DEMAND",
+    queues: Queues = "",
+    addresses: Addresses = "",
+    autodelete: Autodelete = False,
+    blocking: Blocking = False,
+    no_autocreate: NoAutocreate = False,
+    no_persistence: NoPersistence = False,
+    no_security: NoSecurity = False,
+) -> None:
+    """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
+    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    from atalanta.config.instance import Instance, InstanceError, create_instance
+    from atalanta.kernel.security.password import hash_password
+
+    shown = []
+    if not password:
+        password = secrets.token_urlsafe(SECRET_BYTES)
+        shown.append(f"  password of {user}: {password}")
+    clustered = clustered or bool(static_cluster)
+    if clustered and not cluster_password:
+        cluster_password = secrets.token_urlsafe(SECRET_BYTES)
+        shown.append(f"  cluster password: {cluster_password}  (--cluster-password of other nodes)")
+    instance = Instance(
+        name=name or folder.resolve().name,
+        host=host,
+        port=default_port + port_offset,
+        user=user,
+        stored_password=hash_password(password, secrets.token_bytes(32)),
+        role=role,
+        clustered=clustered,
+        cluster_user=cluster_user,
+        cluster_password=cluster_password,
+        group=group,
+        members=_listed(static_cluster),
+        load_balancing=message_load_balancing,
+        queues=_listed(queues),
+        addresses=_listed(addresses),
+        auto_create=not no_autocreate,
+        auto_delete=autodelete,
+        persistence=not no_persistence,
+        security=not no_security,
+        full_policy="BLOCK" if blocking else "PAGE",
+    )
+    try:
+        create_instance(folder, instance)
+    except InstanceError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from error
+    typer.echo(f"created {folder}: node {instance.name} at tcp://{host}:{instance.port}")
+    if shown:
+        typer.echo("shown only now, keep them:")
+        typer.echo("\n".join(shown))
+    typer.echo(f"start it: atalanta run {folder}")
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

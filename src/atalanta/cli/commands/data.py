@@ -1,0 +1,91 @@
+"""`atalanta data`: what lies in a data folder, without a node; nothing is changed. The work is in
+cli/data/inspect.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from atalanta.cli.options import Json, Selector
+
+STATUSES = (
+    "Exit status: 0 done; 2 wrong arguments; 65 damaged, or written by another node or version; 66 no such folder or "
+    "queue; 73 the output file exists; 74 cannot be read; 75 a node uses the folder."
+)
+
+application = typer.Typer(
+    help="Look into the data folder of a node that does not run; nothing is changed.",
+    no_args_is_help=True,
+    epilog=STATUSES,
+)
+
+Folder = Annotated[
+    Path,
+    typer.Argument(help="a broker.xml, the journal's folder, or one above it", show_default=False),
+]
+WhileRunning = Annotated[
+    bool, typer.Option("--while-running", help="read although a node writes: what is found may lag")
+]
+QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="its name", show_default=False)]
+Queues = Annotated[
+    list[str] | None, typer.Option("--queue", help="only this one; may be given several times")
+]
+Count = Annotated[int, typer.Option(min=1, help="at most so many")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="a new file  [default: stdout]", metavar="FILE"),
+]
+
+
+@application.command()
+def show(folder: Folder, while_running: WhileRunning = False, json_output: Json = False) -> None:
+    """The journal in figures, and the queues with their messages.
+
+    \b
+    atalanta data show broker/data
+    """
+    from atalanta.cli.data.inspect import run_show
+
+    run_show(folder, while_running, json_output)
+
+
+@application.command()
+def messages(
+    folder: Folder,
+    queue: QueueName,
+    count: Count = 100,
+    selector: Selector = None,
+    while_running: WhileRunning = False,
+    json_output: Json = False,
+) -> None:
+    """The messages of one queue, as `atalanta browse` shows them."""
+    from atalanta.cli.data.inspect import run_messages
+
+    run_messages(folder, queue, count, selector, while_running, json_output)
+
+
+@application.command()
+def export(
+    folder: Folder,
+    queues: Queues = None,
+    output: Output = None,
+    while_running: WhileRunning = False,
+) -> None:
+    """All messages as JSON lines; `atalanta produce --json-lines` sends them again.
+
+    \b
+    atalanta data export broker/data --queue orders | atalanta produce orders --file - --json-lines
+    """
+    from atalanta.cli.data.inspect import run_export
+
+    run_export(folder, queues or [], output, while_running)
+
+
+@application.command()
+def verify(folder: Folder, while_running: WhileRunning = False, json_output: Json = False) -> None:
+    """Read everything and check every checksum."""
+    from atalanta.cli.data.inspect import run_verify
+
+    run_verify(folder, while_running, json_output)

@@ -1,0 +1,46 @@
+"""`atalanta drain`: its arguments. The work is in cli/cluster/drain.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from atalanta.cli.options import Json, Password, Quiet, User
+
+Node = Annotated[
+    str,
+    typer.Argument(
+        help="the node that shall leave, as host:port or a URL", metavar="NODE", show_default=False
+    ),
+]
+To = Annotated[
+    str | None,
+    typer.Option(
+        "--to", help="a connector in the node's broker.xml: who gets everything", metavar="CONNECTOR"
+    ),
+]
+
+
+def drain(
+    node: Node,
+    to: To = None,
+    user: User = None,
+    password: Password = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let a node give all its messages to another member of its cluster, and end.
+
+    Its clients go there too. Without --to it takes the target that <scale-down> of its broker.xml names, else any
+    member. The user needs the permission `manage`.
+
+    \b
+    atalanta drain broker2:61616 --user admin
+    atalanta drain broker2:61616 --to broker1-connector --json
+
+    Exit status 3: the node ended (or could not leave) with messages left; they are still in its journal.
+    """
+    from atalanta.cli.cluster.drain import run_drain
+
+    run_drain(node, to, user, password, json_output, quiet)

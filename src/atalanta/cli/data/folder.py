@@ -1,0 +1,244 @@
+"""A data folder read without a node: the kernel's own recovery over files that nobody can change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from atalanta.cli.output.outcome import NOT_THERE, Refused
+from atalanta.client import ReceivedMessage
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.problems import ConfigError
+from atalanta.kernel import ports
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.ports import Disk, Ids, PageError, Timers, Trace
+from atalanta.kernel.queue.paging.page import Page
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.runtime.disk.data_folder import (
+    JOURNAL_NAME,
+    LOCK_NAME,
+    NODE_ID_NAME,
+    DataFolderError,
+    read_node_id,
+)
+from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
+from atalanta.store.config import JournalConfig
+from atalanta.store.pages import NAME_PREFIX, PageFiles
+from atalanta.store.recovery import JournalRecovery
+from atalanta.store.recovery_report import RecoveryReport
+from atalanta.store.segment import segment_number
+
+PAGING_NAME = "paging"
+SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
+
+
+class ReadOnlyDisk(Disk):
+    """The files as they are. What a recovery would tidy up stays: nothing is created, written or deleted."""
+
+    def __init__(self, folder: Path, pages: Path) -> None:
+        self._folder = folder
+        self._pages = pages
+        self._name = ""
+        self._file = -1
+
+    def names(self) -> list[str]:
+        folders = [self._folder] + ([self._pages] if self._pages.is_dir() else [])
+        entries = [entry for folder in folders for entry in os.scandir(folder)]
+        return sorted(entry.name for entry in entries if entry.is_file())
+
+    def size(self, name: str) -> int:
+        return self._path(name).stat().st_size
+
+    def _path(self, name: str) -> Path:
+        return (self._pages if name.startswith(NAME_PREFIX) else self._folder) / name
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        if name != self._name:
+            self.close()
+            self._file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+            self._name = name
+        return os.pread(self._file, size, offset)
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        return None
+
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
+        return None
+
+    def delete(self, name: str) -> None:
+        return None
+
+    def set_aside(self, name: str, spare_name: str) -> None:
+        return None
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        return None
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+        self._name, self._file = "", -1
+
+
+class NoJournal(ports.Journal):
+    """Takes what a recovery would write down, and forgets it. Messages are never published here: no `begin`."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.durable = last
+
+    def append(self, kind: int, payload: bytes) -> int:
+        self.last += 1
+        return self.last
+
+
+class NoTimers(Timers):
+    """Nothing will ever happen."""
+
+    def set(self, key: str, at_ns: int) -> None:
+        return None
+
+    def cancel(self, key: str) -> None:
+        return None
+
+
+class Counted:
+    """Passes records on, and counts them by kind: (records, bytes)."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self.kinds: dict[int, tuple[int, int]] = {}
+        self._recovery = recovery
+
+    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
+        count, size = self.kinds.get(kind, (0, 0))
+        self.kinds[kind] = (count + 1, size + len(payload))
+        self._recovery.on_record(lsn, kind, payload)
+
+
+class DataFolder:
+    """What a folder holds. JournalDamaged, JournalForeign, DecodeError: it cannot be trusted."""
+
+    def __init__(self, folder: Path, while_running: bool) -> None:
+        self.folder, pages = find_folders(folder)
+        self.running = is_locked(self.folder)
+        if self.running and not while_running:
+            raise DataFolderError(
+                f"{self.folder}: a node uses it; stop that node, or read all the same with --while-running"
+            )
+        found = read_node_id(self.folder)
+        if found is None and self.folder.name == JOURNAL_NAME:
+            found = read_node_id(self.folder.parent)
+        if found is None:
+            raise Refused(f"{self.folder / NODE_ID_NAME} is missing", BAD_DATA)
+        self.node_id = found
+        config = JournalConfig(journal_id=found.bytes)
+        self.disk = ReadOnlyDisk(self.folder, pages / str(found))
+        self.files = PageFiles(self.disk, found.bytes)
+        self.broker = Broker(
+            BrokerConfig(),
+            AddressSettingsRepository(),
+            Security(enabled=False),
+            NoJournal(1 << 62),
+            NoTimers(),
+            Ids(),
+            Trace(),
+            str(found),
+            self.files,
+        )
+        recovery = Recovery(self.broker)
+        counted = Counted(recovery)
+        reading = JournalRecovery(self.disk, config, counted)
+        reading.read()
+        recovery.finish(time.time_ns())
+        self.report: RecoveryReport = reading.state.report
+        self.kinds = counted.kinds
+
+    def queues(self) -> list[Queue]:
+        """Sorted by name."""
+        return [self.broker.queues[name] for name in sorted(self.broker.queues)]
+
+    def queue(self, name: str) -> Queue:
+        """By name or address::queue. Refused (66)."""
+        address, _, plain = name.rpartition("::")
+        queue = self.broker.queues.get(plain)
+        if queue is None or (address and queue.spec.address != address):
+            raise Refused(f"{self.folder}: there is no queue {name}", NOT_THERE)
+        return queue
+
+    def references(self, queue: Queue) -> Iterator[Reference]:
+        """Of one queue in order, those in page files one block at a time, scheduled ones last. PageError."""
+        yield from queue.live()
+        if queue.paged is not None:
+            reader = queue.paged.paging.reader
+            sequence = queue.references[-1].sequence if queue.references else 0
+            while outside := reader.after(queue, sequence):
+                yield from outside
+                sequence = outside[-1].sequence
+            if reader.failed is not None:
+                raise PageError(reader.failed)
+        for _, reference in self.broker.scheduled.of_queue(queue):
+            if reference.sequence == 0:
+                yield reference
+
+    def messages(self, queue: Queue) -> Iterator[ReceivedMessage]:
+        """What `references` gives, as clients see it."""
+        for reference in self.references(queue):
+            yield received(reference)
+
+    def pages(self) -> list[Page]:
+        """All page files that the journal speaks of."""
+        return [self.broker.paging.pages[number] for number in sorted(self.broker.paging.pages)]
+
+
+def received(reference: Reference) -> ReceivedMessage:
+    """The message as clients see it; `delivery_count` is how often it was delivered so far."""
+    count = reference.delivery_count
+    return ReceivedMessage(reference.message, reference.queue.name, delivery_count=count)
+
+
+def find_folders(place: Path) -> tuple[Path, Path]:
+    """Of the journal and of the page files: as a broker.xml says, or where one usually puts them. Refused (66)."""
+    if place.is_file():
+        try:
+            configuration = read_broker_xml(place, dict(os.environ))
+        except ConfigError as error:
+            raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
+        folder, pages = configuration.journal_folder, configuration.paging_folder
+        if has_journal(folder):
+            return folder, pages
+        raise Refused(f"{folder}: there is no journal of atalanta in it", NOT_THERE)
+    if not place.exists():
+        raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
+    for below in SUBFOLDERS:
+        folder = (place / below).resolve()
+        if has_journal(folder):
+            return folder, folder.parent / PAGING_NAME
+    raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
+
+
+def has_journal(folder: Path) -> bool:
+    return folder.is_dir() and any(segment_number(name) for name in os.listdir(folder))
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a node holds the lock of the folder, or of the one above it."""
+    for place in (folder, folder.parent):
+        try:
+            lock = os.open(place / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+    return False

@@ -1,0 +1,210 @@
+"""The commands of `atalanta data`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from atalanta.cli.data.folder import DataFolder, received
+from atalanta.cli.messages.browse import COLUMNS, LEAST, NUMBERS, row_of
+from atalanta.cli.messages.json_lines import line_of_message
+from atalanta.cli.output.escape import counted, messages
+from atalanta.cli.output.outcome import Refused, reported
+from atalanta.cli.output.progress import Bar
+from atalanta.cli.output.tables import show_table
+from atalanta.kernel.journal import records
+from atalanta.kernel.ports import PageError
+from atalanta.kernel.queue.queue import Queue
+from atalanta.message.selector.lexer import FilterError
+from atalanta.message.selector.selector import parse
+from atalanta.runtime.process.exit_codes import BAD_DATA
+
+KINDS: Final = {
+    records.COUNTERS: "counters",
+    records.ADDRESS: "address",
+    records.ADDRESS_DELETED: "address deleted",
+    records.QUEUE: "queue",
+    records.QUEUE_DELETED: "queue deleted",
+    records.MESSAGE: "message",
+    records.ACKS: "acknowledgements",
+    records.ACK_THROUGH: "acknowledged through",
+    records.DELIVERY: "delivery",
+    records.DUPLICATES: "duplicate ids",
+    records.BATCH: "transaction",
+    records.LEASE: "lease",
+    records.SINK: "sink",
+    records.LOST: "lost range",
+    records.VALUE: "value",
+    records.XA_PREPARED: "XA prepared",
+    records.XA_ENDED: "XA ended",
+    records.PLACED: "scheduled, now due",
+    records.PAGE: "page",
+    records.PAGE_DONE: "page done",
+    records.PLAIN_MESSAGE: "message of one queue",
+    records.DUPLICATES_DROPPED: "duplicate ids dropped",
+}
+ROUTING: Final = ("MULTICAST", "ANYCAST")
+QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "scheduled", "in pages")
+
+
+def opened(folder: Path, while_running: bool) -> DataFolder:
+    """With a warning for a folder that changes while it is read."""
+    found = DataFolder(folder, while_running)
+    if found.running:
+        typer.echo(f"atalanta: {found.folder}: a node writes here; what follows may lag", err=True)
+    return found
+
+
+def summary(data: DataFolder) -> dict[str, object]:
+    """The journal's figures, as JSON has them."""
+    report = data.report
+    return {
+        "folder": str(data.folder),
+        "node_id": str(data.node_id),
+        "segments": report.segments,
+        "bytes": report.bytes,
+        "blocks": report.blocks,
+        "records": report.records,
+        "first_record": report.first,
+        "last_record": report.last,
+        "torn_bytes": report.torn_bytes,
+        "torn_at": report.torn_at,
+        "pages": len(data.pages()),
+        "prepared_transactions": data.broker.branches.prepared,
+        "kinds": {
+            KINDS.get(kind, f"kind {kind}"): {"records": count, "bytes": size}
+            for kind, (count, size) in sorted(data.kinds.items())
+        },
+    }
+
+
+def queue_row(queue: Queue) -> dict[str, object]:
+    paged = queue.paged
+    return {
+        "name": queue.name,
+        "address": queue.spec.address,
+        "routing_type": ROUTING[queue.spec.routing_type],
+        "durable": queue.durable,
+        "filter": queue.spec.filter_text,
+        "messages": queue.message_count,
+        "bytes": queue.bytes,
+        "scheduled": queue.scheduled_count,
+        "in_pages": 0 if paged is None else paged.count,
+    }
+
+
+def run_show(folder: Path, while_running: bool, json_output: bool) -> None:
+    """Two tables, or one JSON object."""
+    with reported():
+        data = opened(folder, while_running)
+        found = summary(data)
+        queues = [queue_row(queue) for queue in data.queues()]
+        if json_output:
+            typer.echo(json.dumps({**found, "queues": queues}, indent=2, ensure_ascii=False))
+            return
+        rows = [
+            [name.replace("_", " "), shown(value)]
+            for name, value in found.items()
+            if name != "kinds"
+        ]
+        for kind, (count, size) in sorted(data.kinds.items()):
+            name = KINDS.get(kind, f"kind {kind}")
+            rows.append([f"  {name}", f"{counted(count, 'record')}, {counted(size, 'byte')}"])
+        show_table(("journal", ""), rows)
+        fields = ("name", "address", "routing_type", "messages", "bytes", "scheduled", "in_pages")
+        cells = [[shown(queue[field]) for field in fields] for queue in queues]
+        show_table(QUEUE_COLUMNS, cells, QUEUE_COLUMNS[3:], ("in pages", "scheduled", "routing"))
+
+
+def shown(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def run_messages(
+    folder: Path,
+    name: str,
+    count: int,
+    selector: str | None,
+    while_running: bool,
+    json_output: bool,
+) -> None:
+    """As `atalanta browse`."""
+    with reported():
+        try:
+            wanted = None if selector is None else parse(selector)
+        except FilterError as error:
+            raise Refused(f"selector {selector!r}: {error}", 2) from None
+        data = opened(folder, while_running)
+        queue = data.queue(name)
+        chosen = (
+            received(reference)
+            for reference in data.references(queue)
+            if wanted is None or wanted.matches(reference.message)
+        )
+        if json_output:
+            for message in islice(chosen, count):
+                sys.stdout.write(line_of_message(message) + "\n")
+            return
+        show_table(COLUMNS, [row_of(message) for message in islice(chosen, count)], NUMBERS, LEAST)
+        if next(chosen, None) is not None:
+            typer.echo(f"the first {count}; there are more: --count", err=True)
+
+
+def run_export(folder: Path, names: list[str], output: Path | None, while_running: bool) -> None:
+    """All queues that are not the broker's own, or those named. An existing file is not overwritten."""
+    with reported():
+        data = opened(folder, while_running)
+        queues = [data.queue(name) for name in names]
+        if not names:
+            queues = [queue for queue in data.queues() if not queue.internal]
+        count = 0
+        opening = nullcontext(sys.stdout) if output is None else output.open("x", encoding="utf-8")
+        total = sum(queue.message_count for queue in queues)
+        with opening as out, Bar("exported", total, output is None) as bar:
+            for queue in queues:
+                for message in data.messages(queue):
+                    out.write(line_of_message(message) + "\n")
+                    count += 1
+                    bar.advance(1)
+        typer.echo(f"exported {messages(count)} of {counted(len(queues), 'queue')}", err=True)
+
+
+def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
+    """Damage in the journal is found by reading it (cli/output/outcome.py has the status); then every page is read."""
+    with reported():
+        data = opened(folder, while_running)
+        blocks = 0
+        damaged: list[str] = []
+        for page in data.pages():
+            for block in range(len(page.starts)):
+                try:
+                    data.files.read(page.number, block)
+                    blocks += 1
+                except PageError as error:
+                    damaged.append(str(error))
+        found = {**summary(data), "page_blocks": blocks, "damaged": damaged}
+        if json_output:
+            typer.echo(json.dumps(found, indent=2))
+        else:
+            typer.echo(
+                f"{data.folder}: {counted(data.report.segments, 'segment')}, {counted(data.report.blocks, 'block')}, "
+                f"{counted(data.report.records, 'record')}, "
+                f"{counted(len(data.pages()), 'page file')} with {counted(blocks, 'block')}"
+            )
+            if found["torn_bytes"]:
+                typer.echo(
+                    f"the last {found['torn_bytes']:,} bytes, from {found['torn_at']}, are of a write that a crash "
+                    "cut off: never confirmed, and cut at the next start"
+                )
+            for line in damaged:
+                typer.echo(line, err=True)
+            if not damaged:
+                typer.echo("every checksum is right")
+    if damaged:
+        raise typer.Exit(BAD_DATA)

@@ -1,0 +1,145 @@
+"""What `atalanta check` does: reads each file as `atalanta run` reads it, then all of them together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from atalanta.app import StartupError, acceptor_tls, bridge_settings, secure_connectors
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.bridges import check_bridges
+from atalanta.config.checks.cluster import check_cluster
+from atalanta.config.checks.endpoints import check_places
+from atalanta.config.checks.findings import (
+    ERROR,
+    INFORMATION,
+    WARNING,
+    CheckedNode,
+    Finding,
+    Findings,
+)
+from atalanta.config.checks.grouping import check_grouping
+from atalanta.config.checks.routers import check_routers
+from atalanta.config.checks.scale_down import check_scale_down
+from atalanta.config.problems import ConfigError
+from atalanta.config.users.users import read_security
+from atalanta.runtime.disk.data_folder import DataFolderError, read_node_id
+from atalanta.tls.errors import TlsError
+
+STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
+
+
+def check_files(paths: list[Path]) -> list[Finding]:
+    """Everything there is to say, in the order of the files."""
+    findings = Findings()
+    nodes: list[CheckedNode] = []
+    for path in paths:
+        node = read_node(path, findings)
+        if node is not None:
+            nodes.append(node)
+    check_places(nodes, findings)
+    check_cluster(nodes, findings)
+    check_grouping(nodes, findings)
+    check_scale_down(nodes, findings)
+    check_bridges(nodes, findings)
+    check_routers(nodes, findings)
+    return list(dict.fromkeys(findings.found))
+
+
+def read_node(path: Path, findings: Findings) -> CheckedNode | None:
+    """What `atalanta run` would say before it starts; None if it would not get any further."""
+    try:
+        configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
+    except ConfigError as error:
+        _problems(error, findings)
+        return None
+    node = CheckedNode(configuration)
+    try:
+        node.security = read_security(configuration)
+    except ConfigError as error:
+        _problems(error, findings)
+    for warning in configuration.warnings:
+        findings.about(WARNING, node, warning.removeprefix(f"{path}: "))
+    for unsupported in configuration.unsupported:
+        text = f"without effect: {unsupported.name} ({unsupported.why})"
+        findings.found.append(Finding(INFORMATION, unsupported.file, unsupported.line, text))
+    try:
+        node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
+    except DataFolderError as error:
+        findings.about(ERROR, node, str(error))
+    _check_tls(node, findings)
+    try:
+        bridge_settings(configuration)
+    except StartupError as error:
+        for line in error.lines:
+            findings.about(ERROR, node, line)
+    return node
+
+
+def _problems(error: ConfigError, findings: Findings) -> None:
+    for problem in error.problems:
+        findings.found.append(
+            Finding(ERROR, problem.file, problem.line, problem.text, problem.hint)
+        )
+
+
+def _check_tls(node: CheckedNode, findings: Findings) -> None:
+    configuration = node.configuration
+    prefix = f"{configuration.path}: "
+    for acceptor in configuration.acceptors:
+        try:
+            acceptor_tls(configuration, acceptor)
+        except TlsError as error:
+            text = str(error).removeprefix(prefix)
+            findings.add(ERROR, node, "acceptor", acceptor.name, text)
+    try:
+        secure_connectors(configuration)
+    except TlsError as error:
+        findings.about(ERROR, node, str(error).removeprefix(prefix))
+
+
+def grouped_by_text(found: list[Finding]) -> list[tuple[Finding, list[str]]]:
+    """What is said of several files once, with all the places; the worst first."""
+    order = [ERROR, WARNING, INFORMATION]
+    groups: dict[tuple[str, str, str], tuple[Finding, list[str]]] = {}
+    for each in sorted(found, key=lambda finding: order.index(finding.level)):
+        _, places = groups.setdefault((each.level, each.text, each.hint), (each, []))
+        if each.place():
+            places.append(each.place())
+    return list(groups.values())
+
+
+def show(found: list[Finding], files: int) -> None:
+    """A table, the worst first, and one line of numbers."""
+    console = Console()
+    if found:
+        table = Table("level")
+        table.add_column("where", overflow="fold")
+        table.add_column("what", overflow="fold")
+        folder = common_folder(found)
+        if folder is not None:
+            console.print(f"in {folder}:", highlight=False, markup=False, soft_wrap=True)
+        here = f"{folder or Path.cwd()}/"
+        for each, places in grouped_by_text(found):
+            what = f"{each.text}\n({each.hint})" if each.hint else each.text
+            where = "\n".join(place.removeprefix(here) for place in places)
+            table.add_row(f"[{STYLES[each.level]}]{each.level}[/]", _plain(where), _plain(what.replace(here, "")))
+        console.print(table)
+    counts = [sum(each.level == level for each in found) for level in (ERROR, WARNING)]
+    console.print(f"files: {files}, errors: {counts[0]}, warnings: {counts[1]}", highlight=False)
+
+
+def common_folder(found: list[Finding]) -> Path | None:
+    """Of all files that something is said of, so that places are short; None for what lies below the working folder."""
+    folders = [os.path.dirname(os.path.abspath(each.file)) for each in found if each.place()]
+    folder = Path(os.path.commonpath(folders)) if folders else Path.cwd()
+    below = folder.is_relative_to(Path.cwd())
+    return None if below or len(folder.parts) < 2 else folder
+
+
+def _plain(text: str) -> str:
+    """What stands in the files is no markup."""
+    return text.replace("[", "\\[")

@@ -1,0 +1,239 @@
+"""Receiving for `atalanta consume`: nothing is acknowledged before it is written out."""
+
+from __future__ import annotations
+
+import sys
+import time
+import uuid
+from typing import BinaryIO, Final
+
+import typer
+
+from atalanta.cli.messages.destination import Destination, parse_destination
+from atalanta.cli.messages.json_lines import line_of_message, type_name
+from atalanta.cli.output.escape import harmless, messages
+from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
+from atalanta.cli.target import Target
+from atalanta.client import Connection, Consumer, MessageTooLarge, Property, ReceivedMessage, run
+from atalanta.client.message import MULTICAST
+from atalanta.message.encoding.buffer import DecodeError
+
+ACKNOWLEDGE_EVERY: Final = 100
+LARGE_BYTES: Final = (
+    1 << 20
+)  # messages with more are done with one by one, so that few lie in files
+
+
+class Job:
+    """What is to be received, and how it is shown: `form` is text, headers, raw or json."""
+
+    def __init__(self, target: Target, destination: str) -> None:
+        self.target = target
+        self.destination = parse_destination(destination)
+        self.count: int | None = None
+        self.timeout_s: float | None = None
+        self.selector: str | None = None
+        self.acknowledge = "auto"
+        self.durable: str | None = None
+        self.client_id: str | None = None
+        self.form = "text"
+        self.received = 0
+        self.seconds = 0.0
+
+    def check(self) -> None:
+        """Refused (2) for options that do not go together."""
+        if self.durable is not None and not self.destination.is_topic:
+            raise Refused("--durable is for a topic: topic://name", USAGE)
+        if self.client_id is not None and self.durable is None:
+            raise Refused("--client-id is for --durable", USAGE)
+
+
+def run_consume(job: Job, quiet: bool) -> None:
+    """Receives, then says on stderr how it went; status 1 when --count was not reached."""
+    with reported():
+        job.check()
+        try:
+            run(receive_all(job))
+        except KeyboardInterrupt:
+            summarize(job, quiet)
+            raise
+        summarize(job, quiet)
+    if job.count is not None and job.received < job.count:
+        raise typer.Exit(FAILED)
+
+
+def summarize(job: Job, quiet: bool) -> None:
+    """On stderr, what came and how fast."""
+    if not quiet and job.form != "raw":
+        line = f"received {messages(job.received)}"
+        if job.received > 1 and job.seconds > 0:
+            line += f" in {job.seconds:.2f} s ({job.received / job.seconds:,.0f}/s)"
+        typer.echo(line, err=True)
+
+
+async def receive_all(job: Job) -> None:
+    """Until the count is reached, or none comes for the time given. The rate counts from the first."""
+    started = last_at = 0.0
+    async with job.target.connect(job.client_id, large_files=True) as connection:
+        consumer = await open_consumer(connection, job)
+        writer = Writer(job)
+        try:
+            while job.count is None or job.received < job.count:
+                if not consumer.buffered:
+                    await writer.done_with()
+                message = await consumer.receive(job.timeout_s)
+                if message is None:
+                    break
+                last_at = time.monotonic()
+                started = started or last_at
+                job.received += 1
+                await writer.write(message)
+        finally:
+            job.seconds = last_at - started
+            await writer.done_with()
+        await consumer.close()
+
+
+class Writer:
+    """Messages to stdout; `done_with` acknowledges what has been flushed."""
+
+    def __init__(self, job: Job) -> None:
+        self._form = job.form
+        self._individual = job.acknowledge == "individual"
+        self._none = job.acknowledge == "none"
+        self._out = sys.stdout.buffer
+        self._terminal = sys.stdout.isatty()
+        self._waiting: list[ReceivedMessage] = []
+
+    async def write(self, message: ReceivedMessage) -> None:
+        write_shown(self._out, message, self._form, self._terminal)
+        self._waiting.append(message)
+        if len(self._waiting) >= ACKNOWLEDGE_EVERY or message.body_bytes > LARGE_BYTES:
+            await self.done_with()
+
+    async def done_with(self) -> None:
+        """Flush, then acknowledge. What was not flushed (the reader is gone) stays in the queue."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        self._out.flush()
+        if self._none:
+            return
+        for message in waiting if self._individual else waiting[-1:]:
+            await message.acknowledge()
+
+
+def write_shown(out: BinaryIO, message: ReceivedMessage, form: str, terminal: bool) -> None:
+    """One message for stdout. A body as it is need not fit into memory; one for a terminal does not steer it."""
+    if form == "json":
+        out.write(line_of_message(message).encode("utf-8", "surrogatepass") + b"\n")
+    elif form == "raw":
+        text = text_of(message)
+        if text is None:
+            message.write_to(out)
+        else:
+            out.write(text.encode("utf-8", "surrogatepass"))
+    else:
+        shown = readable(message)
+        if form == "headers":
+            shown = f"{header_line(message)}\n{shown}"
+        if terminal:
+            shown = harmless(shown)
+        out.write(shown.encode("utf-8", "replace") + b"\n")
+
+
+def text_of(message: ReceivedMessage) -> str | None:
+    """The text of a text message; None for others, and for one whose body is no text."""
+    try:
+        return message.text
+    except DecodeError:
+        return None
+
+
+def entries_of(message: ReceivedMessage) -> dict[str, Property] | None:
+    """The entries of a map message, likewise."""
+    try:
+        return message.map
+    except DecodeError:
+        return None
+
+
+def readable(message: ReceivedMessage) -> str:
+    """A body for people: text, the entries of a map, bytes as UTF-8 if that is what they are."""
+    try:
+        text = text_of(message)
+        if text is not None:
+            return text
+        entries = entries_of(message)
+        if entries is not None:
+            return pairs(entries)
+        body = message.body
+    except MessageTooLarge:
+        return f"<{message.body_bytes} bytes>"
+    try:
+        decoded = body.decode("utf-8")
+    except UnicodeDecodeError:
+        decoded = ""
+    if body and decoded.isprintable():
+        return decoded
+    return f"<{len(body)} bytes>"
+
+
+def pairs(properties: dict[str, Property]) -> str:
+    """`a=1, b=text`; bytes by their number."""
+    shown = {
+        name: f"<{len(value)} bytes>" if isinstance(value, bytes) else str(value)
+        for name, value in properties.items()
+    }
+    return ", ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def header_line(message: ReceivedMessage) -> str:
+    """`-- 12 orders text priority=4 durable … name=value`."""
+    words = [f"-- {message.message_id} {message.address} {type_name(message.type)}"]
+    words.append(f"priority={message.priority}")
+    words.append("durable" if message.durable else "non-durable")
+    if message.redelivered:
+        words.append(f"delivery={message.delivery_count}")
+    return " ".join(words) + (" " + pairs(message.properties) if message.properties else "")
+
+
+async def open_consumer(connection: Connection, job: Job) -> Consumer:
+    """A queue's consumer, or a subscription's, which is made here if needed."""
+    destination = job.destination
+    mode = "individual" if job.acknowledge == "individual" else "cumulative"
+    if not destination.is_topic:
+        return await connection.consumer(
+            destination.name, job.selector, ack=mode, routing=destination.routing
+        )
+    queue = await subscribe(connection, destination, job)
+    return await connection.consumer(f"{destination.name}::{queue}", ack=mode)
+
+
+async def subscribe(connection: Connection, topic: Destination, job: Job) -> str:
+    """The subscription's queue; its selector filters there, as with JMS."""
+    temporary = job.durable is None
+    queue = str(uuid.uuid4()) if job.durable is None else queue_of(job.durable, job.client_id)
+    await connection.create_queue(
+        queue,
+        topic.name,
+        MULTICAST,
+        durable=not temporary,
+        filter=job.selector,
+        temporary=temporary,
+        ignore_existing=not temporary,
+    )
+    if not temporary:
+        found = await connection.query_queue(queue)
+        if found.filter != job.selector or found.address != topic.name:
+            raise Refused(
+                f"subscription {queue} exists for {found.address} with filter {found.filter}; "
+                "delete it with `atalanta queue delete`, or choose another name"
+            )
+    return queue
+
+
+def queue_of(subscription: str, client_id: str | None) -> str:
+    """As the JMS client names it (ActiveMQDestination.createQueueNameForSubscription)."""
+    names = [subscription] if client_id is None else [client_id, subscription]
+    return ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in names)

@@ -1,0 +1,48 @@
+"""Destinations as Artemis' tools write them: queue://orders, topic://news, fqqn://address::queue, or a plain name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.cli.output.outcome import USAGE, Refused
+from atalanta.client.message import ANYCAST, MULTICAST
+
+SCHEMES: Final[dict[str, str | None]] = {
+    "queue://": ANYCAST,
+    "topic://": MULTICAST,
+    "fqqn://": None,
+}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """`routing` is None for a plain name: the broker's address decides, or it becomes a queue."""
+
+    name: str
+    routing: str | None
+
+    @property
+    def is_topic(self) -> bool:
+        """Messages to all who subscribe; a queue of an address (`address::queue`) is none."""
+        return self.routing == MULTICAST and "::" not in self.name
+
+
+def parse_destination(text: str) -> Destination:
+    """Refused (2) for an empty or unknown one."""
+    for scheme, routing in SCHEMES.items():
+        if text.startswith(scheme):
+            return _named(text, text.removeprefix(scheme), routing)
+    if "://" in text:
+        known = ", ".join(SCHEMES)
+        raise Refused(
+            f"destination {text}: begins with none of {known}, and is no plain name", USAGE
+        )
+    return _named(text, text, None)
+
+
+def _named(text: str, name: str, routing: str | None) -> Destination:
+    address, separator, queue = name.partition("::")
+    if not address or (separator and not queue):
+        raise Refused(f"destination {text!r}: there is no name in it", USAGE)
+    return Destination(name, routing)

@@ -1,0 +1,163 @@
+"""Sending for `atalanta produce`: connections side by side, a rate, a progress bar, a summary."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from typing import Final
+
+import typer
+
+from atalanta.cli.messages.destination import Destination, parse_destination
+from atalanta.cli.messages.source import Template
+from atalanta.cli.output.escape import messages
+from atalanta.cli.output.outcome import NOT_THERE, Refused, reported
+from atalanta.cli.output.progress import Bar
+from atalanta.cli.target import Target
+from atalanta.client import Connection, Message, Producer, run
+from atalanta.client.message import ANYCAST
+
+LATE_S: Final = 0.001
+BLOCKED_S: Final = 2.0
+
+
+class Job:
+    """What is to be sent, and where to."""
+
+    def __init__(self, target: Target, destination: str, template: Template) -> None:
+        self.target = target
+        self.destination = parse_destination(destination)
+        self.template = template
+        self.rate = 0.0
+        self.connections = 1
+        self.window = 1_000
+        self.sent = 0
+        self.resent = 0
+        self.seconds = 0.0
+        self.quiet = False
+
+
+class Pace:
+    """Lets `rate` messages a second pass, whoever asks."""
+
+    def __init__(self, rate: float) -> None:
+        self._interval_s = 1 / rate if rate > 0 else 0.0
+        self._next_at = time.monotonic()
+
+    @property
+    def limited(self) -> bool:
+        return self._interval_s > 0
+
+    async def turn(self) -> None:
+        """Returns when the next message may go. A pause is made up for, but for at most a second."""
+        now = time.monotonic()
+        at = max(self._next_at, now - 1.0)
+        self._next_at = at + self._interval_s
+        if at - now > LATE_S:
+            await asyncio.sleep(at - now)
+
+
+def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
+    """Sends all, then says how it went. Errors end the process (cli/output/outcome.py)."""
+    with reported():
+        job.quiet = quiet
+        with Bar("sent", job.template.count, quiet or json_output) as bar:
+            run(send_all(job, bar))
+        rate = job.sent / job.seconds if job.seconds else 0.0
+        if json_output:
+            found = {
+                "sent": job.sent,
+                "resent": job.resent,
+                "seconds": round(job.seconds, 3),
+                "rate": round(rate, 1),
+            }
+            typer.echo(json.dumps(found))
+        elif not quiet:
+            pace = f" ({rate:,.0f}/s)" if job.sent > 1 else ""
+            typer.echo(f"sent {messages(job.sent)} in {job.seconds:.2f} s{pace}", err=True)
+
+
+async def send_all(job: Job, bar: Bar) -> None:
+    """The first connection that fails ends the others."""
+    source = job.template.batches()
+    pace = Pace(job.rate)
+    lock = asyncio.Lock()
+    started = time.monotonic()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(job.connections):
+                group.create_task(send_some(job, source, lock, pace, bar))
+    except BaseExceptionGroup as errors:
+        raise first_of(errors) from None
+    finally:
+        job.seconds = time.monotonic() - started
+
+
+async def send_some(
+    job: Job, source: AsyncIterator[list[Message]], lock: asyncio.Lock, pace: Pace, bar: Bar
+) -> None:
+    """One connection's share: whatever batch comes next."""
+    async with job.target.connect() as connection:
+        name, routing = await resolved(connection, job.destination)
+        producer = await connection.producer(name, routing, job.window)
+        watching = asyncio.create_task(tell_blocked(job, producer))
+        try:
+            while True:
+                async with lock:
+                    batch = await anext(source, None)
+                if batch is None:
+                    break
+                for message in batch:
+                    if pace.limited:
+                        await pace.turn()
+                    if message.stream is None:
+                        await producer.send_soon(message)
+                    else:
+                        with message.stream:
+                            await producer.send(message)
+                job.sent += len(batch)
+                bar.advance(len(batch))
+            await producer.drain()
+        finally:
+            watching.cancel()
+        job.resent += producer.resent
+
+
+async def tell_blocked(job: Job, producer: Producer) -> None:
+    """Says why nothing goes on, once in a row of looks at which nothing did."""
+    told = job.quiet
+    before = -1
+    while True:
+        stuck = producer.blocked and producer.confirmed == before
+        if stuck and not told:
+            typer.echo(
+                f"atalanta: the broker takes no more for {producer.address}: the address or the disk is full; waiting",
+                err=True,
+            )
+        told = stuck or job.quiet
+        before = producer.confirmed
+        await asyncio.sleep(BLOCKED_S)
+
+
+async def resolved(connection: Connection, destination: Destination) -> tuple[str, str | None]:
+    """Where to send, made if it may be. Refused (66) if it is not there and the broker makes none."""
+    name = destination.name
+    address = name.partition("::")[0]
+    found = await connection.query_address(address)
+    routing = destination.routing
+    if not found.exists:
+        routing = routing or ANYCAST
+        allowed = found.auto_create_queues if routing == ANYCAST else found.auto_create_addresses
+        if not allowed or "::" in name:
+            raise Refused(f"address {address} does not exist, and is not made by itself", NOT_THERE)
+    return name, routing
+
+
+def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group of tasks, below all groups."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

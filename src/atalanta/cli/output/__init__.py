@@ -1,0 +1,1 @@
+"""Tables, progress bars, pictures and the exit status of commands."""

@@ -1,0 +1,113 @@
+"""How a command ends: its exit status, and one line for what went wrong. No tracebacks for a user's mistakes.
+
+Numbers as in sysexits.h where that has one, as in runtime/process/exit_codes.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import typer
+
+from atalanta.client import (
+    AddressDoesNotExist,
+    CallTimedOut,
+    ClientError,
+    ConnectionLost,
+    ManagementFailed,
+    NotAuthorized,
+    QueueDoesNotExist,
+    SendFailed,
+    UriError,
+)
+from atalanta.kernel.ports import PageError
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.runtime.disk.data_folder import DataFolderError
+from atalanta.runtime.process.exit_codes import BAD_DATA, DISK_FAILED, FOLDER_TAKEN, UNAVAILABLE
+from atalanta.store.errors import JournalDamaged, JournalForeign
+
+FAILED: Final = 1  # the broker refused, fewer messages came than --count, or a check found errors
+USAGE: Final = 2  # wrong arguments
+NOT_THERE: Final = 66  # no such queue, address or file
+CANNOT_WRITE: Final = 73  # a file exists already, or may not be opened
+TIMED_OUT: Final = 75  # no answer in time
+NOT_ALLOWED: Final = 77  # wrong user or password, or a missing permission
+INTERRUPTED: Final = 130  # Ctrl-C
+READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
+
+
+class Refused(Exception):
+    """A command cannot be done; the text says why, `status` is its exit status."""
+
+    def __init__(self, text: str, status: int = FAILED) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Turns what a command may meet into one line on stderr and an exit status."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # The interpreter would complain once more when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(READER_GONE) from None
+    except (UriError, Refused, DataFolderError, OSError) as error:
+        raise ended(line_of(error), status_of(error)) from error
+    except (ClientError, JournalDamaged, JournalForeign, DecodeError, PageError) as error:
+        raise ended(line_of(error), status_of(error)) from error
+
+
+def ended(line: str, status: int) -> typer.Exit:
+    """Says the line; raise what it returns."""
+    typer.echo(f"atalanta: {line}", err=True)
+    return typer.Exit(status)
+
+
+def status_of(error: Exception) -> int:
+    """The exit status for an error of the client, the journal or the system."""
+    if isinstance(error, Refused):
+        return error.status
+    if isinstance(error, SendFailed):
+        return status_of(error.errors[0])
+    if isinstance(error, ManagementFailed):
+        return NOT_THERE if is_missing(error.reason) else FAILED
+    for kinds, status in (
+        ((UriError,), USAGE),
+        ((NotAuthorized,), NOT_ALLOWED),
+        ((QueueDoesNotExist, AddressDoesNotExist, FileNotFoundError), NOT_THERE),
+        ((CallTimedOut,), TIMED_OUT),
+        ((ConnectionLost,), UNAVAILABLE),
+        ((DataFolderError,), FOLDER_TAKEN),
+        ((JournalDamaged, JournalForeign, DecodeError, PageError), BAD_DATA),
+        ((FileExistsError, PermissionError), CANNOT_WRITE),
+        ((OSError,), DISK_FAILED),
+    ):
+        if isinstance(error, kinds):
+            return status
+    return FAILED
+
+
+def is_missing(reason: str) -> bool:
+    """Whether management says that something does not exist, by Artemis' number or in words."""
+    marks = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
+    return any(mark in reason for mark in marks)
+
+
+def line_of(error: Exception) -> str:
+    """One line, without what only a developer reads."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    said = error.reason if isinstance(error, ManagementFailed) else str(error)
+    text = " ".join((said or repr(error)).split())
+    if isinstance(error, ConnectionLost) and ("Errno 111" in text or "refused" in text):
+        head, _, _ = text.partition(": ")
+        return f"{head}: connection refused; is a broker running there?"
+    return text

@@ -1,0 +1,1 @@
+"""The cluster that configuration files would form: its plan and its rehearsal."""

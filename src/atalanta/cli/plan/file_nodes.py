@@ -1,0 +1,71 @@
+"""Nodes of the simulator out of broker.xml files, for `atalanta plan` and `atalanta rehearse`."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from atalanta.app import Storage, node_config
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.findings import WILDCARD_HOSTS
+from atalanta.config.configuration import Configuration
+from atalanta.kernel.security.security import Security
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
+from atalanta.sim.files.world import FileNode
+
+SEGMENT_BYTES = 256 * 1024  # journal files exist in memory only, and nobody waits for them
+
+
+def broker_file(path: Path) -> Path:
+    """The broker.xml of an instance folder, or the file itself."""
+    return path / "etc" / "broker.xml" if path.is_dir() else path
+
+
+def labels_of(paths: list[Path]) -> list[str]:
+    """Short names that differ: the stem of the file, its folder for a broker.xml, the whole path if need be."""
+    short = []
+    for path in paths:
+        folder = Path(os.path.realpath(path)).parent
+        instance = folder.parent if folder.name == "etc" else folder
+        short.append(instance.name if path.stem == "broker" else path.stem)
+    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
+
+
+def file_node(path: Path, label: str) -> FileNode:
+    """A node of the simulator that reads `path` at each of its starts. ConfigError if it cannot be read.
+
+    Users play no part: everybody may do everything; nodes check each other's cluster-user and cluster-password.
+    """
+    configuration = read_broker_xml(path, dict(os.environ))
+
+    def make(ports: Ports) -> Node:
+        again = read_broker_xml(path, dict(os.environ))
+        broker = again.broker
+        security = Security(False, broker.cluster_user, broker.cluster_password, broker.wildcard)
+        storage = Storage(uuid.uuid5(uuid.NAMESPACE_URL, label), None)
+        config = node_config(again, security, storage)
+        config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
+        return Node(config, ports)
+
+    return FileNode(label, make, doors(configuration))
+
+
+def doors(configuration: Configuration) -> list[tuple[str, int, str]]:
+    """(host, port, acceptor): where connections arrive; on all interfaces, wherever the node says that it is."""
+    found: list[tuple[str, int, str]] = []
+    for acceptor in configuration.acceptors:
+        if acceptor.host not in WILDCARD_HOSTS:
+            found.append((acceptor.host, acceptor.port, acceptor.name))
+            continue
+        for connector in configuration.connectors.values():
+            place = (connector.host, acceptor.port, acceptor.name)
+            announced = any(
+                connection.connector == connector.name
+                for connection in configuration.cluster_connections
+            ) or any(connector.name in group.connectors for group in configuration.broadcast_groups)
+            if announced and connector.port == acceptor.port and place not in found:
+                found.append(place)
+    return found

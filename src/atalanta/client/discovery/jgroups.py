@@ -1,0 +1,149 @@
+"""`jgroups://channel?file=stack.xml`: nodes of ours that meet at the place of a JGroups stack
+(wire/jgroups_discovery.py).
+
+A real JGroups member is not met that way. A client announces nothing: it asks, listens or reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import dns.exception
+import dns.rdatatype
+import dns.resolver
+from dns.rdtypes.IN.SRV import SRV
+
+from atalanta.client.discovery.udp import Finder, MakeServer, UdpFinder, UdpGroup
+from atalanta.files.regular import NotRegular, read_regular
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.broadcast_datagram import Announcement, decode_announcement
+from atalanta.wire.jgroups_discovery import (
+    ANSWER_BYTES_MAX,
+    DNS,
+    FILE_SUFFIX,
+    FOLDER,
+    MULTICAST,
+    Meeting,
+    decode_answer,
+    decode_posted,
+    decode_said,
+    encode_said,
+)
+
+PAUSE_S: Final = 0.2
+CALL_S: Final = 2.0
+FRESH_S: Final = 60.0  # as nodes believe files (cluster/discovery/meeting_places.py)
+FILE_BYTES_MAX: Final = 1 << 17
+FILES_MAX: Final = 10_000
+
+
+class MulticastMeeting(UdpFinder):
+    """UDP, MPING."""
+
+    def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
+        group = UdpGroup(meeting.address, meeting.port, meeting.interface, refresh_ms, wait_ms)
+        super().__init__(group, make)
+        self.place = f"{meeting.protocol}'s {meeting.describe()}"
+        self.channel = meeting.channel
+
+    def read(self, data: bytes) -> Announcement:
+        said = decode_said(self.channel, data)
+        if said is None:
+            raise ProtocolError("another channel")
+        return decode_announcement(said)
+
+
+class PolledMeeting(Finder):
+    """Looked at again and again until somebody is there."""
+
+    def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
+        super().__init__(f"{meeting.protocol}'s {meeting.describe()}", refresh_ms, wait_ms, make)
+        self.meeting = meeting
+
+    def hear(self, stopped: Callable[[], bool]) -> None:
+        until = time.monotonic() + self.wait_s
+        while not stopped():
+            self.look(until)
+            left = until - time.monotonic()
+            if self.entries or left <= 0:
+                return
+            time.sleep(min(PAUSE_S, left))
+
+    def look(self, until: float) -> None:
+        """Once. OSError if it is not possible."""
+        raise NotImplementedError
+
+
+class FolderMeeting(PolledMeeting):
+    """FILE_PING."""
+
+    def look(self, until: float) -> None:
+        folder = Path(self.meeting.folder) / self.meeting.channel
+        if not folder.is_dir():
+            return
+        for path in sorted(folder.glob(f"*{FILE_SUFFIX}"))[:FILES_MAX]:
+            with contextlib.suppress(ProtocolError, FileNotFoundError, NotRegular):
+                data = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX]
+                posted = decode_posted(self.meeting.channel, data)
+                if posted is not None and abs(time.time() - posted[0] / 1000) <= FRESH_S:
+                    self.said(decode_announcement(posted[1]))
+
+
+class HostsMeeting(PolledMeeting):
+    """TCPPING, DNS_PING: the first that answers tells of the others."""
+
+    def look(self, until: float) -> None:
+        hosts = named(self.meeting) if self.meeting.kind == DNS else self.meeting.hosts
+        for host, port in self.meeting.targets(hosts):
+            left = until - time.monotonic()
+            if left <= 0 or self.entries:
+                return
+            # Whoever is not there, or is somebody else, is no reason not to ask the next.
+            with contextlib.suppress(OSError, ProtocolError):
+                for announcement in asked(host, port, self.meeting.channel, min(left, CALL_S)):
+                    self.said(decode_announcement(announcement))
+
+
+def named(meeting: Meeting) -> list[tuple[str, int]]:
+    """What the names of DNS_PING stand for now; nothing for those that nobody knows."""
+    found: dict[tuple[str, int], None] = {}
+    for name in meeting.names:
+        with contextlib.suppress(OSError, dns.exception.DNSException, UnicodeError):
+            if not meeting.srv:
+                for *_, address in socket.getaddrinfo(name, meeting.port, type=socket.SOCK_STREAM):
+                    found[str(address[0]), meeting.port] = None
+                continue
+            for record in dns.resolver.resolve(name, dns.rdatatype.SRV, search=True):
+                if isinstance(record, SRV) and record.port:
+                    found[record.target.to_text(omit_final_dot=True), record.port] = None
+    return list(found)
+
+
+def asked(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
+    """The announcements a node tells; OSError, ProtocolError."""
+    with socket.create_connection((host, port), timeout_s) as connection:
+        connection.sendall(encode_said(channel, b""))
+        data = b""
+        while len(data) <= ANSWER_BYTES_MAX:
+            piece = connection.recv(65_536)
+            if not piece:
+                break
+            data += piece
+            answer = decode_answer(data)
+            if answer is not None:
+                return answer
+    raise ProtocolError("no whole answer")
+
+
+def finder_at(meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
+    """The way to look there."""
+    if meeting.kind == MULTICAST:
+        return MulticastMeeting(meeting, refresh_ms, wait_ms, make)
+    if meeting.kind == FOLDER:
+        return FolderMeeting(meeting, refresh_ms, wait_ms, make)
+    return HostsMeeting(meeting, refresh_ms, wait_ms, make)

@@ -1,0 +1,1 @@
+"""Bodies of large messages, sent from and received into streams and files."""

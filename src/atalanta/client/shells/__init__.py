@@ -1,0 +1,1 @@
+"""The asyncio shell and the blocking shell around the CORE engine."""

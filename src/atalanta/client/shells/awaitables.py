@@ -1,0 +1,44 @@
+"""Things to await that mostly need no waiting, without a coroutine or a future per message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from atalanta.wire.core.client.reply import Reply
+
+if TYPE_CHECKING:
+    from atalanta.client.shells.shell import Shell
+
+
+class Acknowledgement:
+    """Await it or leave it: what was asked for happens anyway."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return _nothing()
+
+
+def _nothing() -> Generator[Any, None, None]:
+    return
+    yield  # makes this a generator
+
+
+READY: Final = Acknowledgement()
+
+
+class Waiting(Acknowledgement):
+    """Waits for the reply that `ask` gives at the moment it is awaited."""
+
+    __slots__ = ("_ask", "_shell")
+
+    def __init__(self, shell: Shell, ask: Callable[[], Reply]) -> None:
+        self._shell = shell
+        self._ask = ask
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> None:
+        await self._shell.answer(self._ask())

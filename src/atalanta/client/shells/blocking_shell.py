@@ -1,0 +1,303 @@
+"""The blocking shell: one socket, read and written while somebody waits. No event loop, no thread per
+connection; one daemon thread a process keeps idle connections alive (pings).
+
+A connection may be used by several threads; their calls take turns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+from atalanta.client.options import ClientOptions
+from atalanta.client.shells.awaitables import Acknowledgement, Waiting
+from atalanta.client.shells.shell import Shell, drive
+from atalanta.client.shells.tls import buffered, secured
+from atalanta.wire.core.client.reply import Reply
+
+TICK_S: Final = 0.5
+SELECT_S: Final = 0.1  # other threads wait for the connection no longer than that
+TURN_S: Final = 0.001
+KEEPER_PERIOD_S: Final = 5.0
+KEEPER_PERIOD_LEAST_S: Final = 0.1
+READ_BYTES: Final = 1 << 18
+Result = TypeVar("Result")
+
+
+class BlockingShell(Shell):
+    """`pump` is the one place where bytes move and time passes.
+
+    Calls hold the lock from beginning to end; who waits for an answer lets others in between.
+    """
+
+    suspends = False
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.lock = threading.RLock()
+        self._out: list[bytes] = []
+        self._socket: socket.socket | None = None
+        self._broken: str | None = None
+        self._is_ready = False
+        self._was_connected = False
+        self._next_tick = 0.0
+        self._others = 0
+        # How often the connection must be looked at for pings to be in time while nobody uses it.
+        self.keeper_period_s = KEEPER_PERIOD_S
+        if options.client_failure_check_period_ms >= 0:
+            period_s = options.client_failure_check_period_ms / 2_000
+            self.keeper_period_s = max(KEEPER_PERIOD_LEAST_S, min(KEEPER_PERIOD_S, period_s))
+        super().__init__(options)
+        self.guard = self.lock
+
+    @property
+    def has_transport(self) -> bool:
+        """A socket is open."""
+        return self._socket is not None
+
+    # -- Shell ----------------------------------------------------------------------------------
+    def call(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Runs one call of the program to its end."""
+        self._others += 1
+        with self.lock:
+            self._others -= 1
+            return drive(coroutine)
+
+    async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while not reply.done and not self.closed:
+            left = SELECT_S
+            if until is not None:
+                left = min(left, until - time.monotonic())
+                if left <= 0:
+                    self.after_call()
+                    break
+            self.pump(left)
+            if self._others:
+                self.lock.release()
+                time.sleep(TURN_S)
+                self.lock.acquire()
+        return reply.done
+
+    def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
+        return Waiting(self, ask)
+
+    def caller(self) -> object:
+        return None  # whoever waits drives the connection: nobody waits for what another thread does
+
+    async def beside(self, function: Callable[[], Result]) -> Result:
+        # Others may use the connection meanwhile, the thread that pings among them.
+        self.lock.release()
+        try:
+            return function()
+        finally:
+            self.lock.acquire()
+
+    async def drained(self) -> None:
+        while self._out and self._socket is not None and not self.closed:
+            self.pump(SELECT_S)
+
+    def after_call(self) -> None:
+        with self.lock:
+            if self._socket is not None:
+                self.pump(0.0)
+
+    def write(self, data: bytes) -> None:
+        self._out.append(data)
+
+    async def shut(self) -> None:
+        with self.lock:
+            self.closed = True
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._transfer(self._socket, 0.5 if self._out else 0.0)
+            self._close_socket()
+
+    # -- ClientEvents ---------------------------------------------------------------------------
+    def ready(self) -> None:
+        self._is_ready = True
+
+    def broken(self, why: str) -> None:
+        if self._broken is None:
+            self._broken = why
+
+    # -- moving bytes ---------------------------------------------------------------------------
+    def pump(self, timeout_s: float) -> None:
+        """Write what waits, read what came within the time; dial if there is no transport."""
+        if self.closed or self.engine.failed is not None:
+            return
+        if self._socket is None:
+            self._dial(timeout_s)
+            if self._socket is None:
+                return
+        self.engine.flush()
+        try:
+            self._transfer(self._socket, timeout_s)
+        except OSError as error:
+            self.broken(str(error))
+        self._after_transfer()
+
+    def _transfer(self, connection: socket.socket, timeout_s: float) -> None:
+        writing = bool(self._out)
+        waits = buffered(connection)
+        readable, writable, _ = select.select(
+            [connection], [connection] if writing else [], [], 0.0 if waits else timeout_s
+        )
+        if writable:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            try:
+                sent = connection.send(data)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                sent = 0
+            if sent < len(data):
+                self._out.insert(0, data[sent:])
+        if readable or waits:
+            try:
+                data = connection.recv(READ_BYTES)
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return  # part of a record
+            if data:
+                self.engine.feed(time.monotonic_ns(), data)
+            else:
+                self.broken("closed by the broker")
+
+    def _after_transfer(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_tick:
+            self._next_tick = now + TICK_S
+            self.engine.on_timer(time.monotonic_ns())
+        if self._is_ready and not self._was_connected and self._broken is None:
+            self._was_connected = True
+            assert self.dialled is not None
+            self.policy.connected(time.monotonic_ns(), self.dialled)
+            if self.lost_count:
+                self.tell("reconnected")
+        if self._broken is not None:
+            self._end(self._broken)
+
+    def _end(self, why: str) -> None:
+        self._close_socket()
+        now_ns = time.monotonic_ns()
+        if self._was_connected:
+            self.transport_lost(now_ns, why)
+        else:
+            self.login_lost(now_ns, why)
+
+    def _close_socket(self) -> None:
+        connection, self._socket = self._socket, None
+        if connection is not None:
+            connection.close()
+
+    def _slept_until(self, at_ns: int, timeout_s: float) -> bool:
+        """Waits at most `timeout_s`; whether the time has come."""
+        pause_s = (at_ns - time.monotonic_ns()) / 1e9
+        if pause_s > 0:
+            time.sleep(min(pause_s, timeout_s))
+        return pause_s <= timeout_s
+
+    def _find(self, timeout_s: float) -> None:
+        """Listens, up to initialWaitTimeout."""
+        finder = self.options.finder
+        assert finder is not None
+        if not self._slept_until(self.policy.next_at_ns, timeout_s):
+            return
+        try:
+            servers = finder.servers(lambda: self.closed)
+        except OSError as error:
+            self.policy.found_none(time.monotonic_ns(), str(error))
+        else:
+            self.policy.found(servers)
+
+    def _dial(self, timeout_s: float) -> None:
+        """One attempt, when its time has come."""
+        if self.policy.wants_servers:
+            self._find(timeout_s)
+            return
+        dial = self.policy.next_dial()
+        if dial is None:
+            self.give_up()
+            return
+        server, at_ns = dial
+        if not self._slept_until(at_ns, timeout_s):
+            return
+        self.dialled = server
+        try:
+            plain = socket.create_connection(
+                (server.host, server.port), self.options.connection_timeout_ms / 1000
+            )
+            connection = secured(self.options, server, plain)
+        except (OSError, UnicodeError) as error:
+            self.policy.failed(time.monotonic_ns(), str(error))
+            return
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(False)
+        self._socket = connection
+        self._out.clear()
+        self._broken = None
+        self._is_ready = False
+        self._was_connected = False
+        self.engine.start(time.monotonic_ns())
+        keep_alive(self)
+
+
+_kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()
+_kept_lock = threading.Lock()
+_keeper_process = 0
+_keeper_waits_s = KEEPER_PERIOD_S
+_hurried = threading.Event()
+
+
+def keep_alive(shell: BlockingShell) -> None:
+    """Have pings sent while nobody uses the connection. Threads do not survive a fork: one a process."""
+    global _keeper_process, _hurried
+    with _kept_lock:
+        if _keeper_process != os.getpid():
+            _keeper_process = os.getpid()
+            _kept.clear()
+            _hurried = threading.Event()
+            threading.Thread(target=_keep, name="atalanta-pings", daemon=True).start()
+        _kept.add(shell)
+    if shell.keeper_period_s < _keeper_waits_s:
+        _hurried.set()
+
+
+def kept() -> list[BlockingShell]:
+    """Those that are pinged. A set that another thread adds to meanwhile cannot be walked over."""
+    with _kept_lock:
+        return list(_kept)
+
+
+def _renew_lock() -> None:
+    """A thread that is not in this process may have had it."""
+    global _kept_lock
+    _kept_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _keep() -> None:
+    global _keeper_waits_s
+    while True:
+        periods = [shell.keeper_period_s for shell in kept()]
+        _keeper_waits_s = min(periods, default=KEEPER_PERIOD_S)
+        if _hurried.wait(_keeper_waits_s):
+            _hurried.clear()
+            continue
+        for shell in kept():
+            if shell.lock.acquire(blocking=False):
+                try:
+                    if not shell.closed and shell.has_transport:
+                        shell.pump(0.0)
+                finally:
+                    shell.lock.release()
+

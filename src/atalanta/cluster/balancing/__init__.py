@@ -1,0 +1,1 @@
+"""Rebalancing of clients among the members of a cluster."""

@@ -1,0 +1,65 @@
+"""The node's part for client rebalancing: one Rebalance for each cluster connection.
+
+A client belongs to the cluster connection of its acceptor. Timer keys are "rebalance.<number of the cluster
+connection>.<rest>".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.balancing.rebalance import Rebalance
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.part import Part
+from atalanta.wire.core.server.connection import CoreConnection
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.wire.connection import Connection
+    from atalanta.wire.core.config import AcceptorConfig
+
+PREFIX: Final = "rebalance."
+
+
+class Balancers(Part):
+    """`by_number` is in the order of the cluster connections; `connections` and `acceptors` are the node's."""
+
+    def __init__(
+        self,
+        own: OwnSettings,
+        clusters: Clusters,
+        connections: Mapping[int, Connection],
+        acceptors: Mapping[str, AcceptorConfig],
+        leaving: Callable[[], bool],
+    ) -> None:
+        self.clusters = clusters
+        self.connections = connections
+        self.by_number: list[Rebalance] = []
+        for cluster in clusters.connections:
+            prefix = f"{PREFIX}{len(self.by_number)}."
+            made = Rebalance(own, clusters, cluster, connections, acceptors, prefix)
+            made.leaving = leaving
+            self.by_number.append(made)
+
+    def start(self, now: int) -> None:
+        for each in self.by_number:
+            each.start(now)
+
+    def stop(self, now: int) -> None:
+        for each in self.by_number:
+            each.stop(now)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if self.clusters.broker.stopping:
+            return
+        number = key[len(PREFIX) :].partition(".")[0]
+        self.by_number[int(number)].on_tick(now)
+
+    def of(self, conn: int) -> Rebalance:
+        """Returns the Rebalance of the cluster connection of `conn`'s acceptor; of the first one for -1."""
+        connection = self.connections.get(conn)
+        if not isinstance(connection, CoreConnection):
+            return self.by_number[0]
+        cluster = self.clusters.of_acceptor(connection)
+        return self.by_number[self.clusters.connections.index(cluster)]

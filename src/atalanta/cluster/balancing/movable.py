@@ -1,0 +1,189 @@
+"""Conditions for the redirect of a client to another node.
+
+The protocol does not say if a client has `reconnectAttempts`. But an Artemis client that reconnects sends
+CHECK_FOR_FAILOVER first, with the id of its former node (ClientSessionFactoryImpl.getConnection), and never does so on
+its first connection. So a client that sends it has reconnected once and will do so again. Python clients send it from
+the start if they accept any node of the cluster.
+
+Reasons are short texts, shown by `atalanta rebalance`; None means that the client may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.wire.connection import Connection
+    from atalanta.wire.core.server.redirect import Redirect
+    from atalanta.wire.core.server.session import CoreSession
+
+VERSION_MIN: Final = 131  # reads DISCONNECT_V3
+STAY_NS: Final = 2_000_000_000  # after its connection was opened a client is not redirected,
+RETURNED_STAY_NS: Final = 60_000_000_000  # longer if it was redirected and came back
+Follows = Callable[[str], bool]  # address -> its messages are redistributed to consumers on other nodes
+
+
+def is_client(connection: Connection) -> bool:
+    """Tells if a connection counts as a client: logged in, no cluster node or bridge, and not redirected yet."""
+    if not isinstance(connection, CoreConnection) or connection.cluster_peer or connection.gone:
+        return False
+    if connection.pending_redirect is not None and connection.pending_redirect.sent_at:
+        return False
+    for session in connection.sessions.values():
+        kernel = session.kernel
+        if kernel is not None and not kernel.identity.cluster:
+            return True
+    return False
+
+
+class Eligibility:
+    """The rules of one cluster connection. With `any_client` clients that never reconnected are eligible too.
+
+    `door` is the connector that the cluster connection announces; `doors` is the number of its acceptors. `returned`
+    are connections of clients that came back from where they were sent.
+    """
+
+    def __init__(self, broker: Broker, any_client: bool, follows: Follows) -> None:
+        self.broker = broker
+        self.any_client = any_client
+        self.follows = follows
+        self.door: TransportConfiguration = TransportConfiguration("")
+        self.doors: int = 0
+        self.returned: dict[int, bool] = {}
+
+    def obstacle(self, connection: CoreConnection, now: int) -> str | None:
+        """Returns why a client must stay, whatever it does next."""
+        if connection.version < VERSION_MIN:
+            return "too old for a redirect"
+        if connection.pinned:
+            return "reads this node's log"
+        if connection.came_from is None and not self.any_client:
+            return "not known to reconnect"
+        age_ns = now - connection.opened
+        if age_ns < STAY_NS:
+            return "just connected"
+        if connection.conn in self.returned and age_ns < RETURNED_STAY_NS:
+            return "came back a moment ago"
+        if connection.acceptor is not None and connection.acceptor.router is not None:
+            return "placed by a connection router"
+        if not self._by_announced_door(connection):
+            return "came in by a door that is not announced"
+        if connection.client.temporary_queues:
+            return "has temporary queues"
+        for session in connection.sessions.values():
+            if session.kernel is not None:
+                reason = self._session(session.kernel, connection)
+                if reason is not None:
+                    return reason
+        return None
+
+    def _by_announced_door(self, connection: CoreConnection) -> bool:
+        """Tells if the client uses the announced acceptor: others may be unable or not allowed to connect to it."""
+        acceptor = connection.acceptor
+        if acceptor is None:
+            return True
+        if self.doors > 1 and acceptor.port != self.door.port:
+            return False
+        announced = self.door.parameters.get("sslEnabled", "").lower() == "true"
+        return announced == (acceptor.tls is not None)
+
+    def _session(self, session: Session, connection: CoreConnection) -> str | None:
+        if session.identity.cluster:
+            return "a bridge of the cluster"
+        for consumer in session.consumers.values():
+            if consumer.browse_only:
+                return "is browsing a queue"
+            if session.pre_acknowledge:
+                return "acknowledges before it has worked"
+            reason = self._queue(consumer.queue, connection)
+            if reason is not None:
+                return reason
+        return None
+
+    def _queue(self, queue: Queue, connection: CoreConnection) -> str | None:
+        """Returns why the messages of a queue would have no consumer without this client."""
+        if queue.deleted or self._others(queue, connection):
+            return None
+        if not queue.spec.durable:
+            return f"last consumer of {queue.name}, which ends with it"
+        if self.follows(queue.spec.address):
+            return None
+        if queue.message_count > 0:
+            return f"last consumer of {queue.name}, which has messages"
+        if queue.spec.routing_type != ANYCAST:
+            return f"last consumer of the subscription {queue.name}"
+        if self._has_producer(queue.spec.address, connection):
+            return f"last consumer of {queue.name}, which others send to here"
+        return None
+
+    def _others(self, queue: Queue, connection: CoreConnection) -> bool:
+        """Tells if the queue has other consumers, and their clients stay."""
+        for consumer in queue.consumers:
+            if consumer.browse_only:
+                continue
+            session = consumer.session
+            if session is None:
+                return True
+            client = session.client
+            if (
+                client is not connection.client
+                and client.connection not in self.broker.clients.leaving
+            ):
+                return True
+        return False
+
+    def _has_producer(self, address: str, connection: CoreConnection) -> bool:
+        """Tells if another client that stays has a producer for the address."""
+        for client in self.broker.clients.connected.values():
+            if client is connection.client or client.connection in self.broker.clients.leaving:
+                continue
+            for session in client.sessions.values():
+                for target, _ in session.producers.values():
+                    if target == address:
+                        return True
+        return False
+
+    def unfinished(self, redirect: Redirect) -> str | None:
+        """Returns what a client with a pending redirect must finish before it may go, None if nothing is left."""
+        connection = redirect.connection
+        for session in connection.sessions.values():
+            reason = _unfinished(session)
+            if reason is None and session.kernel is not None and session.kernel.xa:
+                reason = self._branch(connection)
+            if reason is not None:
+                return reason
+        if self.broker.journal.durable < redirect.journal_mark:
+            return "waits for the disk"
+        if connection.holds > 0 or connection.held or connection.blocked or connection.login.waiting:
+            return "has bytes on their way"
+        return None
+
+    def _branch(self, connection: CoreConnection) -> str | None:
+        """Its branches of distributed transactions must end on this node; between two of them it may go."""
+        for branch in self.broker.branches.by_xid.values():
+            if connection.conn in branch.clients:
+                return "has a distributed transaction that is not finished"
+        return None
+
+
+def _unfinished(session: CoreSession) -> str | None:
+    """The session's transaction, large message or deliveries. A call that waits for a message is none of these."""
+    if session.large is not None:
+        return "is sending a large message"
+    kernel = session.kernel
+    if kernel is None:
+        return None
+    if not kernel.transaction.empty() or kernel.branch is not None:
+        return "has a transaction open"
+    for consumer in kernel.consumers.values():
+        if consumer.unacknowledged or consumer.stream is not None:
+            return "has messages that it has not acknowledged"
+    return None

@@ -1,0 +1,282 @@
+"""Rebalancing of clients over the members of a cluster: a node with too many redirects some to other members.
+
+Once a second each node counts its clients and sends the count to its peers (cluster/balancing/client_count.py). When
+the members have
+been the same for `rebalance-settle-time`, each node does its own part of the common plan (cluster/balancing/plan.py).
+It
+redirects (cluster/balancing/redirects.py) only clients that come to no harm (cluster/balancing/movable.py), and not
+more than
+`rebalance-rate` a second. It is independent of message-load-balancing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.balancing.client_count import place_of, tell_count
+from atalanta.cluster.balancing.movable import Eligibility, is_client
+from atalanta.cluster.balancing.plan import Place, moves_of
+from atalanta.cluster.balancing.redirects import Redirects
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.kernel.routing.bindings import OFF, STRICT
+from atalanta.wire.core.server.connection import CoreConnection
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.wire.connection import Connection
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.core.transport import TransportConfiguration
+
+TICK: Final = "tick"
+SECOND_NS: Final = 1_000_000_000
+TICK_NS: Final = SECOND_NS
+HEARTBEAT_NS: Final = 5 * SECOND_NS
+STALE_NS: Final = 4 * HEARTBEAT_NS  # older counts of a member are ignored
+ASKED_NS: Final = 60 * SECOND_NS  # a request of an operator is valid so long at most
+CAME_BACK_MIN: Final = 5
+CAME_BACK_PAUSE_NS: Final = 600 * SECOND_NS
+
+
+class Rebalance:
+    """The rebalancing of one cluster connection and of the clients of its acceptors.
+
+    `connections` are those of the node, by connection id; `acceptors` are the node's, by name; `prefix` begins the keys
+    of its timers.
+    """
+
+    def __init__(
+        self,
+        own: OwnSettings,
+        clusters: Clusters,
+        cluster: Cluster,
+        connections: Mapping[int, Connection],
+        acceptors: Mapping[str, AcceptorConfig],
+        prefix: str,
+    ) -> None:
+        self.own = own
+        self.clusters = clusters
+        self.cluster = cluster
+        self.prefix = prefix
+        self.broker = cluster.broker
+        self.connections = connections
+        self.acceptors = acceptors
+        self.leaving: Callable[[], bool] = stays  # set by the node; a leaving node takes no clients
+        self.eligibility = Eligibility(cluster.broker, own.rebalance_any_client, self.follows)
+        self.eligibility.door = cluster.transport(cluster.config.connector)
+        for acceptor in acceptors.values():
+            self.eligibility.doors += clusters.of_door(acceptor) is cluster
+        self.clients: int = 0
+        self.told: tuple[int, bool] = (-1, True)
+        self.told_at: int = 0
+        self.members: tuple[str, ...] = ()
+        self.calm_at: int = 0
+        self.asked_until: int = 0
+        self.paused_until: int = 0
+        self.sent: int = 0  # redirects of this round
+        self.sending_since: int = 0  # first redirect of this round
+        self.came_back: int = 0
+        self.sent_in_all: int = 0
+        self.stuck: bool = False
+        self.redirects = Redirects(self)
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
+        self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
+
+    def stop(self, now: int) -> None:
+        self.redirects.cancel_all(now)
+        self.broker.timers.cancel(self.prefix + TICK)
+
+    def on_tick(self, now: int) -> None:
+        self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
+        self.count(now)
+        self._tell(now)
+        self.redirects.on_tick(now)
+        self._balance(now)
+
+    # -- counts ---------------------------------------------------------------------------------
+    def clients_here(self, without: int = -1) -> list[CoreConnection]:
+        """Returns the clients of this cluster connection, oldest first, without the connection `without`."""
+        found: list[CoreConnection] = []
+        for conn, connection in self.connections.items():
+            if (
+                conn != without
+                and isinstance(connection, CoreConnection)
+                and is_client(connection)
+                and self.clusters.of_acceptor(connection) is self.cluster
+            ):
+                found.append(connection)
+        return found
+
+    def count(self, now: int, without: int = -1) -> None:
+        """Counts the clients of this node, and those that came back after a redirect."""
+        here = self.clients_here(without)
+        self.clients = len(here)
+        if self.sent > 0:
+            for connection in here:
+                self._record_return(now, connection.conn, connection)
+        for conn in list(self.eligibility.returned):
+            if conn not in self.connections:
+                del self.eligibility.returned[conn]
+
+    def _record_return(self, now: int, conn: int, connection: CoreConnection) -> None:
+        """Records a client that came back after its redirect. Pauses the rebalancing if most of them do."""
+        if (
+            connection.came_from != self.broker.node_id
+            or connection.opened < self.sending_since
+            or conn in self.eligibility.returned
+        ):
+            return
+        self.eligibility.returned[conn] = True
+        self.came_back += 1
+        if self.came_back >= CAME_BACK_MIN and 2 * self.came_back > self.sent:
+            self.paused_until = now + CAME_BACK_PAUSE_NS
+            self.broker.trace.event(
+                "rebalance_paused",
+                {
+                    "sent": self.sent,
+                    "came_back": self.came_back,
+                    "seconds": CAME_BACK_PAUSE_NS // SECOND_NS,
+                },
+            )
+            self._end_round()
+
+    def _tell(self, now: int) -> None:
+        accepts = not self.leaving()
+        told = (self.clients, accepts)
+        if told != self.told or now - self.told_at >= HEARTBEAT_NS:
+            self.told = told
+            self.told_at = now
+            name = self.cluster.config.name
+            source = (self.broker.node_id, name, place_of(self.eligibility.door))
+            notifications = self.cluster.notifications
+            tell_count(notifications, now, source, self.clients, self.own.zone, accepts)
+
+    def places(self, now: int) -> list[Place]:
+        """Returns this node and the members that take clients; redirected clients count at their target already."""
+        found = [Place(self.broker.node_id, self.own.zone, self.clients, False)]
+        coming = self.redirects.arrivals(now)
+        for node_id, record in self.cluster.peers.items():
+            news = record.clients
+            if (
+                news is not None
+                and news.accepts
+                and record.linked()
+                and now - news.heard_at < STALE_NS
+                and self.target(node_id) is not None
+            ):
+                clients = news.clients + coming.get(node_id, 0)
+                found.append(Place(node_id, news.zone, clients))
+        return found
+
+    def target(self, node_id: str) -> TransportConfiguration | None:
+        """Returns the member's connector for clients; None if only one of both nodes announces TLS."""
+        member = self.cluster.topology.members.get(node_id)
+        if member is None or member.primary is None:
+            return None
+        return member.primary if secure(member.primary) == secure(self.eligibility.door) else None
+
+    def follows(self, address: str) -> bool:
+        """Tells if messages of the address are redistributed to nodes with consumers."""
+        if self.cluster.mode in (OFF, STRICT):
+            return False
+        return self.broker.settings_of(address).redistribution_delay_ms >= 0
+
+    # -- deciding -------------------------------------------------------------------------------
+    def _balance(self, now: int) -> None:
+        places = self.places(now)
+        members = tuple(sorted(place.node_id for place in places))
+        if members != self.members:
+            self.members = members
+            self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
+        if self.leaving():
+            self.redirects.cancel_all(now)
+        if self.waits_for(now) is not None:
+            return
+        moves = self.moves(now, places, now < self.asked_until)
+        redirects = self.redirects
+        if not moves and not redirects.pending:
+            self.asked_until = 0
+            self._end_round()
+            return
+        missing = redirects.begin(now, moves)
+        if missing > 0 and not redirects.pending and not redirects.sent and not self.stuck:
+            self.stuck = True
+            surplus = sum(count for _, count in moves)
+            counted = self.obstacles(now)
+            reasons = sorted(counted, key=lambda reason: (-counted[reason], reason))
+            why = ", ".join(f"{counted[reason]} {reason}" for reason in reasons)
+            staying = sum(counted.values())
+            self.broker.trace.event(
+                "rebalance_stuck",
+                {"surplus": surplus, "stay": staying, "why": why or "no client is left"},
+            )
+
+    def waits_for(self, now: int) -> str | None:
+        """Returns why no client is redirected now, None if clients may be."""
+        if self.leaving():
+            return "leaves the cluster"
+        if len(self.members) < 2:
+            return "no other member tells how many clients it has"
+        if now < self.asked_until:
+            return None
+        if not self.own.rebalance:
+            return "switched off in atalanta.toml"
+        if now < self.paused_until:
+            return "clients that were sent away came back"
+        if now < self.calm_at:
+            return "members came or went a moment ago"
+        return None
+
+    def moves(self, now: int, places: list[Place], exactly: bool) -> list[tuple[str, int]]:
+        """Returns pairs of (node id, clients it gets from this node); without tolerance if `exactly`."""
+        tolerance = 0 if exactly else self.own.rebalance_tolerance_percent
+        return moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+
+    def count_redirect(self, now: int) -> None:
+        """Counts a client that was redirected."""
+        if self.sent == 0:
+            self.sending_since = now
+        self.clients -= 1
+        self.sent += 1
+        self.sent_in_all += 1
+
+    def ask(self, now: int) -> None:
+        """Starts the rebalancing now and without tolerance, for an operator."""
+        self.asked_until = now + ASKED_NS
+        self.paused_until = 0
+        self.broker.timers.set(self.prefix + TICK, now)
+
+    def _end_round(self) -> None:
+        if self.sent > 0:
+            self.broker.trace.event(
+                "clients_balanced", {"clients": self.clients, "sent": self.sent}
+            )
+        self.sent = 0
+        self.came_back = 0
+        self.stuck = False
+
+    def obstacles(self, now: int, without: int = -1) -> dict[str, int]:
+        """Returns the number of clients that stay, by reason, without the connection `without`."""
+        counted: dict[str, int] = {}
+        for connection in self.clients_here(without):
+            reason = self.eligibility.obstacle(connection, now)
+            if reason is None:
+                busy = self.redirects.busy_with(connection.conn, now)
+                reason = None if busy is None else f"was busy: {busy}"
+            if reason is not None:
+                counted[reason] = counted.get(reason, 0) + 1
+        return counted
+
+
+def stays() -> bool:
+    """Returns False: the node does not leave the cluster."""
+    return False
+
+
+def secure(transport: TransportConfiguration) -> bool:
+    """Tells if a connector uses TLS."""
+    return transport.parameters.get("sslEnabled", "").lower() == "true"

@@ -1,0 +1,1 @@
+"""Cluster connections: members, remote bindings, bridges to peers, redistribution."""

@@ -1,0 +1,253 @@
+"""The way to one peer: a consumer of its store-and-forward queue, and an ear for its notifications.
+
+On one connection (fact sheet, "Handshake between two real nodes", 3): the cluster's login, a session that sends, and a
+session that reads the peer's notifications through a temporary queue. A message is finished here when the peer has
+answered that it is safe there; after a lost connection it is sent again under the same id and the peer drops a repeat.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.address_prefixes import Covered
+from atalanta.cluster.balancing.client_count import KIND as CLIENT_COUNTS
+from atalanta.cluster.balancing.client_count import read_count
+from atalanta.cluster.links.cluster_link import ClusterLink
+from atalanta.cluster.links.forwarding import forwarded, link_bytes, send_frames
+from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
+from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.kernel.trace import tell
+from atalanta.message.codec import text_body
+from atalanta.message.message import Message
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import (
+    REASON_SCALE_DOWN,
+    REASON_SCALE_DOWN_CRITICAL,
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+)
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import ReceiveMessage
+from atalanta.wire.core.packets.producer import ProducerCredits
+from atalanta.wire.core.packets.query import QueueQueryResponseV3
+from atalanta.wire.core.packets.queue import CreateQueueV2
+from atalanta.wire.core.packets.session import (
+    CreateSession,
+    CreateSessionResponse,
+    CreateSessionV2,
+    SessionStart,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.config import ClusterConnectionConfig
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.kernel.queue.reference import Reference
+
+SEND_CHANNEL: Final = 10
+NOTIFICATION_CHANNEL: Final = 11
+NOTIFICATION_CREDITS: Final = 1 << 20
+MANAGEMENT_CORRELATION: Final = 1
+SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
+
+FILTER: Final = (
+    "(_AMQ_Binding_Type <> 2 OR _AMQ_Binding_Type IS NULL) AND _AMQ_NotifType IN ('SESSION_CREATED','BINDING_ADDED',"
+    "'BINDING_REMOVED','BINDING_UPDATED','CONSUMER_CREATED','CONSUMER_CLOSED','PROPOSAL','PROPOSAL_RESPONSE','UNPROPOSAL')"
+    " AND _AMQ_Distance < {hops} AND ({addresses}) AND (_AMQ_NotifType = 'SESSION_CREATED' OR"
+    " (_AMQ_Address NOT LIKE 'activemq.notifications%'))"
+)
+
+
+def notification_filter(max_hops: int, prefixes: str, internal_prefix: str) -> str:
+    """As ClusterConnectionBridge builds it: included prefixes joined by OR, excluded ones by AND NOT.
+
+    Behind it what only members of ours send.
+    """
+    covered = Covered(prefixes)
+    forced = [f"{internal_prefix}sf.", "activemq.management", "ActiveMQ.Advisory."]
+    clauses: list[str] = []
+    if covered.included:
+        begins = [f"(_AMQ_Address LIKE {like(prefix)})" for prefix in covered.included]
+        clauses.append("(" + " OR ".join(begins) + ")")
+    excluded = [*forced, *covered.excluded]
+    clauses.extend(f"(_AMQ_Address NOT LIKE {like(prefix)})" for prefix in excluded)
+    text = FILTER.format(hops=max_hops, addresses=" AND ".join(clauses))
+    return f"({text}) OR _AMQ_NotifType = '{CLIENT_COUNTS}'"
+
+
+def like(prefix: str) -> str:
+    """The pattern of what begins with `prefix`; unlike Artemis', its `_` and `%` mean themselves."""
+    quoted = prefix.replace("'", "''")
+    if "_" not in quoted and "%" not in quoted:
+        return f"'{quoted}%'"
+    for character in ("!", "_", "%"):
+        quoted = quoted.replace(character, "!" + character)
+    return f"'{quoted}%' ESCAPE '!'"
+
+
+def limits_of(config: ClusterConnectionConfig) -> OutgoingLimits:
+    """As the cluster connection says."""
+    return OutgoingLimits(
+        WINDOW_BYTES,
+        config.producer_window_bytes,
+        config.min_large_message_bytes,
+        not config.use_duplicate_detection,
+    )
+
+
+class PeerOutgoing(Outgoing):
+    """The peer's store-and-forward queue on its way, with the headers of the cluster."""
+
+    def __init__(self, bridge: Bridge, record: PeerRecord) -> None:
+        super().__init__(
+            bridge,
+            bridge.cluster.broker,
+            record.forward,
+            SEND_CHANNEL,
+            limits_of(bridge.cluster.config),
+        )
+        self.cluster = bridge.cluster
+        self.record = record
+        self.link_bytes = link_bytes(bridge.cluster.node_id, record.node_id)
+        self.mark = bridge.cluster.parked.mark_of(record.node_id, record.forward)
+
+    def prepared(self, reference: Reference) -> Message:
+        return forwarded(reference, self.link_bytes, self.cluster.config.use_duplicate_detection)
+
+    def sent(self, reference: Reference) -> None:
+        self.record.forwarded += 1
+        if self.broker.trace.on:
+            tell(self.broker.trace, "story_forwarded", reference.message, self.record.node_id)
+
+    def confirmed(self, reference: Reference) -> None:
+        self.record.confirmed += 1
+        if self.broker.trace.on:
+            tell(self.broker.trace, "story_taken_over", reference.message, self.record.node_id)
+
+    def refused(self, text: str) -> None:
+        self.cluster.told("forward_refused", self.record.node_id, text)
+
+
+class Bridge(ClusterLink):
+    """Opened after the peer accepted the credentials."""
+
+    def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
+        super().__init__(cluster, conn, now)
+        if cluster.attempts.again(record.node_id):
+            self.times.call_timeout_ms = cluster.config.call_failover_timeout_ms
+        self.record = record
+        self.sessions_open: int = 0
+        self.left_to: str = ""  # the node that takes over, if the peer leaves for good
+        self.outgoing = PeerOutgoing(self, record)
+        self.queue_name: str = ""
+
+    # -- opening --------------------------------------------------------------------------------
+    def on_ready(self, now: int) -> None:
+        self.cluster.members.back(now, self.record)
+        self.announce(False)
+        settings = self.cluster.settings
+        name = self.cluster.unique_name()
+        window = self.cluster.config.confirmation_window_bytes
+        client_id = self.cluster.config.client_id
+        # The older packet has no place for a client id; a real bridge begins with it all the same.
+        first = CreateSession if client_id is None else CreateSessionV2
+        for kind, what, channel in (
+            (first, "-send", SEND_CHANNEL),
+            (CreateSessionV2, "-notify", NOTIFICATION_CHANNEL),
+        ):
+            packet = kind(
+                name + what, channel, NEWEST_VERSION, settings.cluster_user, settings.cluster_password,
+                confirmation_window=window, pre_acknowledge=True,
+            )  # fmt: skip
+            if isinstance(packet, CreateSessionV2):
+                packet.client_id = client_id
+            self.send(packet, 1)
+
+    def _session_open(self, now: int) -> None:
+        self.sessions_open += 1
+        if self.sessions_open != 2:
+            return
+        self.waiting_since = 0
+        self.cluster.bridge_open(now, self.record)
+        self.outgoing.open()
+        own_name = self.cluster.broker.config.name
+        self.queue_name = f"notif.{self.cluster.unique_name()}.ActiveMQServerImpl_name={own_name}"
+        text = notification_filter(
+            self.cluster.config.max_hops,
+            self.cluster.config.address,
+            self.cluster.settings.internal_naming_prefix,
+        )
+        self.send(
+            CreateQueueV2(
+                address=self.cluster.notification_address,
+                queue=self.queue_name,
+                filter=text,
+                durable=False,
+                temporary=True,
+                routing_type=0,
+            ),
+            NOTIFICATION_CHANNEL,
+        )
+        self.send(CreateConsumer(consumer_id=0, queue=self.queue_name), NOTIFICATION_CHANNEL)
+        self.send(FlowToken(0, NOTIFICATION_CREDITS), NOTIFICATION_CHANNEL)
+        self.send(SessionStart(), NOTIFICATION_CHANNEL)
+        body = text_body(json.dumps([self.queue_name, self.cluster.config.address]))
+        request = Message.create(
+            self.cluster.broker.config.management_address, body, 0, False, now // 1_000_000, 4
+        )
+        request.properties.put("_AMQ_ResourceName", "broker")
+        request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
+        self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
+        self.cluster.parked.back(self.record.node_id)
+        self.outgoing.attach()
+
+    # -- frames in ------------------------------------------------------------------------------
+    def on_answer(self, now: int, channel: int, correlation: int) -> None:
+        if channel == SEND_CHANNEL:
+            self.outgoing.on_answer(correlation)
+
+    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+        if isinstance(packet, ReceiveMessage):
+            self._notified(now, packet)
+        elif isinstance(packet, ProducerCredits):
+            self.outgoing.on_credits(packet)
+        elif isinstance(packet, CreateSessionResponse):
+            self._session_open(now)
+        elif isinstance(packet, ExceptionResponse):
+            if channel != SEND_CHANNEL:
+                text = f"{packet.message} (code {packet.code})"
+                raise ProtocolError(f"the peer refused the bridge: {text}")
+            self.outgoing.on_refused(now, packet)
+        elif not isinstance(packet, QueueQueryResponseV3):
+            self.cluster.broker.trace.count("bridge_packets_ignored")
+
+    def _notified(self, now: int, packet: ReceiveMessage) -> None:
+        self.record.bindings.on_notification(now, packet.message)
+        self.record.clients = (
+            read_count(now, packet.message, self.cluster, self.record.node_id)
+            or self.record.clients
+        )
+        self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if not blocked:
+            self.outgoing.unblocked()
+
+    def settle(self, now: int) -> None:
+        """Once per turn: what the peer has answered for is finished here, in one record."""
+        self.outgoing.settle(now)
+
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        if isinstance(packet, DisconnectV3) and packet.reason in SCALE_DOWN:
+            self.left_to = packet.target_node_id or ""
+
+    # -- the end --------------------------------------------------------------------------------
+    def on_lost(self, now: int, why: str) -> None:
+        self.outgoing.detach(now)
+        self.cluster.bridge_lost(now, self, why)

@@ -1,0 +1,203 @@
+"""All cluster connections of a node: each to its own cluster, with its own topology, peers and acceptors.
+
+An acceptor serves the connection it names (`clusterConnection=`), else the first one, as RemotingServiceImpl of Artemis
+looks it up. Keys of dials and timers are "cluster.<number of the connection>.<rest>".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.connection.alternate_routes import TIMER as DETOURS_TIMER
+from atalanta.cluster.connection.alternate_routes import Detours
+from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.connection.management import ListedCluster
+from atalanta.cluster.connection.members import FQQN
+from atalanta.cluster.connection.redistribution import TIMER as REDISTRIBUTE_TIMER
+from atalanta.cluster.connection.redistribution import Redistribution
+from atalanta.cluster.discovery.discovery import Discovery
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.part import Part
+from atalanta.kernel.publish.scale_down_target import Ways
+from atalanta.wire.connection import Connection
+from atalanta.wire.core.server.host import ClusterHooks
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.ports import Links, Wire
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.management.management import Management
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
+    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.server.host import CoreHost
+
+PREFIX: Final = "cluster."
+
+
+class Clusters(Part):
+    """`connections` in the order of the file; the first is the one of whoever names none."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        broker: Broker,
+        notifications: Notifications,
+        management: Management,
+        host: CoreHost,
+        links: Links,
+        wire: Wire,
+        discovery: Discovery,
+        own: OwnSettings | None = None,
+    ) -> None:
+        self.settings = settings
+        self.broker = broker
+        self.notifications = notifications
+        self.host = host
+        self.links = links
+        self.wire = wire
+        self.discovery = discovery
+        self.own = own or OwnSettings()
+        self.connections: list[Cluster] = []
+        for config in settings.cluster_connections:
+            self.connections.append(Cluster(self, config, len(self.connections)))
+            listed = self.connections[len(self.connections) - 1]
+            management.clusters[config.name] = ListedCluster(listed)
+        self.by_name = {cluster.config.name: cluster for cluster in self.connections}
+        self.redistribution = Redistribution(self)
+        self.detours = Detours(self)
+        host.cluster = AcceptorHooks(self)
+        management.topology = self.connections[0].members.describe
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.broker.observers.append(self.redistribution)
+        self.broker.absorbed.ways = WaysToMembers(self)
+        self.broker.absorbed.restore(self.broker)
+        if self.settings.has_default_password:
+            what = "change cluster-user and cluster-password"
+            self.broker.trace.event(
+                "cluster_default_password", {"node": self.broker.node_id, "why": what}
+            )
+        for cluster in self.connections:
+            cluster.start(now)
+
+    def stop(self, now: int) -> None:
+        for cluster in self.connections:
+            cluster.stop(now)
+
+    def flush(self, now: int) -> None:
+        for cluster in self.connections:
+            cluster.flush(now)
+
+    def look_at_parked(self, now: int) -> None:
+        """A consumer elsewhere may take what is parked for members that are away."""
+        for cluster in self.connections:
+            cluster.parked.look_again(now)
+
+    # -- whose ----------------------------------------------------------------------------------
+    def of_key(self, key: str) -> Cluster | None:
+        number = key[len(PREFIX) :].partition(".")[0]
+        if number.isdecimal() and int(number) < len(self.connections):
+            return self.connections[int(number)]
+        return None
+
+    def of_acceptor(self, connection: CoreConnection) -> Cluster:
+        return self.of_door(connection.acceptor)
+
+    def of_door(self, acceptor: AcceptorConfig | None) -> Cluster:
+        """The cluster connection that an acceptor serves."""
+        name = None if acceptor is None else acceptor.cluster_connection
+        found = None if name is None else self.by_name.get(name)
+        return self.connections[0] if found is None else found
+
+    def is_own(self, transport: TransportConfiguration) -> bool:
+        """Does that lead back to this node, by what any of its cluster connections announces?"""
+        for cluster in self.connections:
+            if transport.same_target(cluster.transport(cluster.config.connector)):
+                return True
+        return False
+
+    def holder_of(self, cluster_name: str) -> tuple[Cluster, str] | None:
+        """The connection and peer whose bridge brought that remote binding."""
+        for cluster in self.connections:
+            owner = cluster.owner_of(cluster_name)
+            if owner is not None:
+                return cluster, owner
+        return None
+
+    # -- inputs ---------------------------------------------------------------------------------
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        cluster = self.of_key(key)
+        return None if cluster is None else cluster.on_dialed(now, conn, key)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        cluster = self.of_key(key)
+        if cluster is not None:
+            cluster.on_dial_failed(now, key, why)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key.startswith(REDISTRIBUTE_TIMER):
+            self.redistribution.on_timer(now, key)
+            return
+        if key == DETOURS_TIMER:
+            self.detours.on_timer(now)
+            return
+        cluster = self.of_key(key)
+        if cluster is not None:
+            cluster.on_timer(now, key)
+
+
+class WaysToMembers(Ways):
+    """What a node that left hands on for others waits for them here, whether or not this node has met them yet."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+
+    def forward_queue(self, now: int, node_id: str, make: bool) -> Queue | None:
+        if not node_id or FQQN in node_id or node_id == self.clusters.broker.node_id:
+            return None
+        known = [
+            cluster
+            for cluster in self.clusters.connections
+            if cluster.forward_name(node_id) in self.clusters.broker.queues
+        ]
+        if not known and not make:
+            return None
+        cluster = (known or self.clusters.connections)[0]
+        return cluster.expect(now, node_id)
+
+
+class AcceptorHooks(ClusterHooks):
+    """Hands what a connection asks to the cluster connection of its acceptor."""
+
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+
+    def subscribe(self, now: int, connection: CoreConnection, is_cluster: bool) -> None:
+        self.clusters.of_acceptor(connection).subscribers.subscribe(now, connection, is_cluster)
+
+    def logged_in(self, now: int, connection: CoreConnection) -> None:
+        self.clusters.of_acceptor(connection).subscribers.logged_in(now, connection)
+
+    def unsubscribe(self, connection: CoreConnection) -> None:
+        self.clusters.of_acceptor(connection).subscribers.unsubscribe(connection)
+
+    def announced(self, now: int, connection: CoreConnection, packet: NodeAnnounce) -> None:
+        self.clusters.of_acceptor(connection).subscribers.announced(now, connection, packet)
+
+    def may_fail_over(self, node_id: str | None) -> bool:
+        """ActiveMQPacketHandler.handleCheckForFailover: a node that could absorb says no until it has."""
+        clusters = self.clusters
+        if node_id is None or node_id == clusters.broker.node_id:
+            return True
+        return clusters.settings.scale_down is None or node_id in clusters.broker.absorbed.nodes
+
+    def scaled_down(self, now: int, packet: ScaleDownAnnouncement) -> None:
+        broker = self.clusters.broker
+        if packet.target_node_id == broker.node_id:
+            broker.absorbed.add(broker, packet.scaled_down_node_id)
+            broker.trace.event("node_absorbed", {"node": packet.scaled_down_node_id})

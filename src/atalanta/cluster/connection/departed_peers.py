@@ -1,0 +1,230 @@
+"""A peer left for good, and said who takes its place: what waits here for it goes there.
+
+As BridgeImpl.scaleDown and QueueImpl.moveBetweenSnFQueues, with two differences: queues are told apart by their names,
+not by ids that several nodes may use; and what waits for a peer that leaves to *this* node goes to the queues of that
+name here (Artemis deletes it). The target gets some of its queues only while the peer leaves: what finds none waits
+for it.
+
+Everything that the peer took over its last link was answered before its good-bye. What went over a link before, or was
+answered when this node could not write it down any more, may be at the peer all the same (cluster/links/sent_mark.py).
+That
+goes to the target under the id it had on the link: by then the target knows the ids of what the peer has had
+(cluster/scale_down/disconnect.py), and drops it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.forwarding import forward_id, link_bytes
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.publish.deduplicate import duplicate_cache
+from atalanta.kernel.publish.reroute import reroute
+from atalanta.kernel.queue.reference import READY
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
+from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.routing.bindings import RemoteBinding
+
+DEPARTURE: Final = "departure."
+LOOK_NS: Final = 200_000_000
+# The target should have the queues by then: this node makes its own, or leaves the rest to
+# cluster/parked/parked_messages.py.
+PATIENCE_NS: Final = 10_000_000_000
+GIVE_UP_NS: Final = 120_000_000_000  # since something last moved
+MOVES_MAX: Final = 500
+WHY: Final = "its node has left"
+
+
+class Departed:
+    """`meant`: binding id at the peer -> what it was bound to."""
+
+    def __init__(self, now: int, node_id: str, target: str, forward: Queue) -> None:
+        self.since = now
+        self.progress_at = now
+        self.waiting = -1  # messages at the last look
+        self.node_id = node_id
+        self.target = target
+        self.forward = forward
+        self.meant: dict[int, RemoteBinding] = {}
+
+
+class Departures:
+    """Of one cluster connection, by node id."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.left: dict[str, Departed] = {}
+        self.targets: dict[str, str] = {}  # of each peer that left and has not come back
+
+    def add(self, now: int, record: PeerRecord, target: str) -> None:
+        """Before its bindings go."""
+        departed = Departed(now, record.node_id, target, record.forward)
+        bindings = record.bindings
+        for remote in [*bindings.spares.values(), *bindings.bindings.values()]:
+            departed.meant[remote.remote_id] = remote
+        self.left[record.node_id] = departed
+        self.targets[record.node_id] = target
+        self.cluster.told("member_left", record.node_id, f"its messages are with {target} now")
+        self.arm(now, record.node_id, 0)
+
+    def arm(self, now: int, node_id: str, pause_ns: int) -> None:
+        self.cluster.broker.timers.set(self.cluster.key(DEPARTURE + node_id), now + pause_ns)
+
+    def back(self, node_id: str) -> None:
+        """It is there again, and gets what waits for it."""
+        self.left.pop(node_id, None)
+        self.targets.pop(node_id, None)
+
+    def _final_target(self, node_id: str) -> str:
+        """The node that has its messages now: a target may have left later."""
+        seen: dict[str, bool] = {}
+        while node_id in self.targets and node_id not in seen and node_id not in self.cluster.peers:
+            seen[node_id] = True
+            node_id = self.targets[node_id]
+        return node_id
+
+    def on_timer(self, now: int, node_id: str) -> None:
+        departed = self.left.get(node_id)
+        if departed is None:
+            return
+        if node_id in self.cluster.peers:
+            self.back(node_id)
+            return
+        departed.target = self._final_target(departed.target)
+        moves = self._move(now, departed)
+        queue = departed.forward
+        waiting = queue.message_count + queue.pending
+        if moves or waiting != departed.waiting:
+            departed.progress_at = now
+            departed.waiting = waiting
+        if moves >= MOVES_MAX:
+            self.arm(now, node_id, 0)
+        elif waiting == 0:
+            del self.left[node_id]
+            if not queue.deleted:
+                queues.delete_queue(self.cluster.broker, now, queue.name, "its node has left")
+        elif now - departed.progress_at < GIVE_UP_NS:
+            self.arm(now, node_id, LOOK_NS)
+        else:
+            del self.left[node_id]
+
+    # -- moving ---------------------------------------------------------------------------------
+    def _move(self, now: int, departed: Departed) -> int:
+        queue = departed.forward
+        broker = self.cluster.broker
+        if queue.paged is not None:
+            queue.paged.wanted = True
+            broker.paging.touch(queue)
+        through = self.cluster.parked.mark_of(departed.node_id, queue).through
+        moves = 0
+        for reference in queue.live():
+            if reference.state != READY:
+                continue
+            known = self._known_as(departed, reference, through)
+            if self._move_one(now, departed, reference, known):
+                moves += 1
+            else:
+                break  # in order: what is behind it waits with it
+            if moves >= MOVES_MAX:
+                break
+        if moves:
+            broker.trace.count("messages_followed_departure", moves)
+        return moves
+
+    def _known_as(self, departed: Departed, reference: Reference, through: int) -> bytes:
+        """The id under which the peer may have had it; empty if it certainly has not."""
+        message = reference.message
+        if message.special and message.has_property(FORWARD_DUPLICATE):
+            known = message.properties.get(FORWARD_DUPLICATE)
+            return known if isinstance(known, bytes) else b""
+        if 0 < reference.sequence <= through:
+            link = link_bytes(self.cluster.node_id, departed.node_id)
+            return forward_id(link, int(message.id))
+        return b""
+
+    def _move_one(
+        self, now: int, departed: Departed, reference: Reference, known: bytes
+    ) -> bool:
+        """False if it has to wait."""
+        broker = self.cluster.broker
+        if departed.target != self.cluster.node_id:
+            routes = self._routes(now, departed, reference)
+            if known and any(not route.queue.name.endswith("." + departed.target) for route in routes):
+                return False  # who is not the target cannot tell whether the peer had it
+            if routes:
+                reroute(broker, reference, routes, WHY, "", known)
+            return bool(routes)
+        name = BRIDGE_PREFIX + reference.message.address
+        if known and duplicate_cache(broker, name).lsn_of(known) >= 0:
+            # It comes, or has come, with the peer's own messages.
+            broker.acknowledge(now, [reference], None, 0)
+            return True
+        routes = self._routes(now, departed, reference)
+        if routes:
+            # In queues of our own it is a message like any other: each may go on from there.
+            reroute(broker, reference, routes, WHY, FORWARD_DUPLICATE)
+        return bool(routes)
+
+    def _routes(self, now: int, departed: Departed, reference: Reference) -> list[Route]:
+        """One for each queue that the message was for; none unless there is one for all of them."""
+        raw_ids = reference.route_to
+        routes: list[Route] = []
+        for start in range(0, len(raw_ids) - 7, 8):
+            remote = departed.meant.get(int.from_bytes(raw_ids[start : start + 8], "big", signed=True))
+            if remote is None:
+                return []
+            if not remote.cluster_name.endswith(departed.node_id):
+                other = self._other_way(remote.cluster_name)
+                if other is None:
+                    return []
+                add_remote_route(routes, other)
+                continue
+            name = remote.cluster_name.removesuffix(departed.node_id)
+            if departed.target == self.cluster.node_id:
+                queue = self._own(now, departed, remote, name)
+                if queue is None:
+                    return []
+                routes.append(Route(queue, b""))
+                continue
+            there = self._of_target(departed.target, name)
+            if there is None:
+                return []
+            add_remote_route(routes, there)
+        return routes
+
+    def _other_way(self, cluster_name: str) -> RemoteBinding | None:
+        """To a queue behind the peer that left: its node is still there, and not the peer's."""
+        holder = self.cluster.clusters.holder_of(cluster_name)
+        if holder is None:
+            return None
+        cluster, node_id = holder
+        return cluster.peers[node_id].bindings.bindings[cluster_name]
+
+    def _of_target(self, target: str, name: str) -> RemoteBinding | None:
+        record = self.cluster.peers.get(target)
+        return None if record is None else record.bindings.bindings.get(name + target)
+
+    def _own(self, now: int, departed: Departed, remote: RemoteBinding, name: str) -> Queue | None:
+        """The peer makes its queues here as it leaves; what it had no message for is made after a while."""
+        broker = self.cluster.broker
+        found = broker.queues.get(name)
+        if found is not None or now - departed.since < PATIENCE_NS:
+            return found
+        anycast = remote.routing_name == remote.address and name == remote.address
+        spec = QueueSpec(name, remote.address, ANYCAST if anycast else MULTICAST)
+        spec.filter_text = remote.filter_text
+        try:
+            addresses.ensure_address(broker, remote.address, spec.routing_type, True, True)
+            return queues.create_queue(broker, now, spec, False)
+        except BrokerError as error:
+            self.cluster.told("departure_without_queue", departed.node_id, error.text)
+            return None

@@ -1,0 +1,155 @@
+"""The members of one cluster connection: what is believed of the news, and who is told.
+
+News come from peers (CLUSTER_TOPOLOGY), from nodes that announce themselves here (NODE_ANNOUNCE), and from links that
+are lost or come back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.connection.peer import PeerRecord
+from atalanta.cluster.duplicate_node_id import check_one_place
+from atalanta.cluster.topology import Member, Topology
+from atalanta.wire.core.packets.topology import ClusterTopology
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+
+FQQN: Final = "::"
+EVENT_ID_MAX: Final = (1 << 63) - 1
+
+
+class Members:
+    """`topology` is what this connection knows; `event_id` (ms) that of our own last announcement."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.topology = Topology()
+        self.event_id: int = 0
+        self.announcements_left: int = 0
+
+    # -- this node ------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.event_id = now // 1_000_000
+        self.topology.update(self.own())
+        self.announcements_left = self.cluster.config.notification_attempts
+        self._arm(now)
+
+    def own(self) -> Member:
+        cluster = self.cluster
+        own = cluster.transport(cluster.config.connector)
+        scale_down = cluster.settings.scale_down
+        group = None if scale_down is None else scale_down.group_name
+        return Member(cluster.node_id, self.event_id, own, None, None, group)
+
+    def _arm(self, now: int) -> None:
+        cluster = self.cluster
+        if self.announcements_left > 0:
+            pause_ns = cluster.config.notification_interval_ms * 1_000_000
+            cluster.broker.timers.set(cluster.key("announce"), now + pause_ns)
+
+    def announce_again(self, now: int) -> None:
+        """notification-attempts times, with a fresh event id: news that were lost are told again."""
+        self.event_id = max(self.event_id + 1, now // 1_000_000)
+        self.topology.update(self.own())
+        self.cluster.subscribers.tell(self.own())
+        self.announcements_left -= 1
+        self._arm(now)
+
+    # -- news -----------------------------------------------------------------------------------
+    def on_topology(self, now: int, packet: ClusterTopology) -> None:
+        """News from a peer we are connected to."""
+        if packet.exit:
+            record = self.cluster.peers.get(packet.node_id)
+            if packet.node_id != self.cluster.node_id and (record is None or not record.linked()):
+                self.gone(now, packet.node_id, packet.event_id)
+            return
+        member = Member(
+            packet.node_id,
+            packet.event_id,
+            packet.primary,
+            packet.backup,
+            packet.backup_group,
+            packet.scale_down_group,
+        )
+        self.news(now, member)
+
+    def news(self, now: int, news: Member) -> None:
+        if news.node_id == self.cluster.node_id:
+            if news.primary is not None:
+                self.check_copied_folder([news.primary])
+            return
+        if not news.node_id or FQQN in news.node_id:
+            # Its store-and-forward queue could have no name: whoever says so is no broker.
+            self.cluster.told("member_refused", news.node_id, "this is no node id")
+            return
+        known = self.topology.members.get(news.node_id)
+        record = self.cluster.peers.get(news.node_id)
+        if known is not None and record is not None and record.linked():
+            check_one_place(self.cluster.broker.trace, known, news)
+        taken = self.topology.update(news)
+        if taken is None:
+            return
+        if known is None and taken.primary is not None:
+            place = f"{taken.primary.host}:{taken.primary.port}"
+            self.cluster.broker.trace.event("member", {"node": news.node_id, "at": place})
+        self.cluster.subscribers.tell(taken)
+        self.cluster.bridge_to(now, taken)
+
+    def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
+        """Somebody shows our node id: if it is not we ourselves, one data folder was copied."""
+        for other in connectors:
+            if self.cluster.clusters.is_own(other):
+                continue
+            self.cluster.broker.trace.event(
+                "duplicate_node_id",
+                {
+                    "node": self.cluster.node_id,
+                    "other": f"{other.host}:{other.port}",
+                    "what_to_do": "this data folder is a copy of that node's, or the other way round: stop one of the"
+                    " two, delete the file node-id in its data folder (or the whole folder if its messages are copies),"
+                    " and start it again",
+                },
+            )
+
+    def gone(self, now: int, node_id: str, event_id: int) -> None:
+        if self.topology.remove(node_id, event_id):
+            self.cluster.broker.trace.event("member_gone", {"node": node_id})
+            self.cluster.subscribers.tell_gone(node_id, event_id)
+
+    def back(self, now: int, record: PeerRecord) -> None:
+        """A peer whose link was lost answers again, perhaps without a restart of its own.
+
+        Then it would go on showing the event id under which it was declared gone, and nobody would believe it: so it
+        comes back here under the next one, and everybody who was told of its going is told of its return.
+        """
+        member = record.member
+        if member is None or record.node_id in self.topology.members:
+            return
+        gone = self.topology.removed.get(record.node_id, 0)
+        event_id = min(max(gone, member.event_id) + 1, EVENT_ID_MAX)
+        returned = Member(
+            member.node_id,
+            event_id,
+            member.primary,
+            member.backup,
+            member.backup_group,
+            member.scale_down_group,
+        )
+        self.news(now, returned)
+
+    # -- looking --------------------------------------------------------------------------------
+    def describe(self) -> list[dict[str, object]]:
+        """listNetworkTopology: one entry a member, addresses as host:port."""
+        described: list[dict[str, object]] = []
+        for member in self.topology.members.values():
+            entry: dict[str, object] = {"nodeID": member.node_id}
+            if member.primary is not None:
+                entry["primary"] = f"{member.primary.host}:{member.primary.port}"
+                entry["live"] = entry["primary"]
+            if member.backup is not None:
+                entry["backup"] = f"{member.backup.host}:{member.backup.port}"
+            described.append(entry)
+        return described

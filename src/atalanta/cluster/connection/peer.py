@@ -1,0 +1,33 @@
+"""What this node knows of one peer, over all its connections: its queue here, its bindings, and its state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.cluster.connection.remote_bindings import RemoteBindings
+
+if TYPE_CHECKING:
+    from atalanta.cluster.balancing.client_count import ClientCount
+    from atalanta.cluster.connection.bridge import Bridge
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.topology import Member
+    from atalanta.kernel.queue.queue import Queue
+
+
+class PeerRecord:
+    """One per member with a primary connector."""
+
+    def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
+        self.node_id = node_id
+        self.forward = forward
+        self.bindings = RemoteBindings(cluster, node_id, forward)
+        self.bridge: Bridge | None = None
+        self.dialing: bool = False
+        self.member: Member | None = None
+        self.forwarded: int = 0
+        self.confirmed: int = 0
+        self.clients: ClientCount | None = None  # what it said last
+
+    def linked(self) -> bool:
+        """Does the peer talk to us? Then it is there, whatever others say."""
+        return self.bridge is not None and self.bridge.ready

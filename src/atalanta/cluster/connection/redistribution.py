@@ -1,0 +1,141 @@
+"""Redistribution: messages of a queue without a matching consumer here go to where one is.
+
+Triggers and rules follow Artemis' Redistributor (fact sheet, "Redistribution"): the last local consumer left, a remote
+consumer appeared, or no local selector takes what waits; after redistribution-delay (-1 never, 0 at once); not for
+messages of a group, not for internal or non-destructive queues, not while a log-view lease holds the queue. Unlike
+Artemis a member that is away is never a target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.publish.reroute import transfer
+from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.reference import READY
+from atalanta.kernel.routing.bindings import RemoteBinding
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+
+MOVES_MAX: Final = 500  # messages of one turn; the rest follows by a zero timer
+LOOKS_MAX: Final = 5_000
+TIMER: Final = "cluster.redistribute."
+
+
+class Redistribution(Observer):
+    def __init__(self, clusters: Clusters) -> None:
+        self.clusters = clusters
+        self.armed: dict[str, bool] = {}
+        self.moved: int = 0
+
+    # -- triggers -------------------------------------------------------------------------------
+    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+        """A local consumer without selector takes everything: nothing to move."""
+        if consumer.selector is None and not consumer.browse_only:
+            self._disarm(consumer.queue)
+
+    def _disarm(self, queue: Queue) -> None:
+        if queue.name in self.armed:
+            del self.armed[queue.name]
+            self.clusters.broker.timers.cancel(TIMER + queue.name)
+
+    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        """The delay counts from here, whatever was armed before."""
+        queue = consumer.queue
+        if not consumer.browse_only and not takes_everything(queue):
+            self._disarm(queue)
+            self.consider(now, queue)
+
+    def on_unattended(self, now: int, queue: Queue) -> None:
+        """Also what comes after the last consumer left: Artemis' redistributor stays at the queue as a consumer."""
+        self.consider(now, queue)
+
+    def remote_consumer(self, now: int, remote: RemoteBinding) -> None:
+        self.clusters.look_at_parked(now)
+        address = self.clusters.broker.addresses.get(remote.address)
+        group = None if address is None else address.groups.get(remote.routing_name)
+        if group is not None:
+            for queue in list(group.locals):
+                if not takes_everything(queue):
+                    self.consider(now, queue)
+
+    def consider(self, now: int, queue: Queue) -> None:
+        """Arm the queue's timer if there is a reason and a delay is set."""
+        if (
+            queue.internal
+            or queue.deleted
+            or queue.keeps_messages
+            or queue.spec.temporary
+        ):
+            return
+        delay_ms = self.clusters.broker.settings_of(queue.spec.address).redistribution_delay_ms
+        if delay_ms < 0 or queue.name in self.armed or not self._somebody_elsewhere(queue):
+            return
+        self.armed[queue.name] = True
+        self.clusters.broker.timers.set(TIMER + queue.name, now + delay_ms * 1_000_000)
+
+    def _somebody_elsewhere(self, queue: Queue) -> bool:
+        address = self.clusters.broker.addresses.get(queue.spec.address)
+        group = None if address is None else address.groups.get(queue.routing_name())
+        if group is None:
+            return False
+        for remote in group.remotes:
+            if remote.redistributes() and remote.consumer_count > 0:
+                return True
+        return False
+
+    # -- moving ---------------------------------------------------------------------------------
+    def on_timer(self, now: int, key: str) -> None:
+        name = key[len(TIMER) :]
+        self.armed.pop(name, None)
+        if self.clusters.connections[0].stopping:
+            return
+        broker = self.clusters.broker
+        queue = broker.queues.get(name)
+        if queue is None or queue.active_lease() is not None:
+            return
+        address = broker.addresses.get(queue.spec.address)
+        group = None if address is None else address.groups.get(queue.routing_name())
+        if group is None:
+            return
+        if queue.paged is not None:
+            queue.paged.wanted = True
+            broker.paging.touch(queue)
+        moves = 0
+        # What was moved before stays in the list until its record is durable: looks are not for that.
+        start = queue.index_of(queue.cursor)
+        while start < len(queue.references) and queue.references[start].state != READY:
+            queue.cursor = queue.references[start].sequence + 1
+            start += 1
+        waiting = queue.references[start : start + LOOKS_MAX]
+        for reference in waiting:
+            if reference.state != READY or reference.message.group_id is not None:
+                continue
+            if queue.has_match(reference.message):
+                continue
+            target = group.redistribution_target(reference.message)
+            if target is None:
+                continue
+            transfer(
+                broker, reference, target.forward, target.remote_id.to_bytes(8, "big", signed=True)
+            )
+            moves += 1
+            if moves >= MOVES_MAX:
+                self.armed[name] = True
+                broker.timers.set(key, now)
+                break
+        self.moved += moves
+        if moves and queue.paged is not None:
+            # The rest comes into memory with this turn.
+            self.armed[name] = True
+            broker.timers.set(key, now)
+        if moves:
+            broker.trace.count("messages_redistributed", moves)
+
+
+def takes_everything(queue: Queue) -> bool:
+    """Is there a local consumer without a selector? Then nothing is for others."""
+    return any(not each.browse_only and each.selector is None for each in queue.consumers)

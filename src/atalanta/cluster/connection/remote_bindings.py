@@ -1,0 +1,346 @@
+"""What one peer holds: its notifications become remote bindings of this node's addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.distance import distance_of
+from atalanta.kernel.broker.notifications import VIA
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.publish.unknown_binding import remember_lost_way
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.registry.addresses import enter, leave
+from atalanta.kernel.registry.queues import parse_filter
+from atalanta.kernel.routing.address import Address
+from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+
+
+GROUPING_KINDS: Final = ("PROPOSAL", "PROPOSAL_RESPONSE", "UNPROPOSAL")
+
+
+class RemoteBindings:
+    """By cluster name (queue name + id of the owning node). Between RESET and RESET_COMPLETE the peer says all it has;
+    what it does not say again is dropped."""
+
+    def __init__(self, cluster: Cluster, node_id: str, forward: Queue) -> None:
+        self.cluster = cluster
+        self.node_id = node_id
+        self.forward = forward
+        self.bindings: dict[str, RemoteBinding] = {}
+        # Queues that another peer reaches as well, and that are reached by that one (alternate_routes.py).
+        self.spares: dict[str, RemoteBinding] = {}
+        self.complete: bool = False
+        self.started: bool = False
+        self.said: dict[str, bool] = {}
+
+    def on_notification(self, now: int, message: Message) -> None:
+        properties = message.properties
+        if "_AMQ_RESET_QUEUE_DATA" in properties:
+            self.started = True
+            self.complete = False
+            self.said = {}
+            self._forget_consumers(now)
+            return
+        if not self.started:
+            return
+        if "_AMQ_RESET_QUEUE_DATA_COMPLETE" in properties:
+            self._complete(now)
+            return
+        kind = properties.get("_AMQ_NotifType")
+        if kind == "BINDING_ADDED":
+            self._binding_added(now, message)
+        elif kind == "BINDING_REMOVED":
+            self.spares.pop(self._text(message, "_AMQ_ClusterName"), None)
+            self.remove(now, self._text(message, "_AMQ_ClusterName"))
+        elif kind == "BINDING_UPDATED":
+            self._binding_updated(message)
+        elif kind == "CONSUMER_CREATED":
+            self._consumer(now, message, True)
+        elif kind == "CONSUMER_CLOSED":
+            self._consumer(now, message, False)
+        elif kind == "SESSION_CREATED":
+            distance = distance_of(message.properties)
+            if distance is not None:
+                self.cluster.notifications.session_elsewhere(now, message, distance)
+        elif kind in GROUPING_KINDS:
+            grouping = self.cluster.broker.grouping
+            if grouping is not None:
+                grouping.on_notification(now, self.node_id, kind, message)
+
+    def _text(self, message: Message, name: str) -> str:
+        value = message.properties.get(name)
+        return value if isinstance(value, str) else ""
+
+    def _binding_added(self, now: int, message: Message) -> None:
+        properties = message.properties
+        cluster_name = self._text(message, "_AMQ_ClusterName")
+        address_name = self._text(message, "_AMQ_Address")
+        routing_name = self._text(message, "_AMQ_RoutingName")
+        binding_id = properties.get("_AMQ_Binding_ID")
+        distance = distance_of(properties)
+        if (
+            not cluster_name
+            or not address_name
+            or not isinstance(binding_id, int)
+            or distance is None
+        ):
+            self.cluster.told(
+                "notification_incomplete", self.node_id, "BINDING_ADDED without its properties"
+            )
+            return
+        self.said[cluster_name] = True
+        if cluster_name.endswith(self.cluster.node_id):
+            return
+        if is_resource(self.cluster.broker.config, address_name):
+            return  # a real Artemis tells of them; by STRICT balancing neither node would keep everything
+        path = self._path(properties.get(VIA), distance)
+        if self.cluster.node_id in path.split(","):
+            self.spares.pop(cluster_name, None)
+            self._lose(now, cluster_name)  # the peer goes by us: there must be another way, or none
+            return
+        known = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
+        if known is not None and known.remote_id == binding_id:
+            known.connected = True
+            if known.path != path or known.distance != distance + 1:
+                self._moved(now, known, distance + 1, path)
+            return
+        if cluster_name in self.bindings:
+            self.remove(now, cluster_name)
+        remote = RemoteBinding(
+            0,
+            address_name,
+            routing_name,
+            cluster_name,
+            binding_id,
+            distance + 1,
+            self.forward,
+            self.cluster.mode,
+        )
+        remote.path = path
+        self._set_filter(remote, properties.get("_AMQ_FilterString"))
+        if self.cluster.clusters.holder_of(cluster_name) is None:
+            self.spares.pop(cluster_name, None)
+            self._enter(now, remote)
+            return
+        if not self.spares:
+            self.cluster.told(
+                "binding_known_elsewhere",
+                self.node_id,
+                f"{cluster_name} and maybe others: several ways, or max-hops is higher than needed",
+            )
+        self.spares[cluster_name] = remote
+
+    def _path(self, via: object, distance: int) -> str:
+        if distance == 0:
+            return self.node_id
+        return f"{self.node_id},{via}" if isinstance(via, str) and via else ""
+
+    def _moved(self, now: int, remote: RemoteBinding, distance: int, path: str) -> None:
+        """The peer reaches the queue another way."""
+        if remote.cluster_name not in self.bindings:
+            remote.distance = distance
+            remote.path = path
+            self.cluster.clusters.detours.look_soon(now)
+            return
+        self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+        before = remote.distance
+        remote.distance = distance
+        remote.path = path
+        self._tell_again(now, remote, before)
+        self.cluster.clusters.detours.look_soon(now)
+
+    def _tell_again(self, now: int, remote: RemoteBinding, before: int) -> None:
+        """To those further away, after all its consumers were closed for them: the way is another one."""
+        notifications = self.cluster.notifications
+        if remote.distance < self.cluster.config.max_hops:
+            notifications.remote_binding(now, "BINDING_ADDED", remote)
+            self._tell_consumers(now, remote, "CONSUMER_CREATED")
+        elif before < self.cluster.config.max_hops:
+            # Too far for them now; they hear of the end of it as far as they heard of its beginning.
+            distance = remote.distance
+            remote.distance = before
+            notifications.remote_binding(now, "BINDING_REMOVED", remote)
+            remote.distance = distance
+
+    def _enter(self, now: int, remote: RemoteBinding) -> None:
+        """From now on messages go this way."""
+        broker = self.cluster.broker
+        remote.id = broker.take_binding_id()
+        self.bindings[remote.cluster_name] = remote
+        self._address(remote.address).add_remote(remote)
+        broker.remotes_by_id[remote.id] = remote
+        self.cluster.notifications.remote_binding(now, "BINDING_ADDED", remote)
+        if broker.grouping is not None:
+            broker.grouping.remote_added(now, remote.cluster_name)
+
+    def use_spare(self, now: int, cluster_name: str) -> None:
+        """The way that was used is gone for good."""
+        remote = self.spares.pop(cluster_name)
+        self._enter(now, remote)
+        self._tell_consumers(now, remote, "CONSUMER_CREATED")
+        self.cluster.clusters.redistribution.remote_consumer(now, remote)
+
+    def swap(self, now: int, cluster_name: str, other: RemoteBindings) -> None:
+        """Our way becomes a spare one, that of `other` is used under our binding's id."""
+        mine = self.bindings.pop(cluster_name)
+        theirs = other.spares.pop(cluster_name)
+        self._tell_consumers(now, mine, "CONSUMER_CLOSED")
+        theirs.id = mine.id
+        mine.id = 0
+        self.cluster.broker.remotes_by_id[theirs.id] = theirs
+        address = self._address(mine.address)
+        address.add_remote(theirs)
+        address.remove_remote(mine)
+        self.spares[cluster_name] = mine
+        other.bindings[cluster_name] = theirs
+        other._tell_again(now, theirs, mine.distance)
+        self.cluster.clusters.redistribution.remote_consumer(now, theirs)
+
+    def _tell_consumers(self, now: int, remote: RemoteBinding, kind: str) -> None:
+        """One notification a consumer, to those further away."""
+        notifications = self.cluster.notifications
+        with_selector = 0
+        for text, (_, count) in remote.selectors.items():
+            with_selector += count
+            for _ in range(count):
+                notifications.remote_consumer(now, kind, remote, text, remote.distance)
+        for _ in range(remote.consumer_count - with_selector):
+            notifications.remote_consumer(now, kind, remote, None, remote.distance)
+
+    def _forget_consumers(self, now: int) -> None:
+        """The peer tells them anew, when it is back: who is further away must not count them twice."""
+        for remote in self.bindings.values():
+            self._tell_consumers(now, remote, "CONSUMER_CLOSED")
+            remote.clear_consumers()
+        for remote in self.spares.values():
+            remote.clear_consumers()
+
+    def _binding_updated(self, message: Message) -> None:
+        """The queue's filter has changed (ClusterConnectionImpl.doBindingUpdated)."""
+        cluster_name = self._text(message, "_AMQ_ClusterName")
+        remote = self.bindings.get(cluster_name) or self.spares.get(cluster_name)
+        if remote is not None:
+            remote.filter = None
+            remote.filter_text = None
+            self._set_filter(remote, message.properties.get("_AMQ_FilterString"))
+
+    def _set_filter(self, remote: RemoteBinding, text: object) -> None:
+        if isinstance(text, str):
+            try:
+                remote.filter = parse_filter(text)
+                remote.filter_text = text
+            except BrokerError as error:
+                self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
+
+    def _address(self, name: str) -> Address:
+        address = self.cluster.broker.addresses.get(name)
+        if address is None:
+            address = Address(name, True, True, True)
+            enter(self.cluster.broker, address)
+        return address
+
+    def _consumer(self, now: int, message: Message, created: bool) -> None:
+        cluster_name = self._text(message, "_AMQ_ClusterName")
+        spare = self.spares.get(cluster_name)
+        remote = spare or self.bindings.get(cluster_name)
+        if remote is None:
+            return
+        text = message.properties.get("_AMQ_FilterString")
+        filter_text = text if isinstance(text, str) and text else None
+        try:
+            selector = parse_filter(filter_text)
+        except BrokerError as error:
+            self.cluster.told("remote_filter_unreadable", self.node_id, error.text)
+            return
+        said = distance_of(message.properties)
+        distance = remote.distance if said is None else said + 1
+        if spare is not None:
+            if created:
+                spare.add_consumer(filter_text, selector)
+            else:
+                spare.remove_consumer(filter_text)
+            self.cluster.clusters.detours.look_soon(now)
+        elif created:
+            remote.add_consumer(filter_text, selector)
+            self.cluster.notifications.remote_consumer(now, "CONSUMER_CREATED", remote, filter_text, distance)
+            if self.complete:
+                self.cluster.clusters.redistribution.remote_consumer(now, remote)
+        else:
+            remote.remove_consumer(filter_text)
+            self.cluster.notifications.remote_consumer(now, "CONSUMER_CLOSED", remote, filter_text, distance)
+            if remote.consumer_count == 0:
+                self.cluster.clusters.detours.look_soon(now)
+
+    def _complete(self, now: int) -> None:
+        for cluster_name in [*self.bindings, *self.spares]:
+            if cluster_name not in self.said:
+                self.spares.pop(cluster_name, None)
+                self._lose(now, cluster_name)
+        self.complete = True
+        for spare in self.spares.values():
+            spare.connected = True
+        self.cluster.clusters.detours.look_soon(now)
+        for remote in list(self.bindings.values()):
+            remote.connected = True
+            if remote.consumer_count > 0:
+                self.cluster.clusters.redistribution.remote_consumer(now, remote)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_complete(now, self.node_id)
+
+    # -- the peer goes --------------------------------------------------------------------------
+    def disconnected(self) -> None:
+        """The peer is away, perhaps for a moment: its bindings stay, but attract nothing."""
+        self.started = False
+        self.complete = False
+        now = self.cluster.broker.now
+        self._forget_consumers(now)
+        for remote in [*self.bindings.values(), *self.spares.values()]:
+            remote.connected = False
+        self.cluster.clusters.detours.look_soon(now)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_lost(now, self.node_id)
+
+    def _lose(self, now: int, cluster_name: str) -> None:
+        """This way there is none any more; there may be the queue."""
+        remote = self.bindings.get(cluster_name)
+        if remote is not None:
+            remember_lost_way(self.cluster.broker, remote.id)
+        self.remove(now, cluster_name)
+
+    def remove(self, now: int, cluster_name: str) -> None:
+        remote = self.bindings.pop(cluster_name, None)
+        if remote is None:
+            return
+        broker = self.cluster.broker
+        broker.remotes_by_id.pop(remote.id, None)
+        address = broker.addresses.get(remote.address)
+        if address is not None:
+            address.remove_remote(remote)
+            if (
+                not address.groups
+                and address.lsn == 0
+                and address.auto_created
+                and not address.internal
+            ):
+                leave(broker, address)
+        self.cluster.notifications.remote_binding(now, "BINDING_REMOVED", remote)
+        self.cluster.clusters.detours.look_soon(now)
+        grouping = broker.grouping
+        if grouping is not None:
+            grouping.remote_removed(now, cluster_name)
+
+    def remove_all(self, now: int) -> None:
+        """The peer left for good."""
+        self.spares.clear()
+        for cluster_name in list(self.bindings):
+            self._lose(now, cluster_name)
+        grouping = self.cluster.broker.grouping
+        if grouping is not None:
+            grouping.peer_lost(now, self.node_id)

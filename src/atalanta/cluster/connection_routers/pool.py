@@ -1,0 +1,196 @@
+"""The targets of one router, and which of them are ready (the pools of Artemis)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.connection_routers.target import Target, TargetLink
+from atalanta.cluster.discovery.discovery import DiscoveryListener
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.connection_routers.config import PoolConfig
+    from atalanta.cluster.connection_routers.dialing import Dialing
+    from atalanta.cluster.discovery.discovery import Discovery
+    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.core.transport import TransportConfiguration
+
+LOOK_NS: Final = 500_000_000  # at the members of a cluster connection
+TARGETS_MAX: Final = 10_000
+
+
+class Pool(DiscoveryListener):
+    """`targets` in the order they came, this node first if it is one. `key` begins the keys of dials and timers."""
+
+    def __init__(
+        self,
+        config: PoolConfig,
+        key: str,
+        counts: bool,
+        host: CoreHost,
+        dialing: Dialing,
+        clusters: Clusters | None,
+        discovery: Discovery | None,
+    ) -> None:
+        self.config = config
+        self.key = key
+        self.counts = counts
+        self.host = host
+        self.dialing = dialing
+        self.clusters = clusters
+        self.discovery = discovery
+        broker = host.broker
+        self.internal_prefix = broker.config.internal_naming_prefix
+        self.credentials: tuple[str | None, str | None] = (config.user, config.password)
+        if config.user is None:
+            settings = dialing.settings
+            self.credentials = (settings.cluster_user, settings.cluster_password)
+        self.targets: list[Target] = []
+        self.made: int = 0
+        self.changed: bool = False  # somebody became ready
+        self.stopping: bool = False
+        self.listening: bool = False
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        config = self.config
+        if config.local_target_enabled:
+            self.targets.append(Target(0, None, self.host.broker.node_id))
+        for name in config.static_connectors:
+            self._add(self.dialing.settings.transport(name), "")
+        if config.discovery_group is not None and self.discovery is not None:
+            self.listening = True
+            self.discovery.listen(now, config.discovery_group, self)
+        self._look(now)
+
+    def stop(self) -> None:
+        """Twice, if the node leaves first; one that goes on leaving has never started it."""
+        self.stopping = True
+        if self.listening and self.config.discovery_group is not None and self.discovery is not None:
+            self.listening = False
+            self.discovery.unlisten(self.config.discovery_group, self)
+
+    def end(self) -> None:
+        """Another one takes its place: nobody is asked any more."""
+        self.stop()
+        for target in list(self.targets):
+            self._drop(target)
+
+    # -- who there is ---------------------------------------------------------------------------
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        known = self.of_node(node_id)
+        if known is not None and known.connector is not None:
+            if known.connector.same_target(connector):
+                return
+            self._drop(known)
+        self._add(connector, node_id)
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        known = self.of_node(node_id)
+        if known is not None:
+            self._drop(known)
+
+    def _look(self, now: int) -> None:
+        """At the members of the cluster connection; those who left are no targets any more."""
+        name = self.config.cluster_connection
+        cluster = None if name is None or self.clusters is None else self.clusters.by_name.get(name)
+        if cluster is None or self.stopping:
+            return
+        members = cluster.members.topology.members
+        for target in list(self.targets):
+            if not target.local and target.node_id not in members:
+                self._drop(target)
+        for node_id, member in list(members.items()):
+            if node_id != self.host.broker.node_id and member.primary is not None:
+                self.discovered(now, node_id, member.primary)
+        self.host.broker.timers.set(self.key + "members", now + LOOK_NS)
+
+    def _add(self, connector: TransportConfiguration, node_id: str) -> None:
+        if len(self.targets) >= TARGETS_MAX:
+            return
+        self.made += 1
+        target = Target(self.made, connector, node_id)
+        self.targets.append(target)
+        self._dial(target)
+
+    def _drop(self, target: Target) -> None:
+        self.targets.remove(target)
+        target.ready = False
+        if target.link is not None:
+            target.link.close("no target any more")
+
+    def of_node(self, node_id: str) -> Target | None:
+        for target in self.targets:
+            if target.node_id == node_id:
+                return target
+        return None
+
+    # -- who is ready ---------------------------------------------------------------------------
+    def ready(self) -> list[Target]:
+        """None if they are fewer than quorum-size."""
+        found = [target for target in self.targets if target.ready]
+        for target in found:
+            if target.local:
+                target.connections = len(self.host.broker.clients.connected)
+        return found if len(found) >= self.config.quorum_size else []
+
+    def ready_target(self, node_id: str) -> Target | None:
+        target = self.of_node(node_id)
+        return target if target is not None and target.ready else None
+
+    def checked(self, now: int, target: Target, active: bool) -> None:
+        if active and not target.ready:
+            self.changed = True
+        target.ready = active and target in self.targets
+        self._arm(now, target)
+
+    def lost(self, now: int, target: Target, why: str) -> None:
+        target.ready = False
+        target.link = None
+        if target in self.targets and not self.stopping:
+            self.host.broker.trace.event(
+                "router_target_lost", {"node": target.node_id or "?", "why": why}
+            )
+            self._arm(now, target)
+
+    def _arm(self, now: int, target: Target) -> None:
+        at = now + self.config.check_period_ms * 1_000_000
+        self.host.broker.timers.set(f"{self.key}{target.number}", at)
+
+    # -- links ----------------------------------------------------------------------------------
+    def _dial(self, target: Target) -> None:
+        if target.connector is not None and not target.dialing and not self.stopping:
+            target.dialing = True
+            self.dialing.dial(f"{self.key}{target.number}", target.connector)
+
+    def _of_key(self, rest: str) -> Target | None:
+        for target in self.targets:
+            if str(target.number) == rest:
+                return target
+        return None
+
+    def on_timer(self, now: int, rest: str) -> None:
+        if rest == "members":
+            self._look(now)
+            return
+        target = self._of_key(rest)
+        if target is None or self.stopping:
+            return
+        if target.link is not None:
+            target.link.check(now)
+        else:
+            self._dial(target)
+
+    def on_dialed(self, now: int, conn: int, rest: str) -> TargetLink | None:
+        target = self._of_key(rest)
+        if target is None or self.stopping:
+            return None
+        target.dialing = False
+        target.link = TargetLink(self, target, conn, now)
+        return target.link
+
+    def on_dial_failed(self, now: int, rest: str, why: str) -> None:
+        target = self._of_key(rest)
+        if target is not None:
+            target.dialing = False
+            self._arm(now, target)

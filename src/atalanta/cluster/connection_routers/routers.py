@@ -1,0 +1,251 @@
+"""All connection routers of a node, and the clients that wait for one of them.
+
+An acceptor names its router (`router=`); it is asked for the first session of a connection, when the user is known. A
+client of an older version than routing, or one that has no target, is refused as Artemis does; one whose pool has not
+enough ready targets waits for quorum-timeout. Unlike Artemis a connection is asked for once, not for each of its
+sessions, which a round-robin policy would tear apart, and nodes of the cluster are never sent elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.connection_routers.cache import Cache
+from atalanta.cluster.connection_routers.config import CLIENT_ID, RouterConfig, RoutersConfig
+from atalanta.cluster.connection_routers.dialing import Dialing
+from atalanta.cluster.connection_routers.keys import Newcomer
+from atalanta.cluster.connection_routers.management import Listed
+from atalanta.cluster.connection_routers.policies import Policy
+from atalanta.cluster.connection_routers.pool import Pool
+from atalanta.cluster.connection_routers.router import GOES, NOT_READY, STAYS, Decision, Router
+from atalanta.cluster.connection_routers.target import CLIENT_ID_PREFIX
+from atalanta.cluster.part import Part
+from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
+from atalanta.wire.core.server.host import ROUTING_VERSION, Routing
+from atalanta.wire.core.server.login import routed
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.discovery.discovery import Discovery
+    from atalanta.kernel.ports import Links
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.connection import Connection
+    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.server.host import CoreHost
+
+WAIT_TIMER: Final = "routers.wait"
+PRUNE_TIMER: Final = "routers.prune"
+PRUNE_NS: Final = 60_000_000_000
+# A client that is refused as "not ready" asks again at once, for ever.
+REFUSE_AFTER_NS: Final = 100_000_000
+
+
+class WaitingClient:
+    def __init__(self, connection: CoreConnection, router: Router, client: Newcomer, until: int) -> None:
+        self.connection = connection
+        self.router = router
+        self.client = client
+        self.until = until
+
+
+class Routers(Part, Routing):
+    """`routers` by name; their parts have the keys "routers.<number>.<rest>"."""
+
+    def __init__(
+        self,
+        config: RoutersConfig,
+        host: CoreHost,
+        links: Links,
+        clusters: Clusters | None,
+        discovery: Discovery | None,
+    ) -> None:
+        self.clusters = clusters
+        self.discovery = discovery
+        self.links = links
+        self.made: int = 0
+        self.host = host
+        self.broker = host.broker
+        self.routers: dict[str, Router] = {}
+        self.pools: dict[str, Pool] = {}  # by the number in their keys
+        self.waiting: list[WaitingClient] = []
+        for each in config.routers:
+            self._make(each, config)
+        host.routing = self
+
+    def _make(self, each: RouterConfig, config: RoutersConfig) -> Router:
+        pool: Pool | None = None
+        policy: Policy | None = None
+        if each.policy is not None:
+            start = int.from_bytes(self.broker.ids.uuid()[:3], "big")
+            policy = Policy(each.policy, each.policy_number, start)
+        if each.pool is not None:
+            counts = policy is not None and policy.counts
+            number = str(self.made)
+            self.made += 1
+            dialing = Dialing(config.settings, self.clusters, self.links)
+            pool = Pool(
+                each.pool, f"routers.{number}.", counts, self.host, dialing, self.clusters, self.discovery
+            )
+            self.pools[number] = pool
+        cache = None if each.cache is None else Cache(each.cache, each.name, self.broker)
+        router = Router(each, pool, policy, cache)
+        self.routers[each.name] = router
+        self.host.management.routers[each.name] = Listed(self, each.name)
+        return router
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        for router in self.routers.values():
+            self._start(now, router)
+        self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
+
+    def reload(self, now: int, config: RoutersConfig | None) -> None:
+        """Changed routers are made anew, new ones join them (ConnectionRouterManager.update).
+
+        One that is gone from the file stays as long as the node runs: acceptors, which are not reloaded, may name it.
+        """
+        if config is None:
+            return
+        for each in config.routers:
+            known = self.routers.get(each.name)
+            if known is not None and known.config == each:
+                continue
+            if known is not None and known.pool is not None:
+                known.pool.end()
+                self.pools = {key: pool for key, pool in self.pools.items() if pool is not known.pool}
+            router = self._make(each, config)
+            self._start(now, router)
+            for waiting in self.waiting:
+                if waiting.router is known:
+                    waiting.router = router
+        self._try_again(now)
+
+    def _start(self, now: int, router: Router) -> None:
+        if router.cache is not None:
+            router.cache.start(now)
+        if router.pool is not None:
+            router.pool.start(now)
+
+    def stop(self, now: int) -> None:
+        for pool in self.pools.values():
+            pool.stop()
+
+    def _pool(self, key: str) -> tuple[Pool | None, str]:
+        _, number, rest = key.split(".", 2)
+        return self.pools.get(number), rest
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        pool, rest = self._pool(key)
+        return None if pool is None else pool.on_dialed(now, conn, rest)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        pool, rest = self._pool(key)
+        if pool is not None:
+            pool.on_dial_failed(now, rest, why)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == WAIT_TIMER:
+            self._try_again(now)
+        elif key == PRUNE_TIMER:
+            for router in self.routers.values():
+                if router.cache is not None:
+                    router.cache.prune(now)
+            self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
+        else:
+            pool, rest = self._pool(key)
+            if pool is not None:
+                pool.on_timer(now, rest)
+
+    def flush(self, now: int) -> None:
+        """Somebody became ready: who waits for it may go."""
+        changed = False
+        for pool in self.pools.values():
+            changed = changed or pool.changed
+            pool.changed = False
+        if changed and self.waiting:
+            self._try_again(now)
+
+    # -- clients --------------------------------------------------------------------------------
+    def route(
+        self, now: int, connection: CoreConnection, packet: CreateSession, identity: Identity
+    ) -> bool:
+        """True: the client stays. Else it is answered by `login.routed`, now or later."""
+        acceptor = connection.acceptor
+        name = None if acceptor is None else acceptor.router
+        if name is None or identity.cluster or connection.authenticated:
+            return True
+        client_id = packet.client_id if isinstance(packet, CreateSessionV2) else None
+        own = f"{self.broker.config.internal_naming_prefix}{CLIENT_ID_PREFIX}"
+        if client_id is not None and client_id.startswith(own):
+            return True
+        if packet.version < ROUTING_VERSION:
+            raise BrokerError(INCOMPATIBLE, "clients before Artemis 2.18 cannot be routed")
+        router = self.routers[name]
+        if (
+            router.config.key_type == CLIENT_ID
+            and not isinstance(packet, CreateSessionV2)
+            and connection.subscribed
+            and not connection.login.asked_again
+        ):
+            # The Java client logs in as soon as it has the topology, but notes a moment later that this node can be
+            # told a client id (ActiveMQClientProtocolManager.Channel0Handler). After this error it logs in anew.
+            connection.login.asked_again = True
+            routed(connection, now, BrokerError(ROUTING, f"connection router {name} needs a client id"))
+            return False
+        client = Newcomer(
+            client_id, identity.user, identity.roles, connection.client.remote, connection.server_name
+        )
+        decision = router.decide(now, client)
+        if decision.kind == STAYS:
+            return True
+        if decision.kind == NOT_READY:
+            pool = router.pool
+            wait_ns = 0 if pool is None else pool.config.quorum_timeout_ms * 1_000_000
+            until = now + max(wait_ns, REFUSE_AFTER_NS)
+            self.waiting.append(WaitingClient(connection, router, client, until))
+            self._arm()
+            return False
+        self._answer(now, connection, router, decision)
+        return False
+
+    def _arm(self) -> None:
+        if self.waiting:
+            self.broker.timers.set(WAIT_TIMER, min(each.until for each in self.waiting))
+
+    def _try_again(self, now: int) -> None:
+        waiting = self.waiting
+        self.waiting = []
+        for each in waiting:
+            if each.connection.gone:
+                continue
+            decision = each.router.decide(now, each.client)
+            if decision.kind == NOT_READY and now < each.until:
+                self.waiting.append(each)
+            else:
+                self._answer(now, each.connection, each.router, decision)
+        self._arm()
+
+    def _answer(
+        self, now: int, connection: CoreConnection, router: Router, decision: Decision
+    ) -> None:
+        name = router.config.name
+        if decision.kind == STAYS:
+            routed(connection, now, None)
+            return
+        target = decision.target
+        if decision.kind == GOES and target is not None and target.connector is not None:
+            place = f"{target.connector.host}:{target.connector.port}"
+            self.broker.trace.event(
+                "client_routed", {"router": name, "remote": connection.client.remote, "to": place}
+            )
+            connection.redirect(target.node_id, target.connector)
+            error = BrokerError(ROUTING, f"connection router {name} redirected the connection to {place}")
+        else:
+            self.broker.trace.event(
+                "client_not_routed", {"router": name, "remote": connection.client.remote}
+            )
+            error = BrokerError(REMOTE_DISCONNECT, f"connection router {name} rejected the connection")
+            if decision.kind == NOT_READY:
+                error = BrokerError(ROUTING, f"connection router {name} not ready")
+        routed(connection, now, error)

@@ -1,0 +1,1 @@
+"""Core bridges (Artemis: `<bridges>`)."""

@@ -1,0 +1,239 @@
+"""One core bridge: started or stopped, connected or trying to be (BridgeImpl, Artemis 2.44).
+
+Its queue keeps what was not answered for, however long the target is away. A bridge whose attempts are used up stops;
+it can be started again. One whose queue is not there waits for the queue (Artemis' is not deployed then).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.core_bridges.forwarding import Forwarding
+from atalanta.cluster.core_bridges.link import CoreBridgeLink
+from atalanta.cluster.core_bridges.target_memory import TargetMemory
+from atalanta.cluster.core_bridges.targets import Targets, is_place
+from atalanta.cluster.discovery.discovery import DiscoveryListener
+from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.links.retry import Attempts
+from atalanta.kernel.registry.queues import parse_filter
+
+if TYPE_CHECKING:
+    from atalanta.cluster.core_bridges.bridges import CoreBridges
+    from atalanta.cluster.core_bridges.config import BridgeConfig
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.wire.core.transport import TransportConfiguration
+
+STARTED: Final = "started"
+STOPPING: Final = "stopping"  # answers are waited for
+STOPPED: Final = "stopped"
+TARGET: Final = "target"  # the one key of its attempts
+
+
+class CoreBridge(DiscoveryListener):
+    """`sent` and `acknowledged` are BridgeControl's messagesPendingAcknowledgement and messagesAcknowledged."""
+
+    def __init__(self, bridges: CoreBridges, config: BridgeConfig, name: str, number: int) -> None:
+        self.bridges = bridges
+        self.broker = bridges.broker
+        self.host = bridges.host
+        self.config = config
+        self.name = name
+        self.prefix = f"bridges.{number}."
+        settings = bridges.settings
+        self.forwarding = Forwarding(
+            config,
+            settings.own.get(config.name),
+            settings.transforms.get(config.name),
+            node_id_bytes(self.broker.node_id),
+        )
+        self.selector = parse_filter(config.filter_text)
+        self.targets = Targets(config, settings)
+        self.memory = TargetMemory(self.broker, self.targets, name)
+        self.memory.recall()
+        self.attempts = Attempts(config)
+        self.state: str = STOPPED
+        self.link: CoreBridgeLink | None = None
+        self.dialing: bool = False
+        self.nowhere: bool = False  # to go: a discovery group has told of nobody
+        self.gone: bool = False  # destroyed
+        self.sent: int = 0
+        self.acknowledged: int = 0
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        """Nothing happens if it is started."""
+        if self.state == STARTED:
+            return
+        self.broker.timers.cancel(self.prefix + "pending")
+        self.state = STARTED
+        self.attempts.forget(TARGET)
+        self.bridges.notify(now, "BRIDGE_STARTED", self)
+        self.tell("core_bridge_started", f"from queue {self.config.queue_name}")
+        if self.config.discovery_group is not None:
+            self.bridges.discovery.listen(now, self.config.discovery_group, self)
+        if self.link is None:
+            self.connect(now)
+        else:
+            self.link.counted = False
+            self.link.close("the bridge was stopped and started")
+
+    def stop(self, now: int) -> None:
+        """It takes no more; what is on its way may arrive within pending-ack-timeout (BridgeImpl.StopRunnable)."""
+        if self.state != STARTED:
+            return
+        link = self.link
+        if link is None:
+            self._stopped(now)
+            return
+        self._unlisten()
+        self.state = STOPPING
+        if link.connected:
+            link.outgoing.pause()
+        if link.settled():
+            link.stop(now)
+        else:
+            timeout_ns = self.config.pending_ack_timeout_ms * 1_000_000
+            self.broker.timers.set(self.prefix + "pending", now + timeout_ns)
+
+    def _unlisten(self) -> None:
+        if self.config.discovery_group is not None:
+            self.bridges.discovery.unlisten(self.config.discovery_group, self)
+            self.targets.discovered.clear()
+
+    def _stopped(self, now: int) -> None:
+        if self.state == STARTED:
+            self._unlisten()
+        self.state = STOPPED
+        self.broker.timers.cancel(self.prefix + "pending")
+        self.broker.timers.cancel(self.prefix + "retry")
+        self.bridges.notify(now, "BRIDGE_STOPPED", self)
+        self.tell("core_bridge_stopped", "its queue keeps what comes")
+
+    def destroy(self, now: int) -> None:
+        """As `stop`, without a return."""
+        self.gone = True
+        self.memory.forget()
+        self.stop(now)
+
+    def finished(self) -> bool:
+        """Destroyed, and nothing of it is left."""
+        return self.gone and self.link is None and not self.dialing
+
+    # -- connecting -----------------------------------------------------------------------------
+    def connect(self, now: int) -> None:
+        if self.state != STARTED or self.dialing or self.link is not None or self.bridges.stopping:
+            return
+        if self.config.queue_name not in self.broker.queues:
+            self.tell("core_bridge_queue_missing", f"waits for queue {self.config.queue_name}")
+            return
+        target = self.targets.next()
+        self.nowhere = target is None
+        if target is None:
+            return  # goes on when the discovery group tells of somebody
+        self.dialing = True
+        transport = target.transport
+        key = self.prefix + "dial"
+        links = self.bridges.links
+        if target.connector:
+            links.dial_secure(
+                key, transport.host, transport.port, target.connector, target.timeout_ms
+            )
+        else:
+            links.dial_within(key, transport.host, transport.port, target.timeout_ms)
+
+    def on_dialed(self, now: int, conn: int) -> CoreBridgeLink | None:
+        self.dialing = False
+        queue = self.broker.queues.get(self.config.queue_name)
+        if self.state != STARTED or self.bridges.stopping or self.link is not None or queue is None:
+            return None
+        self.link = CoreBridgeLink(self, conn, now, queue, self.selector)
+        self.link.open(now)
+        return self.link
+
+    def on_dial_failed(self, now: int, why: str) -> None:
+        self.dialing = False
+        if self.state == STARTED and TARGET not in self.attempts.failed:
+            self.tell("core_bridge_connect_failed", why)  # once; the bridge goes on trying
+        self._retry(now)
+
+    def on_connected(self, now: int) -> None:
+        self.attempts.succeeded(TARGET)
+        self.targets.connected()
+        self.memory.connected()
+        self.tell("core_bridge_connected", self.place())
+
+    def on_link_lost(self, now: int, link: CoreBridgeLink, why: str) -> None:
+        self.link = None
+        if self.state == STOPPING:
+            self._stopped(now)
+            self.bridges.link_gone(self)
+        elif self.state == STARTED and not self.bridges.stopping:
+            self.tell("core_bridge_lost", why)
+            if link.counted:
+                self._retry(now)
+            else:
+                self._retry_after(now, self.config.retry_interval_ms)
+
+    def _retry(self, now: int) -> None:
+        if self.state != STARTED or self.bridges.stopping:
+            return
+        pause_ms = self.attempts.next_pause_ms(TARGET)
+        if pause_ms < 0:
+            self.tell("core_bridge_gave_up", "its attempts are used up: start it again")
+            self._stopped(now)
+        else:
+            self._retry_after(now, pause_ms)
+
+    def _retry_after(self, now: int, pause_ms: int) -> None:
+        self.broker.timers.set(self.prefix + "retry", now + pause_ms * 1_000_000)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == self.prefix + "retry":
+            self.connect(now)
+        elif key == self.prefix + "pending" and self.link is not None:
+            left = len(self.link.outgoing.unanswered)
+            self.tell("core_bridge_lost", f"{left} messages unanswered after pending-ack-timeout")
+            self.link.stop(now)
+
+    # -- discovery ------------------------------------------------------------------------------
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        if is_place(connector):
+            self.targets.discovered[node_id] = connector
+            if self.nowhere:
+                self.connect(now)
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        self.targets.discovered.pop(node_id, None)
+
+    # -- its queue ------------------------------------------------------------------------------
+    def queue_removed(self, now: int) -> None:
+        if self.link is not None:
+            self.link.close("its queue was deleted")
+
+    def settle(self, now: int) -> None:
+        """Once per turn: what was answered for is finished; a bridge that stops goes with the last answer."""
+        link = self.link
+        if link is None:
+            return
+        link.begin()
+        link.outgoing.settle(now)
+        if self.state == STOPPING and link.settled() and not link.leaving:
+            link.stop(now)
+
+    # -- telling --------------------------------------------------------------------------------
+    def place(self) -> str:
+        current = self.targets.current
+        return "nowhere" if current is None else current.place
+
+    def tell(self, event: str, why: str) -> None:
+        self.broker.trace.event(event, {"bridge": self.name, "to": self.place(), "why": why})
+
+    def tell_transformer_failed(self, reference: Reference, error: Exception) -> None:
+        self.broker.trace.event(
+            "core_bridge_transformer_failed",
+            {
+                "bridge": self.name,
+                "message": int(reference.message.id),
+                "why": f"{type(error).__name__}: {error}",
+            },
+        )

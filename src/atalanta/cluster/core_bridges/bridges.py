@@ -1,0 +1,260 @@
+"""The core bridges of a node: those of its configuration, and those management made, which the journal keeps.
+
+A bridge with `concurrency` 3 is three, NAME-0 to NAME-2 (ClusterManager.deployBridge). What is wrong with a bridge is
+told, and the node goes on without it, as Artemis does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.core_bridges.bridge import CoreBridge
+from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+from atalanta.cluster.core_bridges.definition import check_transformer, config_of, definition_of
+from atalanta.cluster.core_bridges.management import Registry
+from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
+from atalanta.cluster.links.forwarding import node_id_bytes
+from atalanta.cluster.part import Part
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.journal import records
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.registry.queues import parse_filter
+from atalanta.wire.connection import Connection
+
+if TYPE_CHECKING:
+    from atalanta.cluster.discovery.discovery import Discovery
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.broker.notifications import Notifications
+    from atalanta.kernel.ports import Links
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.management.management import Management
+    from atalanta.wire.core.server.host import CoreHost
+
+KEY_PREFIX: Final = "bridge."  # in the journal's values
+BRIDGED: Final = "bridged."  # there, too: queues whose messages a bridge may have sent
+
+
+class CoreBridges(Part):
+    """`by_name` are the single bridges, `configs` what they were made from, by the name in the configuration."""
+
+    def __init__(
+        self,
+        settings: BridgeSettings,
+        broker: Broker,
+        notifications: Notifications,
+        management: Management,
+        host: CoreHost,
+        links: Links,
+        discovery: Discovery,
+    ) -> None:
+        self.settings = settings
+        self.broker = broker
+        self.notifications = notifications
+        self.host = host
+        self.links = links
+        self.discovery = discovery
+        self.stopping: bool = False
+        self.next_number: int = 1
+        self.configs: dict[str, BridgeConfig] = {}
+        self.by_name: dict[str, CoreBridge] = {}
+        self.by_number: dict[str, CoreBridge] = {}  # also those on their way out
+        management.bridges = Registry(self)
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        """The configuration's bridges, and the stored ones whose names it does not use."""
+        self.broker.observers.append(QueueWatch(self))
+        for config in self.settings.bridges:
+            self._deploy(now, config)
+        for key in list(self.broker.values):
+            if key.startswith(KEY_PREFIX) and key[len(KEY_PREFIX) :] not in self.configs:
+                self._deploy_stored(now, key)
+        for key in list(self.broker.values):
+            if key.startswith(FOLLOWED) and key[len(FOLLOWED) :] not in self.by_name:
+                self._write_value(key, None)  # of a bridge that is no more
+
+    def name_queues(self) -> None:
+        """Also of a node that only goes on leaving: what these bridges may have sent goes with their ids.
+
+        As does what bridges have sent that are no longer in the configuration, as long as anything of it may be left.
+        """
+        node_bytes = node_id_bytes(self.broker.node_id)
+        origins = self.broker.origins
+        for config in self.settings.bridges:
+            origins.bridge(config.queue_name, node_bytes)
+        for key in self.broker.values:
+            if key.startswith(KEY_PREFIX):
+                try:
+                    stored = config_of(json.loads(self.broker.values[key][0]))
+                except (ValueError, BrokerError):
+                    continue  # told when the bridge is to be made
+                origins.bridge(stored.queue_name, node_bytes)
+        for key in list(self.broker.values):
+            name = key.removeprefix(BRIDGED)
+            if name == key or name in origins.bridged:
+                continue
+            queue = self.broker.queues.get(name)
+            if queue is not None and queue.message_count > 0:
+                origins.bridge(name, node_bytes)
+            else:
+                self._write_value(key, None)
+
+    def _deploy_stored(self, now: int, key: str) -> None:
+        try:
+            config = config_of(json.loads(self.broker.values[key][0]))
+        except (ValueError, BrokerError) as error:
+            self._tell_refused(key[len(KEY_PREFIX) :], str(error))
+            return
+        self._deploy(now, config)
+
+    def _deploy(self, now: int, config: BridgeConfig) -> None:
+        try:
+            self.create(now, config)
+        except BrokerError as error:
+            self._tell_refused(config.name, error.text)
+
+    def _tell_refused(self, name: str, why: str) -> None:
+        self.broker.trace.event("core_bridge_not_made", {"bridge": name, "why": why})
+
+    def stop(self, now: int) -> None:
+        self.stopping = True
+
+    def flush(self, now: int) -> None:
+        for bridge in self.by_number.values():
+            bridge.settle(now)
+
+    # -- making and ending ----------------------------------------------------------------------
+    def create(self, now: int, config: BridgeConfig) -> None:
+        """Made and started. BrokerError says what is wrong."""
+        self._check(config)
+        self.configs[config.name] = config
+        self.broker.origins.bridge(config.queue_name, node_id_bytes(self.broker.node_id))
+        if BRIDGED + config.queue_name not in self.broker.values:
+            self._write_value(BRIDGED + config.queue_name, b"")
+        for index in range(config.concurrency):
+            name = config.name if config.concurrency == 1 else f"{config.name}-{index}"
+            bridge = CoreBridge(self, config, name, self.next_number)
+            self.by_name[name] = bridge
+            self.by_number[str(self.next_number)] = bridge
+            self.next_number += 1
+            bridge.start(now)
+
+    def _check(self, config: BridgeConfig) -> None:
+        """ClusterManager.deployBridge; a queue that is missing may come."""
+        name = config.name
+        if not name:
+            raise BrokerError(ILLEGAL_STATE, "a bridge needs a name")
+        if name in self.configs or name in self.by_name:
+            raise BrokerError(ILLEGAL_STATE, f"a bridge {name} already exists")
+        if not config.queue_name:
+            raise BrokerError(ILLEGAL_STATE, f"bridge {name} needs a queue-name")
+        parse_filter(config.filter_text)
+        group = config.discovery_group
+        if group is not None and group not in self.discovery.settings.discovery_groups:
+            raise BrokerError(ILLEGAL_STATE, f"there is no discovery-group {group}")
+        if group is None and not config.static_connectors:
+            raise BrokerError(ILLEGAL_STATE, f"bridge {name} needs connectors")
+        for connector in config.static_connectors:
+            if connector not in self.settings.connectors:
+                raise BrokerError(ILLEGAL_STATE, f"there is no connector {connector}")
+        if name not in self.settings.transforms:
+            check_transformer(config.transformer_class)
+
+    def store(self, config: BridgeConfig) -> None:
+        """Made by management: it is there again after a restart."""
+        self._write(config.name, json.dumps(definition_of(config)).encode())
+
+    def destroy(self, now: int, name: str) -> None:
+        """By the name in the configuration. A configured one is there again after a restart."""
+        if name not in self.configs:
+            raise BrokerError(ILLEGAL_STATE, f"there is no bridge {name}")
+        config = self.configs.pop(name)
+        if KEY_PREFIX + name in self.broker.values:
+            self._write(name, None)
+        for called, bridge in list(self.by_name.items()):
+            if bridge.config is config:
+                del self.by_name[called]
+                bridge.destroy(now)
+                self._forget(bridge)
+
+    def _forget(self, bridge: CoreBridge) -> None:
+        if bridge.finished():
+            number = bridge.prefix.split(".")[1]
+            self.by_number.pop(number, None)
+
+    def _write(self, name: str, value: bytes | None) -> None:
+        self._write_value(KEY_PREFIX + name, value)
+
+    def _write_value(self, key: str, value: bytes | None) -> None:
+        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
+        if value is None:
+            self.broker.values.pop(key, None)
+        else:
+            self.broker.values[key] = (value, lsn)
+
+    def reload(self, now: int, settings: BridgeSettings) -> None:
+        """Bridges that are new or different are made, those that are gone end; management's own stay as they are.
+
+        Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
+        """
+        before = self.settings
+        self.settings = settings
+        wanted = {config.name: config for config in settings.bridges}
+        for name, config in list(self.configs.items()):
+            fresh = wanted.get(name)
+            stored = KEY_PREFIX + name in self.broker.values
+            same = fresh == config and before.own.get(name) == settings.own.get(name)
+            if (fresh is None and not stored) or (fresh is not None and not same):
+                self.destroy(now, name)
+        for config in settings.bridges:
+            if config.name not in self.configs:
+                self._deploy(now, config)
+
+    # -- inputs ---------------------------------------------------------------------------------
+    def of_key(self, key: str) -> CoreBridge | None:
+        return self.by_number.get(key.split(".")[1])
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        bridge = self.of_key(key)
+        if bridge is None:
+            return None
+        link = bridge.on_dialed(now, conn)
+        self._forget(bridge)
+        return link
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        bridge = self.of_key(key)
+        if bridge is not None:
+            bridge.on_dial_failed(now, why)
+            self._forget(bridge)
+
+    def on_timer(self, now: int, key: str) -> None:
+        bridge = self.of_key(key)
+        if bridge is not None:
+            bridge.on_timer(now, key)
+
+    def link_gone(self, bridge: CoreBridge) -> None:
+        self._forget(bridge)
+
+    def of_queue(self, name: str) -> list[CoreBridge]:
+        return [each for each in self.by_name.values() if each.config.queue_name == name]
+
+    def notify(self, now: int, kind: str, bridge: CoreBridge) -> None:
+        """BRIDGE_STARTED, BRIDGE_STOPPED."""
+        self.notifications.publish(now, kind, {"name": bridge.name})
+
+
+class QueueWatch(Observer):
+    """Bridges come and go with their queues."""
+
+    def __init__(self, bridges: CoreBridges) -> None:
+        self.bridges = bridges
+
+    def on_queue_added(self, now: int, queue: Queue) -> None:
+        for bridge in self.bridges.of_queue(queue.name):
+            bridge.connect(now)
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        for bridge in self.bridges.of_queue(queue.name):
+            bridge.queue_removed(now)

@@ -1,0 +1,252 @@
+"""The connection of a core bridge: an ordinary client of the target, with a session that sends.
+
+User and password instead of the cluster's login (BridgeImpl.ConnectRunnable). Before the first message the forwarding
+address must exist there: what is sent to an address nobody has made would be lost or made to measure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
+from atalanta.cluster.links.outbound_link import DialedLink, LinkTimes
+from atalanta.cluster.links.outgoing import Outgoing
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    ADDRESS_FULL,
+    INTERNAL_ERROR,
+    QUEUE_DOES_NOT_EXIST,
+    SECURITY,
+    SESSION_CREATION_REJECTED,
+    UNEXPECTED_ROUTING_TYPE,
+)
+from atalanta.kernel.trace import tell
+from atalanta.wire.core.packet_types import HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import (
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+    NullResponse,
+    Ping,
+)
+from atalanta.wire.core.packets.producer import ProducerCredits, ProducerFailCredits
+from atalanta.wire.core.packets.query import (
+    BindingQuery,
+    BindingQueryResponse,
+    BindingQueryResponseV2,
+    BindingQueryResponseV3,
+    BindingQueryResponseV4,
+    BindingQueryResponseV5,
+)
+from atalanta.wire.core.packets.session import (
+    CreateSession,
+    CreateSessionResponse,
+    CreateSessionV2,
+    SessionClose,
+)
+from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
+
+if TYPE_CHECKING:
+    from atalanta.cluster.core_bridges.bridge import CoreBridge
+    from atalanta.cluster.core_bridges.config import BridgeConfig
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
+    from atalanta.message.selector.selector import Filter
+
+LOGIN_CHANNEL: Final = 1
+SEND_CHANNEL: Final = 10
+ADDRESS_ANSWERS: Final = (
+    BindingQueryResponse,
+    BindingQueryResponseV2,
+    BindingQueryResponseV3,
+    BindingQueryResponseV4,
+    BindingQueryResponseV5,
+)
+
+
+def limits_of(config: BridgeConfig) -> OutgoingLimits:
+    window = config.confirmation_window_bytes
+    return OutgoingLimits(
+        window if window > 0 else WINDOW_BYTES,
+        config.producer_window_bytes,
+        config.min_large_message_bytes,
+        not config.use_duplicate_detection,
+    )
+
+
+class CoreOutgoing(Outgoing):
+    """The bridge's queue on its way, as the bridge's configuration changes its messages."""
+
+    # Whatever an operator can mend at the target: messages stay, in order, until it is mended.
+    passing_codes = (
+        INTERNAL_ERROR,
+        ADDRESS_FULL,
+        SECURITY,
+        ADDRESS_DOES_NOT_EXIST,
+        QUEUE_DOES_NOT_EXIST,
+        UNEXPECTED_ROUTING_TYPE,
+    )
+
+    def __init__(
+        self, bridge: CoreBridge, link: DialedLink, queue: Queue, selector: Filter | None
+    ) -> None:
+        limits = limits_of(bridge.config)
+        super().__init__(link, bridge.broker, queue, SEND_CHANNEL, limits, selector)
+        self.bridge = bridge
+
+    def prepared(self, reference: Reference) -> Message | None:
+        try:
+            return self.bridge.forwarding.forwarded(reference)
+        except Exception as error:
+            # The operator's own function, which may raise anything; the message is kept or dead-lettered.
+            self.bridge.tell_transformer_failed(reference, error)
+            return None
+
+    def target(self, message: Message) -> str:
+        return self.bridge.forwarding.target(message)
+
+    def sent(self, reference: Reference) -> None:
+        self.bridge.sent += 1
+        if self.broker.trace.on:
+            tell(self.broker.trace, "story_forwarded", reference.message, self.bridge.name)
+
+    def confirmed(self, reference: Reference) -> None:
+        self.bridge.acknowledged += 1
+        if self.broker.trace.on:
+            tell(self.broker.trace, "story_taken_over", reference.message, self.bridge.name)
+
+    def refused(self, text: str) -> None:
+        self.bridge.tell("core_bridge_refused", text)
+
+
+class CoreBridgeLink(DialedLink):
+    """`connected` after the session is open and the address is there; `counted`: its failure is an attempt."""
+
+    def __init__(
+        self, bridge: CoreBridge, conn: int, now: int, queue: Queue, selector: Filter | None
+    ) -> None:
+        config = bridge.config
+        times = LinkTimes(config.connection_ttl_ms, config.check_period_ms, config.call_timeout_ms)
+        super().__init__(bridge.host, conn, now, times)
+        self.bridge = bridge
+        self.outgoing = CoreOutgoing(bridge, self, queue, selector)
+        self.logged_in = False
+        self.connected = False
+        self.begins = False  # waits for the disk before the first message
+        self.counted = True
+        self.leaving = False
+
+    def open(self, now: int) -> None:
+        """Handshake, ping, session: user and password go with its creation."""
+        config = self.bridge.config
+        self.write(HANDSHAKE)
+        self.send(Ping(self.times.connection_ttl_ms), PING_CHANNEL)
+        name = self.bridge.broker.ids.uuid().hex()
+        request: CreateSession
+        if config.client_id is None:
+            request = CreateSession(name=name, session_channel=SEND_CHANNEL, version=NEWEST_VERSION)
+        else:
+            request = CreateSessionV2(
+                name=name,
+                session_channel=SEND_CHANNEL,
+                version=NEWEST_VERSION,
+                client_id=config.client_id,
+            )
+        request.user = config.user
+        request.password = config.password
+        request.min_large_message_size = config.min_large_message_bytes
+        request.confirmation_window = config.confirmation_window_bytes
+        request.pre_acknowledge = True
+        self.send(request, LOGIN_CHANNEL)
+
+    # -- frames in ------------------------------------------------------------------------------
+    def on_packet(self, now: int, packet: Packet, channel: int) -> None:
+        if isinstance(packet, NullResponse):
+            if channel == SEND_CHANNEL:
+                self.outgoing.on_answer(packet.correlation)
+        elif isinstance(packet, ProducerCredits):
+            self.outgoing.on_credits(packet)
+        elif isinstance(packet, ProducerFailCredits):
+            self.bridge.tell("core_bridge_refused", f"address {packet.address} is full")
+            self.close("the target's address is full")
+        elif isinstance(packet, ExceptionResponse):
+            self._refused(now, packet, channel)
+        elif isinstance(packet, ClusterTopology):
+            self.bridge.targets.on_topology(packet)
+        elif isinstance(packet, CreateSessionResponse):
+            self._session_open(now)
+        elif isinstance(packet, ADDRESS_ANSWERS):
+            self._address_known(now, packet.exists)
+        else:
+            self.bridge.broker.trace.count("bridge_packets_ignored")
+
+    def _session_open(self, now: int) -> None:
+        self.logged_in = True
+        self.send(SubscribeTopologyV2(False, NEWEST_VERSION), PING_CHANNEL)
+        address = self.bridge.config.forwarding_address
+        if address is None:
+            self._address_known(now, True)
+        else:
+            self.send(BindingQuery(self.bridge.forwarding.around(address)), SEND_CHANNEL)
+
+    def _address_known(self, now: int, exists: bool) -> None:
+        self.waiting_since = 0
+        if not exists:
+            address = self.bridge.forwarding.around(self.bridge.config.forwarding_address or "")
+            self.bridge.tell("core_bridge_address_missing", f"no address {address} at the target")
+            self.close(f"the target has no address {address}")
+            return
+        self.connected = True
+        self.bridge.on_connected(now)
+        self.begins = True
+        self.begin()
+
+    def begin(self) -> None:
+        """Messages flow, as soon as it is on disk where to."""
+        if self.begins and not self.leaving and self.bridge.memory.durable():
+            self.begins = False
+            self.outgoing.open()
+            self.outgoing.attach()
+
+    def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
+        if channel == SEND_CHANNEL:
+            self.outgoing.on_refused(now, packet)
+            return
+        text = f"{packet.message} (code {packet.code})"
+        # A server that is just starting says so: BridgeImpl does not count it.
+        self.counted = packet.code != SESSION_CREATION_REJECTED
+        self.bridge.tell("core_bridge_refused", text)
+        self.close(f"the target refuses the bridge: {text}")
+
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        node_id: str | None = None
+        if isinstance(packet, DisconnectV2):
+            node_id = packet.scale_down_node_id
+        elif isinstance(packet, DisconnectV3):
+            node_id = packet.target_node_id
+        if node_id is not None:
+            self.bridge.targets.leaves_for(node_id)
+
+    # -- life -----------------------------------------------------------------------------------
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if not blocked:
+            self.outgoing.unblocked()
+
+    def settled(self) -> bool:
+        """Nothing that was sent waits for its answer."""
+        return not self.outgoing.unanswered and self.outgoing.large is None
+
+    def stop(self, now: int) -> None:
+        """As a client goes: the session, then the connection."""
+        self.leaving = True
+        if self.logged_in:
+            self.send(SessionClose(), SEND_CHANNEL)
+        self.close("the bridge stops")
+
+    def on_lost(self, now: int, why: str) -> None:
+        self.outgoing.detach(now)
+        self.bridge.on_link_lost(now, self, why)

@@ -1,0 +1,93 @@
+"""Where a core bridge followed its target to, when that left, also after a crash of this node.
+
+What was sent last may be safe there unanswered, and only that node knows: the bridge goes back there first. The record
+is on disk before anything is sent to a node other than the one before. It counts as long as the bridge's own
+targets are those that it had then. Beyond Artemis, whose bridge begins with its connectors again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.core_bridges.targets import is_place
+from atalanta.kernel.journal import records
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.cluster.core_bridges.targets import Targets
+    from atalanta.kernel.broker.broker import Broker
+
+KEY_PREFIX: Final = "followed."
+
+
+class TargetMemory:
+    """Of one bridge; `lsn` of its newest record: 0 as long as this life has written none."""
+
+    def __init__(self, broker: Broker, targets: Targets, bridge: str) -> None:
+        self.broker = broker
+        self.targets = targets
+        self.key = KEY_PREFIX + bridge
+        self.lsn: int = 0
+
+    def recall(self) -> None:
+        """Before the first attempt: the node to begin with."""
+        known = self.broker.values.get(self.key)
+        if known is None:
+            return
+        try:
+            told = json.loads(known[0])
+            transports = [_transport(each) for each in told["transports"]]
+            if told["from"] == self.targets.configured() and all(map(is_place, transports)):
+                self.targets.follow(told["node"], transports)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self.broker.trace.event(
+                "core_bridge_memory_unreadable", {"bridge": self.key[len(KEY_PREFIX) :], "why": str(error)}
+            )
+
+    def connected(self) -> None:
+        """The targets know to whom: remembered if the bridge followed there, else forgotten."""
+        targets = self.targets
+        if not targets.followed:
+            self.forget()
+            return
+        told = {
+            "from": targets.configured(),
+            "node": targets.followed,
+            "transports": [
+                {
+                    "name": each.name,
+                    "parameters": {key: value for key, (_, value) in each.entries.items()},
+                }
+                for each in targets.node
+            ],
+        }
+        value = json.dumps(told).encode()
+        known = self.broker.values.get(self.key)
+        if known is None or known[0] != value:
+            self._store(value)
+
+    def durable(self) -> bool:
+        return self.broker.journal.durable >= self.lsn
+
+    def forget(self) -> None:
+        if self.key in self.broker.values:
+            self._store(None)
+
+    def _store(self, value: bytes | None) -> None:
+        broker = self.broker
+        self.lsn = broker.journal.append(records.VALUE, records.encode_value(self.key, value))
+        if value is None:
+            broker.values.pop(self.key, None)
+        else:
+            broker.values[self.key] = (value, self.lsn)
+
+
+def _transport(told: dict[str, object]) -> TransportConfiguration:
+    made = TransportConfiguration(str(told["name"]))
+    parameters = told["parameters"]
+    if not isinstance(parameters, dict):
+        raise ValueError("parameters are no object")
+    for key, value in parameters.items():
+        made.put(key, value)
+    return made

@@ -1,0 +1,1 @@
+"""Broadcast and discovery groups, DNS and meeting places."""

@@ -1,0 +1,325 @@
+"""Broadcast and discovery groups: a node announces its connectors and hears of others (fact sheet A1.d, C3, C4).
+
+What is announced is Artemis' datagram. Where it is announced is a meeting place (meeting.py): a UDP multicast group,
+or what a JGroups stack file describes. Of every node one connector is kept, the last of its newest announcement
+(DiscoveryGroup.java); a node that is silent for refresh-timeout is no longer listed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.discovery.host_list import HostsPlace
+from atalanta.cluster.discovery.meeting_places import MEETING, FolderPlace, MulticastPlace, Place
+from atalanta.cluster.duplicate_node_id import Sightings, tell_shared
+from atalanta.cluster.part import Part
+from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.core.broadcast_datagram import (
+    Announcement,
+    decode_announcement,
+    encode_announcement,
+)
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Links
+    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.core.transport import TransportConfiguration
+
+BROADCAST: Final = "discovery.broadcast."
+EXPIRE: Final = "discovery.expire."
+WAIT: Final = "discovery.wait."
+PLACE: Final = "discovery.place."
+PLACES: Final[dict[str, type[Place]]] = {
+    MULTICAST: MulticastPlace,
+    HOSTS: HostsPlace,
+    DNS: HostsPlace,
+    FOLDER: FolderPlace,
+}
+# Names of the groups at the Links port.
+SENDS: Final = "broadcast/"
+HEARS: Final = "discovery/"
+FOUND_MAX: Final = 10_000
+MILLISECOND_NS: Final = 1_000_000
+WHAT_TO_DO: Final = (
+    "this data folder is a copy of that node's, or the other way round: stop one of the two, delete the file node-id"
+    " in its data folder (or the whole folder if its messages are copies), and start it again"
+)
+
+
+class DiscoveryListener:
+    """Who wants to know of the nodes in a discovery group: a cluster connection, a bridge."""
+
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        """The node was heard; also when nothing changed. `connector` is how to reach it."""
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        """The node was silent for refresh-timeout."""
+
+
+class Entry:
+    """A node that is heard."""
+
+    def __init__(self, connector: TransportConfiguration, heard_ns: int) -> None:
+        self.connector = connector
+        self.heard_ns = heard_ns
+
+
+class DiscoveryGroup:
+    """One discovery group with listeners: `entries` by node id."""
+
+    def __init__(self, config: DiscoveryGroupConfig) -> None:
+        self.config = config
+        self.refresh_ns = config.refresh_timeout_ms * MILLISECOND_NS
+        self.entries: dict[str, Entry] = {}
+        self.listeners: list[DiscoveryListener] = []
+        self.sightings = Sightings(2 * self.refresh_ns)
+        self.heard_any = False
+        self.twin: str = ""  # the unique id of another process with our node id
+        self.twin_told_ns: int = 0
+
+
+class Discovery(Part):
+    """All groups of one node. A discovery group is joined once, when its first listener comes."""
+
+    def __init__(
+        self, settings: ClusterSettings, broker: Broker, links: Links, host: CoreHost
+    ) -> None:
+        self.settings = settings
+        self.broker = broker
+        self.links = links
+        self.wire = host.wire
+        self.host = host
+        self.places: list[Place] = []
+        self.unique_id: str = ""
+        self.groups: dict[str, DiscoveryGroup] = {}
+        self.speaking: dict[str, BroadcastGroupConfig] = {}
+        self.stopping = False
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        self.unique_id = self.broker.ids.uuid().hex()
+        for broadcast in self.settings.broadcast_groups:
+            if broadcast.meeting is not None:
+                self._place(now, broadcast.meeting).speaks = broadcast
+                continue
+            if broadcast.group_address is None:
+                continue
+            self.speaking[broadcast.name] = broadcast
+            self.links.join_to_send(
+                SENDS + broadcast.name,
+                broadcast.group_address,
+                broadcast.group_port,
+                broadcast.local_bind_address or "",
+                broadcast.local_bind_port,
+            )
+            self._broadcast(now, broadcast)
+
+    def stop(self, now: int) -> None:
+        self.stopping = True
+        for place in self.places:
+            place.close()
+        for name in self.speaking:
+            self.links.leave(SENDS + name)
+        for name in self.groups:
+            self.links.leave(HEARS + name)
+
+    def listen(self, now: int, name: str, listener: DiscoveryListener) -> None:
+        """From now on `listener` hears of the nodes in the discovery group `name`, and at once of those known."""
+        group = self.groups.get(name)
+        if group is None:
+            group = self._join(now, self.settings.discovery_groups[name])
+        group.listeners.append(listener)
+        for node_id, entry in list(group.entries.items()):
+            listener.discovered(now, node_id, entry.connector)
+
+    def unlisten(self, name: str, listener: DiscoveryListener) -> None:
+        """No further word to `listener`; the group is left with its last one."""
+        group = self.groups[name]
+        group.listeners.remove(listener)
+        if not group.listeners:
+            del self.groups[name]
+            for place in self.places:
+                if group in place.hears:
+                    place.hears.remove(group)
+            self.links.leave(HEARS + name)
+            self.broker.timers.cancel(WAIT + name)
+            self.broker.timers.cancel(EXPIRE + name)
+
+    def entries(self, name: str) -> dict[str, TransportConfiguration]:
+        """Node id -> how to reach it, of a group that is listened to."""
+        group = self.groups.get(name)
+        if group is None:
+            return {}
+        return {node_id: entry.connector for node_id, entry in group.entries.items()}
+
+    def _join(self, now: int, config: DiscoveryGroupConfig) -> DiscoveryGroup:
+        group = DiscoveryGroup(config)
+        self.groups[config.name] = group
+        if config.meeting is not None:
+            self._place(now, config.meeting).hears.append(group)
+        elif config.group_address is not None:
+            self.links.join(
+                HEARS + config.name,
+                config.group_address,
+                config.group_port,
+                config.local_bind_address or "",
+                config.local_bind_port,
+            )
+        wait_ns = config.initial_wait_timeout_ms * MILLISECOND_NS
+        self.broker.timers.set(WAIT + config.name, now + wait_ns)
+        return group
+
+    def _place(self, now: int, meeting: Meeting) -> Place:
+        """One for all groups that name the same stack and channel; its first tick is in the next turn."""
+        for place in self.places:
+            if place.meeting == meeting:
+                return place
+        made = PLACES[meeting.kind](self, len(self.places), meeting)
+        self.places.append(made)
+        made.open(now)
+        self.broker.timers.set(made.key, now)
+        return made
+
+    # -- speaking -------------------------------------------------------------------------------
+    def announcement(self, broadcast: BroadcastGroupConfig) -> bytes:
+        """What is said in that group: all its connectors."""
+        connectors = [self.settings.transport(name) for name in broadcast.connectors]
+        return encode_announcement(Announcement(self.broker.node_id, self.unique_id, connectors))
+
+    def _broadcast(self, now: int, broadcast: BroadcastGroupConfig) -> None:
+        """One announcement with our connectors, at once and then every broadcast-period."""
+        self.links.multicast(SENDS + broadcast.name, self.announcement(broadcast))
+        period_ns = broadcast.broadcast_period_ms * MILLISECOND_NS
+        self.broker.timers.set(BROADCAST + broadcast.name, now + period_ns)
+
+    # -- time -----------------------------------------------------------------------------------
+    def on_timer(self, now: int, key: str) -> None:
+        if self.stopping:
+            return
+        if key.startswith(PLACE):
+            place, _ = self._at(key)
+            place.tick(now)
+            self.broker.timers.set(key, now + place.period_ns())
+            return
+        if key.startswith(BROADCAST):
+            broadcast = self.speaking.get(key[len(BROADCAST) :])
+            if broadcast is not None:
+                self._broadcast(now, broadcast)
+            return
+        name = key[len(EXPIRE) :] if key.startswith(EXPIRE) else key[len(WAIT) :]
+        group = self.groups.get(name)
+        if group is None:
+            return
+        if key.startswith(EXPIRE):
+            self._expire(now, group)
+        elif not group.heard_any:
+            waited_ms = group.config.initial_wait_timeout_ms
+            self.broker.trace.event("discovery_found_nobody", {"group": name, "ms": waited_ms})
+
+    def _expire(self, now: int, group: DiscoveryGroup) -> None:
+        """Entries that were not heard for refresh-timeout go; the next look is when the next one could."""
+        due = 0
+        for node_id, entry in list(group.entries.items()):
+            ends = entry.heard_ns + group.refresh_ns
+            if ends <= now:
+                del group.entries[node_id]
+                self.broker.trace.event(
+                    "discovery_silent", {"group": group.config.name, "node": node_id}
+                )
+                for listener in list(group.listeners):
+                    listener.undiscovered(now, node_id)
+            elif not due or ends < due:
+                due = ends
+        if due:
+            self.broker.timers.set(EXPIRE + group.config.name, due)
+
+    # -- meeting places ---------------------------------------------------------------------------
+    def _at(self, key: str) -> tuple[Place, str]:
+        """Whose key that is, and what follows in it: "discovery.place.<number>.<rest>"."""
+        number, _, rest = key[len(PLACE) :].partition(".")
+        return self.places[int(number)], rest
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        place, rest = self._at(key)
+        return None if self.stopping else place.on_dialed(now, conn, rest)
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        place, rest = self._at(key)
+        place.on_dial_failed(now, rest)
+
+    def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
+        return (
+            None if self.stopping else self.places[int(key[len(MEETING) :])].on_accepted(now, conn)
+        )
+
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        place, rest = self._at(key)
+        if not self.stopping:
+            place.on_resolved(now, rest, places, why)
+
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        place, _ = self._at(key)
+        if not self.stopping:
+            place.on_posted(now, files, why)
+
+    # -- hearing --------------------------------------------------------------------------------
+    def on_datagram(self, now: int, group: str, data: bytes) -> None:
+        if group.startswith(MEETING):
+            self.places[int(group[len(MEETING) :])].on_datagram(now, data)
+        elif group.startswith(HEARS):
+            found = self.groups.get(group[len(HEARS) :])
+            if found is not None:
+                self.heard(now, found, data)
+
+    def heard(self, now: int, group: DiscoveryGroup, data: bytes) -> None:
+        """A node was heard. Anybody can send datagrams: what cannot be read is counted and dropped."""
+        try:
+            said = decode_announcement(data)
+        except ProtocolError:
+            self.broker.trace.count("datagrams_unreadable")
+            return
+        if said.node_id == self.broker.node_id:
+            if said.unique_id != self.unique_id:
+                self._see_twin(now, group, said)
+            return
+        if not said.connectors:
+            return
+        connector = said.connectors[-1]
+        self._see(now, group, said, connector)
+        entry = group.entries.get(said.node_id)
+        if entry is None:
+            if len(group.entries) >= FOUND_MAX:
+                self.broker.trace.count("discovery_overflow")
+                return
+            if not group.entries:
+                self.broker.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
+            group.entries[said.node_id] = Entry(connector, now)
+            group.heard_any = True
+        else:
+            entry.connector = connector
+            entry.heard_ns = now
+        for listener in list(group.listeners):
+            listener.discovered(now, said.node_id, connector)
+
+    def _see_twin(self, now: int, group: DiscoveryGroup, said: Announcement) -> None:
+        """Another process shows our node id; the first word of it may be an echo of our own earlier life."""
+        if group.twin != said.unique_id:
+            group.twin = said.unique_id
+        elif not group.twin_told_ns or now - group.twin_told_ns >= group.refresh_ns:
+            group.twin_told_ns = now
+            places = [f"{each.host}:{each.port}" for each in said.connectors]
+            self.broker.trace.event(
+                "duplicate_node_id",
+                {"node": said.node_id, "other": " ".join(places), "what_to_do": WHAT_TO_DO},
+            )
+
+    def _see(
+        self, now: int, group: DiscoveryGroup, said: Announcement, connector: TransportConfiguration
+    ) -> None:
+        place = f"{connector.host}:{connector.port}"
+        places = group.sightings.see(now, said.node_id, said.unique_id, place)
+        if places is not None:
+            tell_shared(self.broker.trace, said.node_id, places[0], places[1])

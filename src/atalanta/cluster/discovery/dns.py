@@ -1,0 +1,126 @@
+"""Members by DNS, without JGroups: the addresses of a headless service, or its SRV records, asked for again and again.
+
+What a name stands for gets a locator, as a static connector does; what it no longer stands for is forgotten. While the
+DNS does not answer, or knows nothing, the last answer counts: an outage there must not take the cluster apart.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.part import Part
+from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.cluster.native_config import OwnSettings
+
+PREFIX: Final = "dns."
+DNS_PLACE: Final = "dns/"  # begins the names of locators
+TCP: Final = "tcp"
+SRV: Final = "srv"
+NAMES_MAX: Final = 100
+PLACES_MAX: Final = 10_000
+
+
+class DnsName:
+    """`port` 0: SRV records say it. `places` is the last answer."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.name = name
+        self.port = port
+        self.number: int = 0  # of the cluster connection
+        self.places: list[tuple[str, int]] = []
+        self.failed: bool = False
+
+
+def dns_names(text: str) -> list[DnsName]:
+    """`tcp://name:port,srv://_service._tcp.name`. UriError names the part that is wrong."""
+    found: list[DnsName] = []
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        uri = parse_uri(part, (TCP, SRV))
+        if uri.params:
+            raise UriError(f"'{part.strip()}' takes no parameters")
+        if uri.scheme == SRV and uri.port is not None:
+            raise UriError(f"'{part.strip()}': SRV records have ports of their own")
+        port = DEFAULT_PORT if uri.port is None else uri.port
+        found.append(DnsName(uri.host, 0 if uri.scheme == SRV else port))
+    if not found:
+        raise UriError("no name is given")
+    if len(found) > NAMES_MAX:
+        raise UriError(f"more than {NAMES_MAX} names")
+    return found
+
+
+class DnsDiscovery(Part):
+    """Keys are "dns.<number of the name>". Names are those of all cluster connections, one after the other."""
+
+    def __init__(self, own: OwnSettings, clusters: Clusters) -> None:
+        self.clusters = clusters.connections
+        self.links = clusters.links
+        self.broker = clusters.broker
+        self.period_ns = own.dns_discovery_period_ms * 1_000_000
+        self.names: list[DnsName] = []
+        self.stopping = False
+        for number, cluster in enumerate(self.clusters):
+            text = own.dns_by_cluster.get(cluster.config.name)
+            if text is None and number == 0:
+                text = own.dns_discovery
+            if text is not None:
+                cluster.finds_by_name = True
+                for name in dns_names(text):
+                    name.number = number
+                    self.names.append(name)
+
+    def start(self, now: int) -> None:
+        for number in range(len(self.names)):
+            self._ask(number)
+
+    def stop(self, now: int) -> None:
+        self.stopping = True
+
+    def on_timer(self, now: int, key: str) -> None:
+        if not self.stopping:
+            self._ask(int(key[len(PREFIX) :]))
+
+    def _ask(self, number: int) -> None:
+        name = self.names[number]
+        self.links.resolve(f"{PREFIX}{number}", name.name, name.port)
+
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        if self.stopping:
+            return
+        number = int(key[len(PREFIX) :])
+        name = self.names[number]
+        trace = self.broker.trace
+        if why or not places:
+            if not name.failed:
+                trace.event("dns_lookup_failed", {"name": name.name, "why": why or "no addresses"})
+            name.failed = True
+        else:
+            if name.failed or places != name.places:
+                shown = " ".join(f"{host}:{port}" for host, port in places[:NAMES_MAX])
+                trace.event("dns_answer", {"name": name.name, "places": shown})
+            name.failed = False
+            self._take(now, name, places[:PLACES_MAX])
+        self.broker.timers.set(key, now + self.period_ns)
+
+    def _take(self, now: int, name: DnsName, places: list[tuple[str, int]]) -> None:
+        before = name.places
+        scanner = self.clusters[name.number].scanner
+        beside = [other for other in self.names if other.number == name.number]
+        name.places = places
+        for place in before:
+            if not any(place in other.places for other in beside):
+                scanner.forget(locator_name(place))
+        for host, port in places:
+            # Again also for one that was given up meanwhile: the DNS still names it.
+            target = TransportConfiguration.tcp(locator_name((host, port)), host, port)
+            scanner.find(now, target.name, target)
+
+
+def locator_name(place: tuple[str, int]) -> str:
+    return f"{DNS_PLACE}{place[0]}:{place[1]}"

@@ -1,0 +1,109 @@
+"""TCPPING and DNS_PING: every node listens at its stack's port, and visits the hosts that the stack or the DNS names.
+
+Who is visited answers with itself and with everybody it has heard of lately: so a node is found by all although only
+some are named, as with JGroups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.discovery.host_talk import Call, Visitor
+from atalanta.cluster.discovery.meeting_places import Place
+from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.core.broadcast_datagram import decode_announcement
+from atalanta.wire.jgroups_discovery import DNS, Meeting
+
+if TYPE_CHECKING:
+    from atalanta.cluster.discovery.discovery import Discovery
+
+DIAL_TIMEOUT_MS: Final = 2_000
+VISITORS_MAX: Final = 1_000  # whom we remember to tell others of
+
+
+class HostsPlace(Place):
+    """`dialing` are visits under way; `own` is where we met ourselves; `visitors` by node id, with the time."""
+
+    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
+        super().__init__(discovery, number, meeting)
+        self.dialing: dict[tuple[str, int], int] = {}
+        self.own: dict[tuple[str, int], bool] = {}
+        self.visitors: dict[str, tuple[int, bytes]] = {}
+        self.resolved: list[list[tuple[str, int]]] = [[] for _ in meeting.names]
+
+    def open(self, now: int) -> None:
+        super().open(now)
+        meeting = self.meeting
+        self.discovery.links.listen(self.name, meeting.interface, meeting.port, meeting.port_range)
+
+    def close(self) -> None:
+        self.discovery.links.unlisten(self.name)
+
+    def tick(self, now: int) -> None:
+        refresh_ns = 3 * self.period_ns()
+        for node_id, (at, _) in list(self.visitors.items()):
+            if now - at > refresh_ns:
+                del self.visitors[node_id]
+        if self.meeting.kind == DNS:
+            port = 0 if self.meeting.srv else self.meeting.port
+            for number, name in enumerate(self.meeting.names):
+                self.discovery.links.resolve(f"{self.key}.{number}", name, port)
+        else:
+            self._visit(now, self.meeting.hosts)
+
+    def on_resolved(self, now: int, rest: str, places: list[tuple[str, int]], why: str) -> None:
+        self.failed(why)
+        number = int(rest)
+        if not why:
+            self.resolved[number] = places
+        self._visit(now, self.resolved[number])
+
+    def _visit(self, now: int, hosts: list[tuple[str, int]]) -> None:
+        for target in self.meeting.targets(hosts):
+            since = self.dialing.get(target)
+            if target in self.own or (since is not None and now - since < 2 * self.period_ns()):
+                continue
+            self.dialing[target] = now
+            host, port = target
+            key = f"{self.key}.{host}:{port}"
+            self.discovery.links.dial_within(key, host, port, DIAL_TIMEOUT_MS)
+
+    def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
+        host, _, port = rest.rpartition(":")
+        self.dialing.pop((host, int(port)), None)
+        return Call(self, conn, now, (host, int(port)))
+
+    def on_dial_failed(self, now: int, rest: str) -> None:
+        host, _, port = rest.rpartition(":")
+        self.dialing.pop((host, int(port)), None)
+
+    def on_accepted(self, now: int, conn: int) -> Connection | None:
+        return Visitor(self, conn, now)
+
+    # -- what is said -----------------------------------------------------------------------------
+    def known(self) -> list[bytes]:
+        """Ourselves first."""
+        own = self.announcement()
+        found = [own] if own else []
+        found.extend(data for _, data in self.visitors.values())
+        return found
+
+    def heard(self, now: int, announcement: bytes) -> None:
+        """A visitor: others are told of it."""
+        try:
+            said = decode_announcement(announcement)
+        except ProtocolError:
+            self.discovery.broker.trace.count("datagrams_unreadable")
+            return
+        if said.node_id in self.visitors or len(self.visitors) < VISITORS_MAX:
+            if said.node_id != self.discovery.broker.node_id:
+                self.visitors[said.node_id] = (now, announcement)
+        super().heard(now, announcement)
+
+    def met(self, now: int, target: tuple[str, int], announcements: list[bytes]) -> None:
+        """The answer of a host; the first word is of itself."""
+        if announcements and announcements[0] == self.announcement():
+            self.own[target] = True
+            return
+        for announcement in announcements:
+            super().heard(now, announcement)

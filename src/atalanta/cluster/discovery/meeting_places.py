@@ -1,0 +1,171 @@
+"""Meeting places of JGroups stacks: one for every stack and channel that groups of this node name.
+
+A place is spoken at for broadcast groups and listened to for discovery groups, every broadcast-period (2 s without).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.jgroups_discovery import (
+    FILE_SUFFIX,
+    Meeting,
+    decode_posted,
+    decode_said,
+    encode_posted,
+    encode_said,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.config import BroadcastGroupConfig
+    from atalanta.cluster.discovery.discovery import Discovery, DiscoveryGroup
+
+MEETING: Final = "meeting/"  # begins the names of groups and doors at the Links port
+PERIOD_MS: Final = 2_000
+# A file whose time is further off is not believed until it changes: its node may be long gone, or its clock wrong.
+FRESH_MS: Final = 60_000
+FILES_MAX: Final = 10_000
+
+
+class Place:
+    """`key` is that of its timer, dials and questions."""
+
+    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
+        self.discovery = discovery
+        self.meeting = meeting
+        self.key = f"discovery.place.{number}"
+        self.name = f"{MEETING}{number}"
+        self.speaks: BroadcastGroupConfig | None = None
+        self.hears: list[DiscoveryGroup] = []
+        self.failing = False
+
+    def open(self, now: int) -> None:
+        """Told once; the first tick follows at once."""
+        self.discovery.broker.trace.event(
+            "jgroups_meeting",
+            {
+                "protocol": self.meeting.protocol,
+                "channel": self.meeting.channel,
+                "place": self.meeting.describe(),
+                "note": "Atalanta nodes and clients meet here; a real JGroups member is not met",
+            },
+        )
+
+    def close(self) -> None:
+        """This node is not here any more."""
+
+    def tick(self, now: int) -> None:
+        """Speak and listen, once a period."""
+
+    def period_ns(self) -> int:
+        period_ms = PERIOD_MS if self.speaks is None else self.speaks.broadcast_period_ms
+        return period_ms * 1_000_000
+
+    def announcement(self) -> bytes:
+        """What this node says of itself; nothing without a broadcast group."""
+        return b"" if self.speaks is None else self.discovery.announcement(self.speaks)
+
+    def heard(self, now: int, announcement: bytes) -> None:
+        for group in list(self.hears):
+            self.discovery.heard(now, group, announcement)
+
+    def failed(self, why: str) -> None:
+        """Told once until it works again."""
+        if why and not self.failing:
+            self.discovery.broker.trace.event(
+                "meeting_failed", {"place": self.meeting.describe(), "why": why}
+            )
+        self.failing = bool(why)
+
+    # -- inputs, of the kinds that have them ------------------------------------------------------
+    def on_datagram(self, now: int, data: bytes) -> None:
+        """At a multicast group."""
+
+    def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
+        """In a folder."""
+
+    def on_resolved(self, now: int, rest: str, places: list[tuple[str, int]], why: str) -> None:
+        """Of names."""
+
+    def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
+        """At a host."""
+        return None
+
+    def on_dial_failed(self, now: int, rest: str) -> None:
+        """Nobody is there."""
+
+    def on_accepted(self, now: int, conn: int) -> Connection | None:
+        """At our own port."""
+        return None
+
+
+class MulticastPlace(Place):
+    """UDP and MPING: the group of the stack."""
+
+    def open(self, now: int) -> None:
+        super().open(now)
+        meeting = self.meeting
+        self.discovery.links.join(self.name, meeting.address, meeting.port, meeting.interface, -1)
+
+    def close(self) -> None:
+        self.discovery.links.leave(self.name)
+
+    def tick(self, now: int) -> None:
+        announcement = self.announcement()
+        if announcement:
+            self.discovery.links.multicast(
+                self.name, encode_said(self.meeting.channel, announcement)
+            )
+
+    def on_datagram(self, now: int, data: bytes) -> None:
+        try:
+            said = decode_said(self.meeting.channel, data)
+        except ProtocolError:
+            self.discovery.broker.trace.count("datagrams_unreadable")
+            return
+        if said:
+            self.heard(now, said)
+
+
+class FolderPlace(Place):
+    """FILE_PING: a file for each node, in a folder that all share."""
+
+    def __init__(self, discovery: Discovery, number: int, meeting: Meeting) -> None:
+        super().__init__(discovery, number, meeting)
+        self.folder = f"{meeting.folder.rstrip('/')}/{meeting.channel}"
+        self.file = discovery.broker.node_id + FILE_SUFFIX
+        self.seen: dict[str, bytes] = {}
+
+    def tick(self, now: int) -> None:
+        announcement = self.announcement()
+        posted = b""
+        if announcement:
+            posted = encode_posted(self.meeting.channel, now // 1_000_000, announcement)
+        self.discovery.links.post(self.key, self.folder, self.file, posted)
+
+    def close(self) -> None:
+        if self.speaks is not None:
+            self.discovery.links.unpost(self.folder, self.file)
+
+    def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
+        self.failed(why)
+        if why:
+            return
+        for name in [name for name in self.seen if name not in files]:
+            del self.seen[name]
+        for name, data in files.items():
+            before = self.seen.get(name)
+            if data == before or (before is None and len(self.seen) >= FILES_MAX):
+                continue
+            self.seen[name] = data
+            try:
+                posted = decode_posted(self.meeting.channel, data)
+            except ProtocolError:
+                self.discovery.broker.trace.count("meeting_files_unreadable")
+                continue
+            if posted is None:
+                continue
+            time_ms, announcement = posted
+            if before is not None or abs(now // 1_000_000 - time_ms) <= FRESH_MS:
+                self.heard(now, announcement)

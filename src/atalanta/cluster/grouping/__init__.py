@@ -1,0 +1,1 @@
+"""Grouping handlers (Artemis: `<grouping-handler>`)."""

@@ -1,0 +1,194 @@
+"""The LOCAL grouping handler: decides for the whole cluster, and keeps what it decided (LocalGroupingHandler).
+
+A decision is in the journal before anybody hears of it. Unlike Artemis a response always names the winner as
+alternative value, too: real REMOTE nodes look at that alone and would otherwise take a response to somebody else for
+an acceptance of what they proposed themselves (fact sheet A1.h, the observed race). And after a restart groups of a
+node that is away stay with it; Artemis gives them up after `timeout`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.grouping.handler import (
+    GROUPS_MAX,
+    PROPOSAL_RESPONSE,
+    UNPROPOSAL,
+    ClusterGrouping,
+)
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.journal import records
+
+if TYPE_CHECKING:
+    from atalanta.cluster.config import ClusterSettings
+    from atalanta.cluster.grouping.config import GroupingHandlerConfig
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.broker.notifications import Notifications
+
+KEY: Final = "group:"  # of VALUE records: "group:<full id>" -> cluster name
+REAP_TIMER: Final = "grouping.reap"
+
+
+class Pin:
+    """One group's queue; `restored` from the journal, until that queue was seen in this life of the node."""
+
+    def __init__(self, cluster_name: str, lsn: int, used_at: int, restored: bool) -> None:
+        self.cluster_name = cluster_name
+        self.lsn = lsn
+        self.used_at = used_at
+        self.restored = restored
+
+
+class LocalGrouping(ClusterGrouping):
+    """`pins` by full id; `by_queue`: cluster name -> the groups that belong there."""
+
+    def __init__(
+        self,
+        config: GroupingHandlerConfig,
+        settings: ClusterSettings,
+        broker: Broker,
+        notifications: Notifications,
+    ) -> None:
+        super().__init__(config, settings, broker, notifications)
+        self.pins: dict[str, Pin] = {}
+        self.by_queue: dict[str, dict[str, bool]] = {}
+        self.full: bool = False
+        self.rival: str = ""  # another node that decides
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self, now: int) -> None:
+        super().start(now)
+        for key, (value, lsn) in list(self.broker.values.items()):
+            if key.startswith(KEY):
+                cluster_name = value.decode("utf-8", "surrogatepass")
+                self._keep(key[len(KEY) :], Pin(cluster_name, lsn, now, True))
+        for cluster_name in list(self.by_queue):
+            if self.is_own(cluster_name) and not self.located(cluster_name):
+                self.queue_gone(now, cluster_name)
+        self._arm_reaper(now)
+
+    def _keep(self, full_id: str, pin: Pin) -> None:
+        self.pins[full_id] = pin
+        self.by_queue.setdefault(pin.cluster_name, {})[full_id] = True
+
+    def _arm_reaper(self, now: int) -> None:
+        if self.group_timeout_ns > 0:
+            self.broker.timers.set(REAP_TIMER, now + self.config.reaper_period_ms * 1_000_000)
+
+    # -- decisions ------------------------------------------------------------------------------
+    def chosen(self, now: int, full_id: str) -> str | None:
+        pin = self.pins.get(full_id)
+        return None if pin is None else pin.cluster_name
+
+    def used(self, now: int, full_id: str) -> None:
+        self.pins[full_id].used_at = now
+
+    def propose(self, now: int, full_id: str, cluster_name: str) -> str | None:
+        if self._full():
+            raise BrokerError(
+                ILLEGAL_STATE,
+                f"more than {GROUPS_MAX} message groups: set group-timeout of the grouping-handler",
+            )
+        return self._decide(now, full_id, cluster_name).cluster_name
+
+    def _full(self) -> bool:
+        full = len(self.pins) >= GROUPS_MAX
+        if full and not self.full:
+            self.broker.trace.event("groups_full", {"limit": GROUPS_MAX})
+        self.full = full
+        return full
+
+    def _decide(self, now: int, full_id: str, cluster_name: str) -> Pin:
+        key = KEY + full_id
+        value = cluster_name.encode("utf-8", "surrogatepass")
+        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
+        self.broker.values[key] = (value, lsn)
+        self.newest_lsn = lsn
+        pin = Pin(cluster_name, lsn, now, False)
+        self._keep(full_id, pin)
+        return pin
+
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+        pin = self.pins.get(full_id)
+        if pin is None:
+            if value is None or self._full():
+                return
+            pin = self._decide(now, full_id, value)
+        pin.used_at = now
+        self.say(
+            now, PROPOSAL_RESPONSE, full_id, value or pin.cluster_name, pin.cluster_name, 0, pin.lsn
+        )
+
+    def on_response(
+        self,
+        now: int,
+        node_id: str,
+        full_id: str,
+        value: str | None,
+        alternative: str | None,
+        distance: int,
+    ) -> None:
+        """Only another LOCAL handler says such things."""
+        if node_id != self.rival:
+            self.rival = node_id
+            self.broker.trace.event(
+                "second_grouping_handler",
+                {"node": node_id, "why": "two nodes have a LOCAL grouping-handler: groups will split"},
+            )
+
+    # -- the end of a group ---------------------------------------------------------------------
+    def on_unproposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+        """A real REMOTE node says so when it does not know the queue, perhaps only not yet: then it stays."""
+        pin = self.pins.get(full_id)
+        if pin is not None and pin.cluster_name == value and not self.located(pin.cluster_name):
+            self._release(now, full_id, distance + 1)
+            self.answered(now, full_id)
+
+    def give_up(self, now: int, full_id: str, cluster_name: str) -> None:
+        pin = self.pins.get(full_id)
+        if pin is not None and pin.cluster_name == cluster_name:
+            self._release(now, full_id, 0)
+        self.answered(now, full_id)
+
+    def _release(self, now: int, full_id: str, distance: int) -> None:
+        pin = self.pins.pop(full_id)
+        of_queue = self.by_queue.get(pin.cluster_name)
+        if of_queue is not None:
+            of_queue.pop(full_id, None)
+            if not of_queue:
+                del self.by_queue[pin.cluster_name]
+        key = KEY + full_id
+        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, None))
+        self.broker.values.pop(key, None)
+        self.say(now, UNPROPOSAL, full_id, pin.cluster_name, None, distance, lsn)
+        self.free_consumer(full_id, pin.cluster_name)
+
+    def queue_gone(self, now: int, cluster_name: str) -> None:
+        for full_id in list(self.by_queue.get(cluster_name, {})):
+            self._release(now, full_id, 0)
+        super().queue_gone(now, cluster_name)
+
+    def found(self, now: int, cluster_name: str) -> None:
+        for full_id in self.by_queue.get(cluster_name, {}):
+            self.pins[full_id].restored = False
+        super().found(now, cluster_name)
+
+    def peer_complete(self, now: int, node_id: str) -> None:
+        """Queues that had groups when this node was stopped, and are no more."""
+        super().peer_complete(now, node_id)
+        for cluster_name in list(self.by_queue):
+            if cluster_name.endswith(node_id) and not self.located(cluster_name):
+                for full_id in list(self.by_queue.get(cluster_name, {})):
+                    if self.pins[full_id].restored:
+                        self._release(now, full_id, 0)
+                        self.answered(now, full_id)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key != REAP_TIMER:
+            super().on_timer(now, key)
+            return
+        for full_id, pin in list(self.pins.items()):
+            if pin.used_at + self.group_timeout_ns < now:
+                self._release(now, full_id, 0)
+                self.answered(now, full_id)
+        self._arm_reaper(now)

@@ -1,0 +1,172 @@
+"""The REMOTE grouping handler: asks the LOCAL one of another node, and remembers its answers (RemoteGroupingHandler).
+
+With a group-timeout an answer holds for that long from when it was asked for, and is renewed at half of it while the
+group is used; the LOCAL handler frees no group earlier, so both never mean different queues. Unlike Artemis it is the
+queue in the response that counts, never the one this node proposed; a queue that is not known here yet is waited for;
+and without an answer within `timeout` the send is refused (as Artemis' manual says; its code asks ten times more and
+then routes the message without its group).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.cluster.grouping.handler import (
+    GROUPS_MAX,
+    PROPOSAL,
+    PROPOSAL_RESPONSE,
+    UNPROPOSAL,
+    ClusterGrouping,
+    Question,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.config import ClusterSettings
+    from atalanta.cluster.grouping.config import GroupingHandlerConfig
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.broker.notifications import Notifications
+
+
+class Answer:
+    """Good from `since` on for group-timeout; `renewed_at`: when it was last asked for again."""
+
+    def __init__(self, cluster_name: str, since: int) -> None:
+        self.cluster_name = cluster_name
+        self.since = since
+        self.renewed_at: int = since
+
+
+class RemoteGrouping(ClusterGrouping):
+    """`answers` by full id, oldest first; `arbiter` is the peer that decides, once it has done so."""
+
+    def __init__(
+        self,
+        config: GroupingHandlerConfig,
+        settings: ClusterSettings,
+        broker: Broker,
+        notifications: Notifications,
+    ) -> None:
+        super().__init__(config, settings, broker, notifications)
+        self.answers: dict[str, Answer] = {}
+        self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
+        self.arbiter: str = ""
+
+    # -- what routing asks ----------------------------------------------------------------------
+    def chosen(self, now: int, full_id: str) -> str | None:
+        answer = self.answers.get(full_id)
+        if answer is None:
+            return None
+        if self.group_timeout_ns > 0 and now - answer.since >= self.group_timeout_ns:
+            self._forget(full_id)
+            return None
+        return answer.cluster_name
+
+    def used(self, now: int, full_id: str) -> None:
+        """Half-way through its time the LOCAL handler is told that the group is in use."""
+        if self.group_timeout_ns <= 0:
+            return
+        answer = self.answers[full_id]
+        half = self.group_timeout_ns // 2
+        if now - answer.since > half and now - answer.renewed_at > half // 2:
+            answer.renewed_at = now
+            self.say(now, PROPOSAL, full_id, answer.cluster_name, None, 0)
+
+    def propose(self, now: int, full_id: str, cluster_name: str) -> str | None:
+        if full_id not in self.questions:
+            self.questions[full_id] = Question(now, cluster_name, "")
+            self.say(now, PROPOSAL, full_id, cluster_name, None, 0)
+            self.arm(now)
+        return None
+
+    def not_found(self, now: int, full_id: str, cluster_name: str) -> None:
+        """Perhaps it is gone, and the LOCAL handler knows."""
+        if full_id not in self.questions:
+            super().not_found(now, full_id, cluster_name)
+            self.say(now, PROPOSAL, full_id, cluster_name, None, 0)
+
+    def ask(self, now: int, full_id: str, question: Question) -> None:
+        self.say(now, PROPOSAL, full_id, question.proposed or question.chosen, None, 0)
+
+    # -- what is heard --------------------------------------------------------------------------
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+        self.say(now, PROPOSAL, full_id, value, None, distance + 1)
+
+    def on_response(
+        self,
+        now: int,
+        node_id: str,
+        full_id: str,
+        value: str | None,
+        alternative: str | None,
+        distance: int,
+    ) -> None:
+        self.say(now, PROPOSAL_RESPONSE, full_id, value, alternative, distance + 1)
+        if distance == 0:
+            self.arbiter = node_id
+        winner = alternative or value
+        if not winner:
+            return
+        question = self.questions.get(full_id)
+        self._remember(now, full_id, winner, question)
+        if question is None:
+            return
+        if self.located(winner):
+            self.answered(now, full_id)
+        else:
+            question.proposed = ""
+            question.chosen = winner
+
+    def _remember(self, now: int, full_id: str, winner: str, question: Question | None) -> None:
+        """The LOCAL handler counts from when it was asked: not later than this node asked, if it did."""
+        known = self.answers.get(full_id)
+        since = now - self.group_timeout_ns // 2 if self.group_timeout_ns > 0 else now
+        if question is not None:
+            since = question.first_asked_at
+        elif known is not None and known.cluster_name == winner:
+            since = max(known.since, known.renewed_at)
+        self._forget(full_id)
+        if len(self.answers) >= GROUPS_MAX:
+            self._forget(next(iter(self.answers)))
+        self.answers[full_id] = Answer(winner, since)
+        self.by_queue.setdefault(winner, {})[full_id] = True
+
+    def on_unproposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+        self.say(now, UNPROPOSAL, full_id, value, None, distance + 1)
+        answer = self.answers.get(full_id)
+        if answer is not None:
+            self.free_consumer(full_id, answer.cluster_name)
+            self._forget(full_id)
+        self.answered(now, full_id)
+
+    def _forget(self, full_id: str) -> None:
+        answer = self.answers.pop(full_id, None)
+        if answer is None:
+            return
+        of_queue = self.by_queue.get(answer.cluster_name)
+        if of_queue is not None:
+            of_queue.pop(full_id, None)
+            if not of_queue:
+                del self.by_queue[answer.cluster_name]
+
+    def give_up(self, now: int, full_id: str, cluster_name: str) -> None:
+        """The LOCAL handler did not notice; a real one takes anybody's word for it."""
+        self._forget(full_id)
+        self.say(now, UNPROPOSAL, full_id, cluster_name, None, 0)
+        self.answered(now, full_id)
+
+    # -- the cluster ----------------------------------------------------------------------------
+    def queue_gone(self, now: int, cluster_name: str) -> None:
+        for full_id in list(self.by_queue.get(cluster_name, {})):
+            self._forget(full_id)
+        super().queue_gone(now, cluster_name)
+
+    def peer_complete(self, now: int, node_id: str) -> None:
+        """What the LOCAL handler said while its link was down was not heard: everything is asked for anew."""
+        super().peer_complete(now, node_id)
+        if node_id == self.arbiter:
+            self.answers.clear()
+            self.by_queue.clear()
+        for full_id, question in list(self.questions.items()):
+            if question.waiting:
+                question.asked_at = now
+                self.ask(now, full_id, question)

@@ -1,0 +1,110 @@
+"""A large message on its way to a peer: read from its file piece by piece, as fast as the connection takes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+from librt.strings import BytesWriter
+
+from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.kernel.memory.large_body import LargeBody, LargeStream
+from atalanta.wire.core.large_chunks import CHUNK_BYTES, NO_ANSWER, cut, write_sent_piece
+from atalanta.wire.core.packets.message import write_send_large
+
+if TYPE_CHECKING:
+    from atalanta.cluster.links.limits import OutgoingLimits
+    from atalanta.cluster.links.outbound_link import DialedLink
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.message.message import Message
+
+READ_BYTES: Final = 2 * CHUNK_BYTES  # in memory at a time
+
+
+class LargeSender(Protocol):
+    """Whose session a large message travels in."""
+
+    link: DialedLink
+    broker: Broker
+    channel: int
+    limits: OutgoingLimits
+
+    def large_sent(self) -> None:
+        """All of it is written: the next message may follow."""
+
+    def cannot_read(self, body: LargeBody) -> None:
+        """Its file is damaged: the connection must go, since the peer has its beginning."""
+
+
+class LargeForwarding(LargeStream):
+    """SESS_SEND_LARGE and its continuations; the last one asks for an answer under `correlation`.
+
+    The body is held until its end: whatever becomes of the message, the peer gets all of it or loses the connection.
+    """
+
+    def __init__(
+        self, outgoing: LargeSender, message: Message, body: LargeBody, correlation: int
+    ) -> None:
+        self.outgoing = outgoing
+        self.link = outgoing.link
+        self.body = body
+        self.chunk_bytes = outgoing.limits.chunk_bytes
+        self.correlation = correlation
+        self.offset: int = 0
+        self.token: int = -1
+        out = BytesWriter()
+        write_send_large(out, outgoing.channel, message)
+        self.link.write(out.getvalue())
+        self.large = outgoing.broker.large
+        self.large.borrow(body)
+
+    def pump(self) -> None:
+        if self.token >= 0 or self.link.blocked:
+            return
+        if self.body.size == 0:
+            self._write(b"")
+            return
+        size = min(READ_BYTES, self.body.size - self.offset)
+        self.token = self.large.read(self.body, self.offset, size, self)
+
+    def read(self, now: int, data: bytes) -> None:
+        self.token = -1
+        if len(data) < min(READ_BYTES, self.body.size - self.offset):
+            self.outgoing.cannot_read(self.body)
+            return
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        out = BytesWriter()
+        for piece in cut(data, self.chunk_bytes):
+            self.offset += len(piece)
+            last = self.offset >= self.body.size
+            total = self.body.size if last else -1
+            correlation = self.correlation if last else NO_ANSWER
+            write_sent_piece(out, self.outgoing.channel, piece, total, correlation, PRODUCER_ID)
+        self.link.write(out.getvalue())
+        if self.offset >= self.body.size:
+            self.abort()
+            self.outgoing.large_sent()
+        else:
+            self.pump()
+
+    def abort(self) -> None:
+        if self.token >= 0:
+            self.large.cancel(self.token)
+            self.token = -1
+        self.large.release(self.body)
+
+
+def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: int) -> bytes:
+    """A message that is in memory, in pieces all the same: its body is longer than min-large-message-size."""
+    out = BytesWriter()
+    write_send_large(out, channel, message)
+    body = message.body
+    offset = 0
+    for piece in cut(body, chunk_bytes):
+        offset += len(piece)
+        if offset < len(body):
+            write_sent_piece(out, channel, piece, -1, NO_ANSWER, PRODUCER_ID)
+        else:
+            write_sent_piece(out, channel, piece, len(body), correlation, PRODUCER_ID)
+    return out.getvalue()

@@ -1,0 +1,138 @@
+"""What only Atalanta has, and a broker.xml cannot say: `atalanta.toml` beside it, one key an option.
+
+The same broker.xml goes on starting a real Artemis, which never looks at this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atalanta.kernel.option import option
+
+
+@dataclass
+class OwnSettings:
+    """Defaults are what a node without `atalanta.toml` does."""
+
+    zone: str | None = option(
+        None, "zone", "where this node is: members of one zone are nearer to each other"
+    )
+    rebalance: bool = option(
+        True, "rebalance", "send clients to members that have fewer, if that does them no harm"
+    )
+    rebalance_any_client: bool = option(
+        False,
+        "rebalance-any-client",
+        "also clients that have not shown yet that they reconnect: true where all of them are told to",
+    )
+    rebalance_across_zones: bool = option(
+        True, "rebalance-across-zones", "clients may leave their zone if it has too many as a whole"
+    )
+    rebalance_tolerance_percent: int = option(
+        10,
+        "rebalance-tolerance",
+        "percent above the mean that a member may have",
+        unit="count",
+        minimum=0,
+        maximum=1_000,
+    )
+    rebalance_rate: int = option(
+        5,
+        "rebalance-rate",
+        "clients a node sends away a second",
+        unit="count",
+        minimum=1,
+        maximum=10_000,
+    )
+    rebalance_settle_ms: int = option(
+        5_000,
+        "rebalance-settle-time",
+        "nothing is done so long after a member came or went",
+        unit="ms",
+        minimum=0,
+    )
+    rebalance_patience_ms: int = option(
+        3_000,
+        "rebalance-patience",
+        "how long a client that is to go gets no messages; it stays if it is not idle or behind an answer by then",
+        unit="ms",
+        minimum=0,
+        maximum=60_000,
+    )
+    dns_discovery: str | None = option(
+        None,
+        "dns-discovery",
+        "names whose addresses are members, with commas: tcp://headless-service:61616 (A, AAAA) or"
+        " srv://_core._tcp.headless-service (SRV); for the first cluster connection, or a table of them by the"
+        " names of cluster connections",
+    )
+    dns_by_cluster: dict[str, str] = field(default_factory=dict)  # dns-discovery as a table
+    dns_discovery_period_ms: int = option(
+        10_000,
+        "dns-discovery-period",
+        "how often these names are looked up again",
+        unit="ms",
+        minimum=100,
+    )
+    parked_message_timeout_ms: int = option(
+        10_000,
+        "parked-message-timeout",
+        "absence of a member after which messages parked for it go to consumers elsewhere; -1 never",
+        unit="ms",
+        minimum=-1,
+    )
+    scale_down_timeout_ms: int = option(
+        600_000,
+        "scale-down-timeout",
+        "how long a node may take to give its messages to another when it leaves",
+        unit="ms",
+        minimum=1,
+    )
+    scale_down_reader_timeout_ms: int = option(
+        120_000,
+        "scale-down-reader-timeout",
+        "how long a leaving node waits for readers of the log (Spark) to acknowledge what they were shown",
+        unit="ms",
+        minimum=0,
+    )
+    producer_window_bytes: int = option(
+        1 << 20,
+        "producer-window",
+        "bytes that a client with Artemis' usual producerWindowSize (64 KiB) may have on their way while memory is far"
+        " from full; 64K: no more than it asks for",
+        unit="bytes",
+        minimum=64 << 10,
+        maximum=1 << 30,
+    )
+    commits_in_loop: bool = option(
+        True,
+        "commits-in-loop",
+        "short commits of a fast disk are done by the node's own thread; false where a disk may hang (over a network):"
+        " a hanging commit then never holds up connections, and a durable message costs more",
+    )
+    scale_down_resume: bool = option(
+        True,
+        "scale-down-resume",
+        "a node that crashed while it left goes on leaving when it is started; false: it serves clients again, and what"
+        " was under way may be at both nodes",
+    )
+    bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
+
+    def dns_texts(self) -> list[str]:
+        """What dns-discovery says, for whatever cluster connection."""
+        first = [] if self.dns_discovery is None else [self.dns_discovery]
+        return [*first, *self.dns_by_cluster.values()]
+
+
+@dataclass
+class OwnBridge:
+    """What a broker.xml cannot say of a bridge: table `[bridges.NAME]` of atalanta.toml."""
+
+    address_prefix: str = option("", "address-prefix", "put before the forwarding address")
+    address_suffix: str = option("", "address-suffix", "put behind it")
+    transformer: str | None = option(
+        None,
+        "transformer",
+        "`module:function`, called with a copy of each message, instead of the transformer in broker.xml; modules are"
+        " looked for beside broker.xml first",
+    )

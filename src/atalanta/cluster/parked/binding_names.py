@@ -1,0 +1,72 @@
+"""What the binding ids on parked messages mean, over a restart of this node while the member is away.
+
+Ids are the member's; it says what they stand for whenever it links. When the link is lost, the meaning of those that
+messages in its queue carry is written down, and forgotten when it is back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.reference import DONE
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+
+PREFIX: Final = "meant."
+Meanings = dict[int, tuple[str, str]]  # binding id there -> address, routing name
+
+
+def ids_of(route_to: bytes) -> list[int]:
+    """The concatenated 8-byte ids of `_AMQ_ROUTE_TO`."""
+    return [
+        int.from_bytes(route_to[start : start + 8], "big", signed=True)
+        for start in range(0, len(route_to) - 7, 8)
+    ]
+
+
+def encode_ids(ids: Iterable[int]) -> bytes:
+    """What `ids_of` takes apart."""
+    return b"".join(each.to_bytes(8, "big", signed=True) for each in ids)
+
+
+def remember(broker: Broker, queue: Queue, meant: Meanings) -> None:
+    """Write down what of `meant` the messages in memory need; nothing if they need nothing."""
+    needed: dict[bytes, None] = {}
+    for reference in queue.references:
+        if reference.state != DONE:
+            needed[reference.route_to] = None
+    kept: dict[str, list[str]] = {}
+    for route_to in needed:
+        for binding_id in ids_of(route_to):
+            known = meant.get(binding_id)
+            if known is not None:
+                kept[str(binding_id)] = list(known)
+    if kept:
+        _store(broker, PREFIX + queue.name, json.dumps(kept).encode())
+
+
+def recall(broker: Broker, name: str) -> Meanings:
+    """What was written down for the queue of that name."""
+    known = broker.values.get(PREFIX + name)
+    if known is None:
+        return {}
+    return {int(key): (value[0], value[1]) for key, value in json.loads(known[0]).items()}
+
+
+def forget(broker: Broker, name: str) -> None:
+    """The member is back, and says it anew; or its queue is gone."""
+    if PREFIX + name in broker.values:
+        _store(broker, PREFIX + name, None)
+
+
+def _store(broker: Broker, key: str, value: bytes | None) -> None:
+    lsn = broker.journal.append_idle(records.VALUE, records.encode_value(key, value))
+    if value is None:
+        broker.values.pop(key, None)
+    else:
+        broker.values[key] = (value, lsn)

@@ -1,0 +1,1 @@
+"""Scale-down: a node moves its messages to another member and stops."""

@@ -1,0 +1,110 @@
+"""Members that may become the target of a scale-down, and the choice among them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.cluster.discovery.discovery import DiscoveryListener
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.cluster.scale_down_config import ScaleDownConfig
+
+
+
+class Candidate:
+    """`node_id` is empty where only a connector is known."""
+
+    def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
+        self.node_id = node_id
+        self.transport = transport
+
+
+class Heard(DiscoveryListener):
+    """Nodes in the discovery group of `<scale-down>`."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, TransportConfiguration] = {}
+
+    def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
+        self.nodes[node_id] = connector
+
+    def undiscovered(self, now: int, node_id: str) -> None:
+        self.nodes.pop(node_id, None)
+
+
+def place(candidate: Candidate) -> str:
+    return f"{candidate.transport.host}:{candidate.transport.port}"
+
+
+class Choice:
+    """`connector`: which an operator named; it goes before everything in the file."""
+
+    def __init__(self, config: ScaleDownConfig, cluster: Cluster) -> None:
+        self.config = config
+        self.cluster = cluster
+        self.connector: str | None = None
+        self.heard: Heard | None = None  # while the discovery group is listened to
+        self.refused: dict[str, bool] = {}  # places of candidates that could not be had, in this round
+
+    @property
+    def group(self) -> str | None:
+        """The discovery group to listen to."""
+        config = self.config
+        return None if self.connector is not None or config.connectors else config.discovery_group
+
+    def candidates(self) -> list[Candidate]:
+        """Who may be the target, the best first: linked members before others."""
+        config = self.config
+        names = [self.connector] if self.connector is not None else config.connectors
+        if names and (config.group_name is None or self.connector is not None):
+            return self._named(names)
+        if self.heard is not None:
+            return [
+                Candidate(node_id, transport)
+                for node_id, transport in self.heard.nodes.items()
+                if node_id != self.cluster.node_id and self._in_group(node_id)
+            ]
+        linked: list[Candidate] = []
+        others: list[Candidate] = []
+        for member in self.cluster.topology.members.values():
+            if member.node_id == self.cluster.node_id or member.primary is None:
+                continue
+            if not self._in_group(member.node_id):
+                continue
+            record = self.cluster.peers.get(member.node_id)
+            there = record is not None and record.linked()
+            (linked if there else others).append(Candidate(member.node_id, member.primary))
+        return linked + others
+
+    def next(self) -> Candidate | None:
+        """The best candidate that was not refused in this round; None ends the round."""
+        for candidate in self.candidates():
+            if place(candidate) not in self.refused:
+                return candidate
+        self.refused = {}
+        return None
+
+    def refuse(self, candidate: Candidate) -> None:
+        """Leave that one out until the next round."""
+        self.refused[place(candidate)] = True
+
+    def nobody(self) -> str:
+        """Why there is no candidate."""
+        group = self.config.group_name
+        if group is not None and self.connector is None:
+            return f"no other member is of the scale-down group '{group}'"
+        return "no other member is known"
+
+    def _in_group(self, node_id: str) -> bool:
+        wanted = self.config.group_name
+        if wanted is None:
+            return True
+        member = self.cluster.topology.members.get(node_id)
+        return member is not None and member.scale_down_group == wanted
+
+    def _named(self, names: list[str]) -> list[Candidate]:
+        own = self.cluster.transport(self.cluster.config.connector)
+        transports = [self.cluster.transport(name) for name in names]
+        return [Candidate("", each) for each in transports if not each.same_target(own)]

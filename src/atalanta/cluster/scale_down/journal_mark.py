@@ -1,0 +1,77 @@
+"""What a leaving node has durable of its departure: to whom it goes, and what stays.
+
+The record is on disk before anything is sent to the target, and before anybody is told good-bye. While it is there,
+some messages may be at both nodes, unknown which: after a crash the node goes on leaving before it serves anybody. It
+goes when everything that was sent has been answered, whatever was left.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from atalanta.cluster.scale_down.candidates import Candidate
+from atalanta.kernel.journal import records
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.wire.core.transport import TransportConfiguration
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+
+KEY: Final = "scaledown.under-way"
+
+
+class DepartureMark:
+    """`lsn` of its newest record: 0 as long as there is none."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.lsn: int = 0
+
+    def write(self, target: Candidate, pinned: dict[str, int]) -> None:
+        """`pinned`: queue -> the last sequence that stays."""
+        told = {"target": _written(target), "pinned": pinned}
+        self._store(json.dumps(told).encode())
+
+    def clear(self) -> None:
+        if KEY in self.broker.values:
+            self._store(None)
+
+    def durable(self) -> bool:
+        return self.broker.journal.durable >= self.lsn
+
+    def read(self) -> tuple[Candidate, dict[str, int]] | None:
+        """The target and the pinned sequences of the previous run; DecodeError if the record makes no sense."""
+        known = self.broker.values.get(KEY)
+        if known is None:
+            return None
+        try:
+            told = json.loads(known[0])
+            return _read(told["target"]), told["pinned"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
+
+    def _store(self, value: bytes | None) -> None:
+        broker = self.broker
+        self.lsn = broker.journal.append(records.VALUE, records.encode_value(KEY, value))
+        if value is None:
+            broker.values.pop(KEY, None)
+        else:
+            broker.values[KEY] = (value, self.lsn)
+
+
+def _written(candidate: Candidate) -> dict[str, object]:
+    transport = candidate.transport
+    return {
+        "node": candidate.node_id,
+        "name": transport.name,
+        "factory": transport.factory,
+        "parameters": {key: value for key, (_, value) in transport.entries.items()},
+    }
+
+
+def _read(told: dict[str, Any]) -> Candidate:
+    transport = TransportConfiguration(told["name"], told["factory"])
+    for key, value in told["parameters"].items():
+        transport.put(key, value)
+    return Candidate(told["node"], transport)

@@ -1,0 +1,248 @@
+"""The connection to the node that takes over: the cluster's login, a session for questions, one for messages.
+
+Questions go to the target's management by message, as ScaleDownHandler asks them; answers come in order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.cluster_link import ClusterLink
+from atalanta.cluster.links.forwarding import send_frames
+from atalanta.cluster.scale_down.shipments import Sender
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.message.codec import text_body
+from atalanta.message.message import Message
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.cluster import ScaleDownAnnouncement
+from atalanta.wire.core.packets.connection import (
+    REASON_SCALE_DOWN,
+    REASON_SCALE_DOWN_CRITICAL,
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+    NullResponse,
+)
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.message import ReceiveMessage
+from atalanta.wire.core.packets.producer import ProducerCredits
+from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
+from atalanta.wire.core.packets.queue import CreateQueueV2
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.transaction import XaInDoubtResponse, XaResponse
+from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down.scale_down import ScaleDown
+
+QUESTION_CHANNEL: Final = 10
+SEND_CHANNEL: Final = 11
+XA_CHANNEL: Final = 12
+REPLY_CREDITS: Final = -1  # any number
+SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
+QUESTION: Final = 1  # correlation of questions; what creates queues has none
+
+Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
+
+
+class TargetLink(ClusterLink):
+    """`identified` once the target has said who it is; `ours`: it is an Atalanta."""
+
+    def __init__(self, part: ScaleDown, conn: int, now: int, commit_interval: int) -> None:
+        super().__init__(part.cluster, conn, now)
+        self.part = part
+        self.sender = Sender(self, part.broker, SEND_CHANNEL, commit_interval)
+        self.xa_sender = Sender(self, part.broker, XA_CHANNEL, commit_interval)
+        self.sessions_open: int = 0
+        self.identified: bool = False
+        self.node_id: str = ""
+        self.target_left: bool = False
+        self.ours: bool = False
+        self.reply_queue: str = ""
+        self.answers: deque[Answer] = deque()
+        self.created: deque[Answer] = deque()
+        self.on_xa: Callable[[int, Packet], None] | None = None
+
+    # -- opening --------------------------------------------------------------------------------
+    def on_ready(self, now: int) -> None:
+        settings = self.cluster.settings
+        name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
+        for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
+            create = CreateSession(
+                name=f"{name}-{channel}",
+                session_channel=channel,
+                version=NEWEST_VERSION,
+                user=settings.cluster_user,
+                password=settings.cluster_password,
+                xa=xa,
+                auto_commit_sends=not xa,
+                auto_commit_acks=not xa,
+                # Answers that were read take no room at the target, which may have little.
+                pre_acknowledge=channel == QUESTION_CHANNEL,
+            )
+            self.send(create, 1)
+
+    def _session_open(self, now: int) -> None:
+        self.sessions_open += 1
+        if self.sessions_open != 3:
+            return
+        self.waiting_since = 0
+        self.sender.open()
+        self.xa_sender.open()
+        self.reply_queue = f"activemq.management.{self.cluster.unique_name()}"
+        self.send(
+            CreateQueueV2(
+                address=self.reply_queue,
+                queue=self.reply_queue,
+                durable=False,
+                temporary=True,
+                requires_response=False,
+                routing_type=ANYCAST,
+            ),
+            QUESTION_CHANNEL,
+        )
+        self.send(
+            CreateConsumer(consumer_id=0, queue=self.reply_queue, requires_response=False),
+            QUESTION_CHANNEL,
+        )
+        self.send(FlowToken(0, REPLY_CREDITS), QUESTION_CHANNEL)
+        self.send(SessionStart(), QUESTION_CHANNEL)
+        self.send(BindingQuery(LOG_VIEW_ADDRESS), QUESTION_CHANNEL)
+        self.ask(now, "broker", "NodeID", self._identify)
+
+    def _identify(self, now: int, succeeded: bool, value: object) -> None:
+        if not succeeded or not isinstance(value, str):
+            raise ProtocolError(f"the target does not say who it is: {value}")
+        self.identified = True
+        self.node_id = value
+        self.part.identified(now, self, value)
+
+    # -- questions ------------------------------------------------------------------------------
+    def ask(self, now: int, resource: str, attribute: str, answer: Answer) -> None:
+        """An attribute of a resource of the target."""
+        self._request(now, resource, "_AMQ_Attribute", attribute, b"", answer)
+
+    def call(
+        self, now: int, resource: str, operation: str, given: list[object], answer: Answer
+    ) -> None:
+        """An operation."""
+        body = text_body(json.dumps(given))
+        self._request(now, resource, "_AMQ_OperationName", operation, body, answer)
+
+    def _request(
+        self, now: int, resource: str, what: str, name: str, body: bytes, answer: Answer
+    ) -> None:
+        address = self.part.broker.config.management_address
+        request = Message.create(address, body, 0, False, now // 1_000_000, 4)
+        request.properties.put("_AMQ_ResourceName", resource)
+        request.properties.put(what, name)
+        request.properties.put("JMSReplyTo", self.reply_queue)
+        self.answers.append(answer)
+        self.write(send_frames(request, QUESTION_CHANNEL, QUESTION))
+
+    def _answered(self, now: int, message: Message) -> None:
+        if not self.answers:
+            return
+        answer = self.answers.popleft()
+        succeeded = message.properties.get("_AMQ_OperationSucceeded") is True
+        text = message.text()
+        try:
+            values = json.loads(text) if text else []
+        except (ValueError, RecursionError) as error:
+            raise ProtocolError(f"the target's answer is no JSON: {error}") from error
+        value = values[0] if isinstance(values, list) and values else None
+        answer(now, succeeded, value)
+
+    def create_queue(self, now: int, spec: QueueSpec, answer: Answer) -> None:
+        """With everything that defines it here; Artemis itself sends name, filter, routing type and durability."""
+        self.created.append(answer)
+        packet = CreateQueueV2(
+            address=spec.address,
+            queue=spec.name,
+            filter=spec.filter_text,
+            durable=spec.durable,
+            auto_created=spec.auto_created,
+            routing_type=spec.routing_type,
+            max_consumers=spec.max_consumers,
+            purge_on_no_consumers=spec.purge_on_no_consumers,
+        )
+        packet.exclusive = spec.exclusive
+        packet.last_value = spec.last_value_key is not None
+        packet.last_value_key = spec.last_value_key
+        packet.non_destructive = spec.non_destructive
+        packet.consumers_before_dispatch = spec.consumers_before_dispatch
+        packet.delay_before_dispatch_ms = spec.delay_before_dispatch_ms
+        packet.group_rebalance = spec.group_rebalance
+        packet.group_buckets = spec.group_buckets
+        packet.auto_delete = spec.auto_delete
+        packet.auto_delete_delay_ms = spec.auto_delete_delay_ms
+        packet.auto_delete_message_count = spec.auto_delete_message_count
+        packet.group_first_key = spec.group_first_key
+        packet.ring_size = spec.ring_size
+        packet.enabled = spec.enabled
+        packet.group_rebalance_pause_dispatch = spec.group_rebalance_pause_dispatch
+        self.send(packet, QUESTION_CHANNEL)
+
+    def announce_end(self, target: str) -> None:
+        """SCALEDOWN_ANNOUNCEMENT: clients of this node may go on there."""
+        self.send(ScaleDownAnnouncement(target, self.cluster.node_id), CLUSTER_CHANNEL)
+
+    # -- frames in ------------------------------------------------------------------------------
+    def on_said(self, now: int, packet: Packet, channel: int) -> None:
+        if isinstance(packet, NullResponse):
+            self._done(now, packet.correlation, channel)
+        elif isinstance(packet, ReceiveMessage):
+            self._answered(now, packet.message)
+        elif isinstance(packet, ProducerCredits):
+            self._sender_of(channel).on_credits(packet)
+        elif isinstance(packet, CreateSessionResponse):
+            self._session_open(now)
+        elif isinstance(packet, BindingQueryResponseV5):
+            self.ours = packet.exists
+        elif isinstance(packet, ExceptionResponse):
+            self._refused(now, packet, channel)
+        elif isinstance(packet, XaResponse | XaInDoubtResponse) and self.on_xa is not None:
+            self.on_xa(now, packet)
+
+    def _sender_of(self, channel: int) -> Sender:
+        return self.xa_sender if channel == XA_CHANNEL else self.sender
+
+    def _done(self, now: int, correlation: int, channel: int) -> None:
+        if channel != QUESTION_CHANNEL:
+            self._sender_of(channel).on_answer(correlation)
+        elif self.created and correlation != QUESTION:
+            self.created.popleft()(now, True, None)
+
+    def _refused(self, now: int, packet: ExceptionResponse, channel: int) -> None:
+        if channel == QUESTION_CHANNEL and self.created and packet.correlation != QUESTION:
+            self.created.popleft()(now, False, f"{packet.message} (code {packet.code})")
+        elif channel == XA_CHANNEL and packet.correlation < 0 and self.on_xa is not None:
+            self.on_xa(now, packet)
+        elif channel in (SEND_CHANNEL, XA_CHANNEL):
+            self._sender_of(channel).on_refused(packet)
+        else:
+            raise ProtocolError(f"the target refuses: {packet.message} (code {packet.code})")
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if not blocked:
+            self.sender.unblocked()
+            self.xa_sender.unblocked()
+
+    # -- the end --------------------------------------------------------------------------------
+    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
+        if not isinstance(packet, DisconnectV3) or packet.reason not in SCALE_DOWN:
+            return
+        target = self.part.target
+        if target is not None and packet.node_id and packet.node_id != target.node_id:
+            return  # another node has its address now
+        self.target_left = True
+
+    def on_lost(self, now: int, why: str) -> None:
+        self.part.link_lost(now, self, why)

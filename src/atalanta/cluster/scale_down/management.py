@@ -1,0 +1,40 @@
+"""Management's side of a departure: it is asked for, and tells how far it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.cluster.scale_down.candidates import place
+from atalanta.management.scale_down import Departure
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down.scale_down import ScaleDown
+
+
+class Asked(Departure):
+    """Of the node whose part that is."""
+
+    def __init__(self, part: ScaleDown) -> None:
+        self.part = part
+
+    def ask(self, now: int, connector: str | None, asker: int) -> None:
+        self.part.asked(now, connector, asker)
+
+    def progress(self) -> dict[str, object]:
+        """See docs/guide/scale-down.md."""
+        part = self.part
+        target = part.target
+        return {
+            "phase": part.phase,
+            "target": "" if target is None else target.node_id,
+            "at": "" if target is None else place(target),
+            "moved": part.moved,
+            "left": part.left(),
+            "transactions": part.broker.branches.prepared,
+            "queues": dict(sorted(part.queues_left().items(), key=_by_count)[:100]),
+            "why": part.why,
+        }
+
+
+def _by_count(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]

@@ -1,0 +1,123 @@
+"""In which order the messages of one address leave: as they came, and each once, however many queues hold it.
+
+Message ids ascend with arrival, and so do the sequences of every queue. So the heads of the queues are merged by id,
+and the queues whose heads are one message get it together. (Artemis goes queue by queue, the fullest first, and takes
+messages out of turn from the others.) What waits for its time without a place comes last, by time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.reference import DELIVERING, READY, SCHEDULED, Reference
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+
+
+class QueueWalk:
+    """`waiting`: the next messages lie in page files, and there is no room for them yet. Up to `pinned` they stay."""
+
+    def __init__(self, broker: Broker, queue: Queue, pinned: int = 0) -> None:
+        self.broker = broker
+        self.queue = queue
+        self.position: int = pinned + 1 if pinned > 0 else 0
+        self.waiting: bool = False
+        self.later: deque[Reference] | None = None
+
+    def head(self) -> Reference | None:
+        """The next message that nobody holds; None: there is none, or `waiting`."""
+        self.waiting = False
+        queue = self.queue
+        references = queue.references
+        index = queue.index_of(self.position)
+        while index < len(references):
+            reference = references[index]
+            if reference.state in (READY, SCHEDULED):
+                self.position = reference.sequence
+                return reference
+            index += 1
+        if references:
+            self.position = max(self.position, references[-1].sequence + 1)
+        if queue.paged is not None:
+            if self.broker.paging.refill(self.broker.now, queue, True):
+                return self.head()
+            if queue.paged is not None:
+                # Room comes with what is under way; if nothing is, what stays here leaves none for the rest.
+                self.waiting = queue.delivering_count > 0
+                return None
+        return self._head_of_later()
+
+    def _head_of_later(self) -> Reference | None:
+        if self.later is None:
+            scheduled = self.broker.scheduled.of_queue(self.queue)
+            self.later = deque(each for _, each in scheduled if each.sequence == 0)
+        while self.later:
+            if self.later[0].state == SCHEDULED:
+                return self.later[0]
+            self.later.popleft()
+        return None
+
+    def take(self, reference: Reference) -> None:
+        """It is on its way: nobody else gets it, unless it is given back."""
+        if reference.state == READY:
+            reference.state = DELIVERING
+            self.queue.delivering_count += 1
+        elif reference.state == SCHEDULED:
+            self.broker.scheduled.away[reference] = True
+        if reference.sequence != 0:
+            self.position = reference.sequence + 1
+        elif self.later:
+            self.later.popleft()
+
+
+def give_back(broker: Broker, references: list[Reference]) -> None:
+    """They did not arrive: each at its old place."""
+    for reference in references:
+        broker.scheduled.come_back(reference)
+        if reference.state == DELIVERING:
+            reference.queue.give_back(reference)
+
+
+class AddressWalk:
+    """`take` until it returns None and nothing is `waiting`."""
+
+    def __init__(self, broker: Broker, queues: list[Queue], pinned: dict[str, int]) -> None:
+        self.walks = [QueueWalk(broker, queue, pinned.get(queue.name, 0)) for queue in queues]
+        self.heads: list[tuple[int, int, Reference]] = []  # message id, index of the walk
+        self.idle: list[int] = list(range(len(queues)))  # walks without a head
+        self.waiting: bool = False
+
+    def take(self) -> list[Reference] | None:
+        """One message in all queues that hold it."""
+        self._find_heads()
+        if self.waiting or not self.heads:
+            return None
+        message_id, index, reference = heappop(self.heads)
+        taken = [reference]
+        self.idle = [index]
+        while self.heads and self.heads[0][0] == message_id:
+            _, index, reference = heappop(self.heads)
+            taken.append(reference)
+            self.idle.append(index)
+        found: list[Reference] = []
+        for index, reference in zip(self.idle, taken, strict=True):
+            if reference.state in (READY, SCHEDULED):
+                self.walks[index].take(reference)
+                found.append(reference)
+        return found if found else self.take()
+
+    def _find_heads(self) -> None:
+        self.waiting = False
+        missing: list[int] = []
+        for index in self.idle:
+            head = self.walks[index].head()
+            if head is not None:
+                heappush(self.heads, (int(head.message.id), index, head))
+            elif self.walks[index].waiting:
+                self.waiting = True
+                missing.append(index)
+        self.idle = missing

@@ -1,0 +1,481 @@
+"""Scale-down: a node gives all its messages to one other member, says good-bye, and ends (ScaleDownHandler of Artemis).
+
+Seeking: the connection to the target, while clients are still served. A node that leaves itself is no target. Reading:
+readers of the log get no more, and acknowledge what they were shown (cluster/scale_down/log_readers.py). Freezing:
+nothing more is
+read from clients and peers; when all that was read is durable and answered, and the target knows the duplicate ids of
+this node, they get DISCONNECT with the target (reason 2), and go there. Moving: messages, transactions in doubt,
+duplicate ids again (cluster/scale_down/stages.py).
+
+The target is chosen once. A lost link to it is dialled again until the time is up. When the target leaves itself, or
+the time is up, the node stops moving, keeps what is left in its journal, and ends; `why` says what to do.
+
+The durable state of each side, step by step:
+
+1. Seeking, reading: nothing of the departure. After a crash here the node serves its clients again.
+2. Frozen: the source has a mark with the target and with what stays (cluster/scale_down/journal_mark.py), before step
+3. A source that
+   starts with the mark reads nothing from clients and peers: it goes on at step 3, with the same target.
+3. Ids: the target has every duplicate id of the source on disk. Only now good-byes are said: a client or peer that
+   repeats at the target what the source has had is recognized there. Members that missed the good-bye keep theirs.
+4. Moving: the target has each message with its repeat id (cluster/scale_down/scale_down_shipment.py) in one record,
+before it answers;
+   the source finishes it after the answer. In between it is at both, and the source holds it back from everybody: it is
+   sent again under the same id until there is an answer, on a new link and after a crash of either side alike.
+5. The end: the mark goes if all that was sent has been answered: what is left here is only here, and the next start
+   serves clients. If something that was sent has no answer (`in_doubt`) the mark stays, and the next start goes on at
+   step 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.core_bridges.bridges import CoreBridges
+from atalanta.cluster.part import Part
+from atalanta.cluster.scale_down.candidates import Candidate, Choice, Heard, place
+from atalanta.cluster.scale_down.disconnect import Goodbyes, tell_refused
+from atalanta.cluster.scale_down.journal_mark import DepartureMark
+from atalanta.cluster.scale_down.link import TargetLink
+from atalanta.cluster.scale_down.log_readers import Readers, unsettled
+from atalanta.cluster.scale_down.phase import (
+    DONE,
+    FAILED,
+    FREEZING,
+    MOVING,
+    NONE,
+    READING,
+    SEEKING,
+    UNDER_WAY,
+    phase_told,
+)
+from atalanta.cluster.scale_down.stages import Mover
+from atalanta.cluster.scale_down_config import ScaleDownConfig
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, DisconnectV3
+from atalanta.wire.core.server.connection import CoreConnection
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connections import Clusters
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.wire.connection import Connection
+
+TARGET: Final = "scaledown.target"
+DEADLINE: Final = "scaledown.deadline"
+LOOK: Final = "scaledown.look"  # again, a little later
+LOOK_NS: Final = 50_000_000
+LINGER_NS: Final = 2_000_000_000
+# As long as Artemis waits for a node to appear (DEFAULT_DISCOVERY_INITIAL_WAIT_TIMEOUT).
+SEEK_NS: Final = 10_000_000_000
+
+
+class ScaleDown(Part):
+    """`frozen`: clients have been sent away, so the node must end whatever comes of it."""
+
+    def __init__(
+        self,
+        clusters: Clusters,
+        connections: dict[int, Connection],
+        timeout_ms: int,
+        reader_timeout_ms: int = 0,
+    ) -> None:
+        self.clusters = clusters
+        config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
+        # scale-down-clustername of 1.4, else the first.
+        named = clusters.by_name.get(config.cluster_name or "")
+        self.cluster = named or clusters.connections[0]
+        self.choice = Choice(config, self.cluster)
+        self.broker = clusters.broker
+        self.host = clusters.host
+        self.connections = connections
+        self.timeout_ms = timeout_ms
+        self.askers: dict[int, bool] = {}
+        self.phase = NONE
+        self.frozen = False
+        self.why = ""
+        self.target: Candidate | None = None
+        self.candidate: Candidate | None = None  # is being dialled, or looked at
+        self.seek_until = 0
+        self.link: TargetLink | None = None
+        self.mover: Mover | None = None
+        self.taken: bool = False  # the link is to the target, and may be used
+        self.goodbyes: Goodbyes | None = None  # from the freeze to the last good-bye
+        self.members_told: bool = False  # that is, members may be
+        self.mark = DepartureMark(self.broker)
+        self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
+        self.in_doubt: bool = False  # the target may have messages that it has not answered for
+        self.waits_told: bool = False
+        self.readers = Readers(clusters.broker, reader_timeout_ms)
+        self.moved = 0
+        self.parts: dict[str, Part] = {}
+        # Before clients are sent away: one that tried this node first would wait for an answer for its call-timeout.
+        self.on_frozen: Callable[[], None] | None = None
+        self.on_over: Callable[[], None] | None = None
+
+    @property
+    def linger_ns(self) -> int:
+        """How long the node should stay after its end: who asked for it wants to see how it went."""
+        return LINGER_NS if self.askers else 0
+
+    # -- beginning ------------------------------------------------------------------------------
+    def wanted_at_stop(self) -> bool:
+        """`<scale-down>` is there, and enabled."""
+        return self.cluster.settings.scale_down is not None and self.choice.config.enabled
+
+    def over(self) -> bool:
+        return self.phase in (DONE, FAILED)
+
+    def under_way(self) -> bool:
+        return self.phase in UNDER_WAY
+
+    def asked(self, now: int, connector: str | None, asker: int) -> None:
+        """By management. BrokerError, and the node goes on, if there is nobody to go to."""
+        if self.under_way() or self.frozen:
+            raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
+        if connector is not None and connector not in self.cluster.settings.connectors:
+            raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
+        self.choice.connector = connector
+        if not self.choice.candidates() and self.choice.group is None:
+            why = self.choice.nobody()
+            raise BrokerError(
+                ILLEGAL_STATE, f"nobody can take the messages of this broker: {why}"
+            )
+        if asker >= 0:
+            self.askers[asker] = True
+        self.leave(now)
+
+    def leave(self, now: int) -> None:
+        """Begin; `over` says when it has come to an end."""
+        if self.under_way() or self.frozen:
+            return
+        self.phase = SEEKING
+        self.why = ""
+        self._seek_anew(now)
+        group = self.choice.group
+        if group is not None:
+            self.choice.heard = Heard()
+            self.clusters.discovery.listen(now, group, self.choice.heard)
+        self.cluster.told("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
+        self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
+        self._seek(now)
+
+    def resume(self, now: int) -> bool:
+        """Before anything starts: a departure that a crash interrupted goes on, and nobody is served. False: none."""
+        known = self.mark.read()
+        if known is None:
+            return False
+        if not self.clusters.own.scale_down_resume:
+            self.mark.clear()
+            self.cluster.told("scale_down_forgotten", known[0].node_id, "scale-down-resume is false")
+            return False
+        self.target, self.pinned = known
+        self.in_doubt = True
+        self.cluster.told(
+            "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
+        )
+        self.phase = MOVING
+        self.frozen = True
+        self.broker.stopping = True
+        self.clusters.stop(now)  # no bridge to a member that comes: what waits for it may be at the target
+        if self.on_frozen is not None:
+            self.on_frozen()
+        self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
+        self._dial_again(now)
+        return True
+
+    def stop(self, now: int) -> None:
+        if self.link is not None:
+            self.link.close("the node stops")
+
+    # -- the target -----------------------------------------------------------------------------
+    def _seek_anew(self, now: int) -> None:
+        self.seek_until = now + SEEK_NS
+
+    def _seek(self, now: int) -> None:
+        """Dial the next candidate; when all were tried, look again until the time for it is up."""
+        if self.candidate is not None or self.phase != SEEKING:
+            return
+        self.candidate = self.choice.next()
+        if self.candidate is not None:
+            self.cluster.dial(TARGET, self.candidate.transport)
+        elif now >= self.seek_until:
+            self._end(now, FAILED, self.why or self.choice.nobody())
+        else:
+            self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
+
+    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+        if self.candidate is None or self.link is not None or not self.under_way():
+            return None
+        self.link = TargetLink(self, conn, now, self.choice.config.commit_interval)
+        self.link.through(self.candidate.transport)
+        self.link.open(now)
+        return self.link
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        if self.frozen and self.under_way() and self.target is not None and not self.waits_told:
+            self.waits_told = True
+            told = f"{why}; it is called until the time is up: start it again"
+            self.cluster.told("scale_down_waits_for_target", self.target.node_id, told)
+        self._not_this_one(now, why)
+
+    def _not_this_one(self, now: int, why: str) -> None:
+        candidate = self.candidate
+        self.candidate = None
+        if candidate is None or not self.under_way():
+            return
+        self.why = f"{place(candidate)}: {why}"
+        if self.phase == READING:  # nothing has changed yet: another one will do
+            self.phase = SEEKING
+            self.target = None
+            self._seek_anew(now)
+        if self.phase == SEEKING:
+            self.choice.refuse(candidate)
+            self._seek(now)
+        else:
+            self.broker.timers.set(
+                TARGET, now + self.cluster.config.retry_interval_ms * 1_000_000
+            )
+
+    def identified(self, now: int, link: TargetLink, node_id: str) -> None:
+        """Records which node is at the other end of `link`."""
+        if self.candidate is None:
+            return  # time was up in this very turn
+        if node_id == self.cluster.node_id:
+            link.close("that is this node")
+        elif self.target is not None and node_id == self.target.node_id:
+            self.taken = True
+        elif self.target is not None:
+            link.close(f"that is node {node_id}")
+        elif link.ours:
+            link.call(now, "broker", "scaleDownProgress", [], self._progress_told)
+        else:
+            self._take(now, link)
+
+    def _progress_told(self, now: int, succeeded: bool, value: object) -> None:
+        """The candidate's answer to whether it leaves itself."""
+        link = self.link
+        if link is None or self.phase != SEEKING or self.candidate is None:
+            return
+        if succeeded and phase_told(value) in UNDER_WAY:
+            link.close("that node leaves itself")
+        else:
+            self._take(now, link)
+
+    def _take(self, now: int, link: TargetLink) -> None:
+        assert self.candidate is not None
+        self.target = Candidate(link.node_id, self.candidate.transport)
+        self.taken = True
+        self.cluster.told("scale_down_target", link.node_id, place(self.target))
+        self.phase = READING
+        self.readers.settle(now, self.movable())
+        self._read_step(now)
+
+    def link_lost(self, now: int, link: TargetLink, why: str) -> None:
+        """What was under way goes back to its place; the target is dialled again, unless it has left itself."""
+        if self.link is link:
+            self.link = None
+            self.taken = False
+        if self.mover is not None:
+            # One of ours has answered for all it took before it says good-bye.
+            if self.mover.unanswered() and not (link.target_left and link.ours):
+                self.in_doubt = True
+            self.mover.abort(now)
+            self.mover = None
+        if not self.under_way():
+            return
+        self.cluster.told("scale_down_link_lost", self.broker.node_id, why)
+        if self.frozen and link.target_left:
+            assert self.target is not None
+            self._end(now, FAILED, f"the target {self.target_text()} leaves itself")
+        else:
+            self._not_this_one(now, why)
+
+    # -- reading --------------------------------------------------------------------------------
+    def _read_step(self, now: int) -> None:
+        """Clients are served until readers of the log have acknowledged what they were shown."""
+        if self.readers.waiting(now):
+            self.look_again(now)
+        else:
+            self._freeze(now)
+
+    # -- freezing -------------------------------------------------------------------------------
+    def _freeze(self, now: int) -> None:
+        """Nothing more is taken up from clients and peers; parts dial nothing more.
+
+        Bridges to the cluster go on: what waits for a member that is there goes straight to it.
+        """
+        assert self.target is not None
+        self.phase = FREEZING
+        self.frozen = True
+        self.broker.stopping = True
+        self._pin()
+        self.mark.write(self.target, self.pinned)
+        if self.on_frozen is not None:
+            self.on_frozen()
+        for part in self.parts.values():
+            if part is not self:
+                part.stop(now)
+            if isinstance(part, CoreBridges):
+                for bridge in part.by_number.values():
+                    bridge.stop(now)
+        self.goodbyes = Goodbyes(self.broker, self.host, self.connections, now)
+        self.goodbyes.hold(now, self.askers)
+
+    def _pin(self) -> None:
+        """What a log-view reader was shown and has not acknowledged may be stored where it writes: it must stay.
+
+        It would read it once more at the target. When the node is started again, the reader goes on where it was.
+        """
+        for queue in self.movable():
+            if unsettled(queue):
+                self.pinned[queue.name] = queue.shown_through
+                self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
+
+    def say_goodbye(self, now: int, to_members: bool) -> bool:
+        """When the target knows what was had here; whether everybody is gone."""
+        assert self.target is not None
+        self.members_told = self.members_told or to_members
+        self.host.goodbye = DisconnectV3(
+            node_id=self.cluster.node_id,
+            reason=REASON_SCALE_DOWN,
+            target_node_id=self.target.node_id,
+            target=self.target.transport,
+        )
+        if self.goodbyes is not None:
+            if not self.goodbyes.say(now, to_members):
+                self.look_again(now)
+                return False
+            self.goodbyes = None
+        if self.members_told:
+            tell_refused(self.connections)
+        self.phase = MOVING
+        return True
+
+    def arrived(self, now: int, conn: int, connection: CoreConnection) -> None:
+        """A connection that came while nobody is served any more: it is told what all are.
+
+        As long as members must not be told it only gets refusals: who it is nobody knows yet.
+        """
+        if self.goodbyes is not None:
+            self.goodbyes.add(now, conn, connection)
+        elif self.members_told:
+            connection.stop(now)
+        else:
+            connection.refuse()
+
+    # -- turns ----------------------------------------------------------------------------------
+    def flush(self, now: int) -> None:
+        if self.phase != FREEZING and self.phase != MOVING:
+            return
+        goodbyes = self.goodbyes
+        if goodbyes is not None and not goodbyes.answered():
+            return
+        if not self.mark.durable():
+            return
+        if self.mover is None and self.taken and self.link is not None:
+            self.mover = Mover(self, self.link)
+        if self.mover is not None:
+            self.mover.turn(now)
+        if self.goodbyes is not None:
+            if now >= self.goodbyes.until:
+                self.say_goodbye(now, False)
+            else:
+                self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.goodbyes.until))
+
+    def look_again(self, now: int) -> None:
+        """Another turn, a little later."""
+        self.broker.timers.set(LOOK, now + LOOK_NS)
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == DEADLINE:
+            if self.under_way():
+                why = f"not done within {self.timeout_ms // 1000} s"
+                waiting = [] if self.link is None else list(self.link.sender.waiting)
+                if waiting:
+                    why += f"; the target has no room at address {waiting[0]}"
+                    why += f" and {len(waiting) - 1} others" if len(waiting) > 1 else ""
+                self._end(now, FAILED, f"{why}; {self.why}" if self.why else why)
+        elif key == TARGET:
+            if self.under_way():
+                self._dial_again(now)
+        elif self.phase == SEEKING:
+            self._seek(now)
+        elif self.phase == READING:
+            self._read_step(now)
+
+    def _dial_again(self, now: int) -> None:
+        if self.link is None and self.candidate is None and self.target is not None:
+            self.candidate = self.target
+            self.cluster.dial(TARGET, self.candidate.transport)
+
+    # -- the end --------------------------------------------------------------------------------
+    def moved_all(self, now: int) -> None:
+        """Everything was tried, and the target was told: it has answered for all that was sent."""
+        self.in_doubt = False
+        left = self.left()
+        if left:
+            self._end(now, FAILED, self.why or f"{left} messages could not be moved")
+        else:
+            self._end(now, DONE, "")
+
+    def _end(self, now: int, phase: str, why: str) -> None:
+        self.phase = phase
+        self.broker.timers.cancel(DEADLINE)
+        self.candidate = None
+        link = self.link
+        if self.mover is not None:
+            self.in_doubt = self.in_doubt or self.mover.unanswered()
+            self.mover.abort(now)
+            self.mover = None
+        if link is not None:
+            link.stop(now)
+        if not self.in_doubt:
+            self.mark.clear()
+        self.why = why if phase == DONE or not self.frozen else f"{why}; {self._remedy()}"
+        target = "" if self.target is None else self.target.node_id
+        self.broker.trace.event(
+            "scale_down_ended",
+            {"target": target, "moved": self.moved, "left": self.left(), "why": self.why},
+        )
+        for name, count in self.queues_left().items():
+            self.broker.trace.event("scale_down_left", {"queue": name, "messages": count})
+        if not self.frozen:
+            self.readers.release()
+            self.target = None
+            self.askers.clear()
+            group = self.choice.group
+            if group is not None and self.choice.heard is not None:
+                self.clusters.discovery.unlisten(group, self.choice.heard)
+        self.choice.heard = None
+        if self.on_over is not None:
+            self.on_over()
+
+    def _remedy(self) -> str:
+        """The operator's next step after a departure that has failed."""
+        if not self.in_doubt:
+            return "start this node again: it serves its clients, and may leave again"
+        return (
+            f"the target {self.target_text()} may have messages that it has not answered for: start it and this node"
+            " again, and the departure goes on. If the target never returns, scale-down-resume = false lets this node"
+            " serve its clients; those messages may then be delivered twice"
+        )
+
+    # -- looking --------------------------------------------------------------------------------
+    def target_text(self) -> str:
+        """The target's address and node id."""
+        return "" if self.target is None else f"{place(self.target)} ({self.target.node_id})"
+
+    def movable(self) -> list[Queue]:
+        """What does not go with its connection."""
+        return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]
+
+    def queues_left(self) -> dict[str, int]:
+        return {
+            queue.name: queue.message_count for queue in self.movable() if queue.message_count > 0
+        }
+
+    def left(self) -> int:
+        """Messages, one for each queue that has it, and transactions in doubt."""
+        counts = sum(queue.message_count for queue in self.movable())
+        return counts + self.broker.branches.prepared

@@ -1,0 +1,289 @@
+"""Shipments of a scale-down: messages on their way to the target."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.forwarding import forward_id, send_frames
+from atalanta.cluster.links.large_forwarding import LargeForwarding
+from atalanta.cluster.links.limits import OutgoingLimits
+from atalanta.cluster.parked.binding_names import encode_ids
+from atalanta.cluster.scale_down.queue_walk import give_back
+from atalanta.kernel.errors import ADDRESS_FULL
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.reference import DONE, Reference
+from atalanta.kernel.queue.settle import drop_from_queue, note_lost
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.message.internal_headers import (
+    ACK_ROUTE_TO,
+    FORWARD_DUPLICATE,
+    SCALEDOWN_NODE,
+    SCALEDOWN_TO,
+)
+from atalanta.message.message import ROUTE_TO, Message
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.producer import (
+    CreateProducer,
+    ProducerCredits,
+    RequestProducerCredits,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.links.outbound_link import DialedLink
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.queue.delivery.bridge_origin import Origins
+
+
+class Shipment:
+    """`copies` are what travels, `references` what they stand for here; `unanswered` copies are not safe there yet."""
+
+    def __init__(self, references: list[Reference], copies: list[Message]) -> None:
+        self.references = references
+        self.copies = copies
+        self.unanswered: int = len(copies)
+        self.refused: str = ""
+        self.full: bool = False  # the address is: it may have room later
+
+
+def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
+    """`_AMQ_BRIDGE_DUP`: the message of this node, and what this copy of it is for.
+
+    A message may travel as several copies, and what went over a bridge before is another one
+    (cluster/links/forwarding.py).
+    """
+    digest = hashlib.blake2b(place, digest_size=8).digest()
+    return node_bytes + message_id.to_bytes(8, "big", signed=True) + digest
+
+
+def for_queues(
+    references: list[Reference], ids: list[int], node_bytes: bytes, origins: Origins
+) -> Shipment:
+    """A message for queues of the target, one copy for all of them; core bridges there know it by its first id."""
+    message = references[0].message
+    place = encode_ids(sorted(reference.queue.id for reference in references))
+    copy = message.copy(message.id)
+    copy.properties.put(ROUTE_TO, encode_ids(ids))
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), place))
+    for reference in references:
+        origins.attach(copy, int(message.id), reference.queue.name)
+    return Shipment(references, [copy])
+
+
+def for_target(reference: Reference, link: bytes) -> Shipment:
+    """What waited in the store-and-forward queue of the target itself: as its bridge sends it."""
+    message = reference.message
+    copy = message.copy(message.id)
+    known = copy.properties.get(FORWARD_DUPLICATE)
+    copy.properties.remove(FORWARD_DUPLICATE)
+    copy.properties.put(ROUTE_TO, reference.route_to)
+    if not isinstance(known, bytes):
+        known = forward_id(link, int(message.id))
+    copy.properties.put(BRIDGE_DUPLICATE, known)
+    return Shipment([reference], [copy])
+
+
+def for_third(
+    reference: Reference, node_id: str, node_bytes: bytes, named: bool, known: bytes
+) -> Shipment:
+    """What waited for a third node; `known`: the id under which it may be there already, empty if it cannot be.
+
+    A real Artemis looks at the last id alone, so it gets a copy for each; one of ours gets all, and the `node_id` they
+    are of (`named`).
+    """
+    message = reference.message
+    ids = reference.route_to
+    pieces = [ids] if named else [ids[at : at + 8] for at in range(0, len(ids), 8)]
+    copies: list[Message] = []
+    for piece in pieces:
+        copy = message.copy(message.id)
+        copy.properties.put(SCALEDOWN_TO, piece)
+        if named:
+            copy.properties.put(SCALEDOWN_NODE, node_id)
+            if known and FORWARD_DUPLICATE not in copy.properties:  # else it came here with it
+                copy.properties.put(FORWARD_DUPLICATE, known)
+        there = node_id.encode("utf-8", "surrogatepass") + piece
+        copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), there))
+        copies.append(copy)
+    return Shipment([reference], copies)
+
+
+def for_transaction(
+    message: Message, ids: list[int], acknowledged: list[int], node_bytes: bytes, place: bytes
+) -> Message:
+    """A message that a prepared transaction sends, or has acknowledged (ids of the target's queues).
+
+    What it sends has no number of its own yet: `place` tells it apart, the transaction and the place in it.
+    """
+    copy = message.copy(message.id)
+    copy.properties.put(ROUTE_TO, encode_ids(ids))
+    if acknowledged:
+        copy.properties.put(ACK_ROUTE_TO, encode_ids(acknowledged))
+    copy.properties.put(BRIDGE_DUPLICATE, repeat_id(node_bytes, int(message.id), b"xa" + place))
+    return copy
+
+
+def finish(broker: Broker, references: list[Reference], batch: records.Batch) -> int:
+    """They are safe elsewhere: gone from here, whatever kind of queue it is. Returns how many there were."""
+    per_queue: dict[int, list[int]] = {}
+    count = 0
+    for reference in references:
+        if reference.state == DONE:
+            continue
+        count += 1
+        if reference.durable:
+            per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
+        note_lost(broker, reference, "moved to another node", batch)
+        drop_from_queue(broker, reference)
+    for queue_id, message_ids in per_queue.items():
+        batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+    return count
+
+
+WINDOW_BYTES: Final = 1 << 20
+WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (id-cache-size)
+CREDIT_STEP_MIN: Final = 64 << 10
+
+
+class Sender:
+    """`limit`: how many may be unanswered. `waiting` and `open_copies` (waiting or unanswered) are by address."""
+
+    def __init__(self, link: DialedLink, broker: Broker, channel: int, limit: int) -> None:
+        self.link = link
+        self.broker = broker
+        self.channel = channel
+        self.limits = OutgoingLimits()
+        self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
+        self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
+        self.open_copies: dict[str, int] = {}
+        self.unanswered: dict[int, Shipment] = {}
+        self.sizes: dict[int, int] = {}
+        self.addresses: dict[int, str] = {}  # copies of one shipment may be for several
+        self.bytes: int = 0  # of what is unanswered
+        self.arrived: list[Shipment] = []
+        self.refused: list[Shipment] = []
+        self.next_correlation: int = 1
+        self.credits: dict[str, int] = {}
+        self.asked: dict[str, bool] = {}
+        self.large: LargeForwarding | None = None
+
+    def open(self) -> None:
+        """The session on `channel` is there."""
+        self.link.send(CreateProducer(1, None), self.channel)
+
+    def has_room(self) -> bool:
+        waiting = sum(map(len, self.waiting.values()))  # not sent yet: what is stuck uses up no `limit`
+        under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
+        return under_way and waiting < WINDOW_MESSAGES
+
+    def under_way(self, address: str) -> bool:
+        """Whether anything for it is neither answered nor refused."""
+        return self.open_copies.get(address, 0) > 0
+
+    def idle(self) -> bool:
+        """Nothing is under way, and nothing answered is left to be finished."""
+        return not (self.waiting or self.unanswered or self.arrived or self.refused)
+
+    def ship(self, shipment: Shipment) -> None:
+        for message in shipment.copies:
+            address = message.address
+            self.waiting.setdefault(address, deque()).append((message, shipment))
+            self.open_copies[address] = self.open_copies.get(address, 0) + 1
+            self._pump(address)
+
+    def pump(self) -> None:
+        for address in list(self.waiting):
+            self._pump(address)
+
+    def _pump(self, address: str) -> None:
+        waiting = self.waiting.get(address)
+        while waiting and self.large is None:
+            message, shipment = waiting[0]
+            left = self.credits.get(address, 0)
+            if left < message.size:
+                self._ask(address, max(message.size, CREDIT_STEP_MIN))
+                return
+            self.credits[address] = left - message.size
+            waiting.popleft()
+            if not waiting:
+                del self.waiting[address]
+            correlation = self.next_correlation
+            self.next_correlation = correlation + 1
+            self.unanswered[correlation] = shipment
+            self.sizes[correlation] = message.size
+            self.addresses[correlation] = address
+            self.bytes += message.size
+            if message.large is not None:
+                self.large = LargeForwarding(self, message, message.large, correlation)
+            else:
+                self.link.write(send_frames(message, self.channel, correlation))
+            if self.credits[address] < CREDIT_STEP_MIN:
+                self._ask(address, 4 * CREDIT_STEP_MIN)
+            if self.large is not None:
+                self.large.pump()
+
+    def _ask(self, address: str, amount: int) -> None:
+        if address not in self.asked:
+            self.asked[address] = True
+            self.link.send(RequestProducerCredits(amount, address), self.channel)
+
+    def on_credits(self, packet: ProducerCredits) -> None:
+        self.asked.pop(packet.address, None)
+        self.credits[packet.address] = self.credits.get(packet.address, 0) + packet.credits
+        self._pump(packet.address)
+
+    # -- large messages -------------------------------------------------------------------------
+    def large_sent(self) -> None:
+        self.large = None
+        self.pump()
+
+    def cannot_read(self, body: LargeBody) -> None:
+        self.broker.large.damaged(body.file, body.size, -1, "a message on its way elsewhere")
+        self.link.close("a large message cannot be read")
+
+    def unblocked(self) -> None:
+        if self.large is not None:
+            self.large.pump()
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_answer(self, correlation: int) -> None:
+        self._answered(correlation, "")
+
+    def on_refused(self, packet: ExceptionResponse) -> None:
+        text = f"{packet.message} (code {packet.code})"
+        if packet.correlation not in self.unanswered:
+            raise ProtocolError(f"the target refuses what it was told: {text}")
+        self.unanswered[packet.correlation].full = packet.code == ADDRESS_FULL
+        self._answered(packet.correlation, text)
+
+    def _answered(self, correlation: int, refused: str) -> None:
+        shipment = self.unanswered.pop(correlation, None)
+        if shipment is None:
+            return
+        self.bytes -= self.sizes.pop(correlation)
+        shipment.unanswered -= 1
+        address = self.addresses.pop(correlation)
+        self.open_copies[address] -= 1
+        if not self.open_copies[address]:
+            del self.open_copies[address]
+        if refused:
+            shipment.refused = refused
+        if shipment.unanswered == 0:
+            (self.refused if shipment.refused else self.arrived).append(shipment)
+
+    def abort(self) -> None:
+        """The link is gone: what is unanswered goes back to its place."""
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
+        back = [shipment for waiting in self.waiting.values() for _, shipment in waiting]
+        back.extend(self.unanswered.values())
+        self.waiting.clear()
+        self.open_copies.clear()
+        self.unanswered.clear()
+        self.addresses.clear()
+        for shipment in back:
+            give_back(self.broker, shipment.references)

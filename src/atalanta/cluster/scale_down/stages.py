@@ -1,0 +1,380 @@
+"""What a leaving node moves, one stage after the other: its queues by address, what waits for others, transactions in
+doubt, duplicate ids; then it says that it has gone (ScaleDownHandler.scaleDown).
+
+Before all that the target gets the duplicate ids, and clients and members are told good-bye
+(cluster/scale_down/disconnect.py);
+to an Atalanta the ids go once more at the end, since those of many messages push them out of the target's memory.
+
+What the target refuses stays here, and the rest goes; then it is offered again, ROUNDS_MAX times without any progress,
+with pauses. Where an address is full there everything of it waits for the next round, and from then on goes one
+message at a time: what was under way behind the first refused one may have overtaken it, nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.links.forwarding import forward_id, link_bytes, node_id_bytes
+from atalanta.cluster.links.sent_mark import SentMark
+from atalanta.cluster.scale_down.duplicate_ids import CacheStage
+from atalanta.cluster.scale_down.queue_walk import AddressWalk, QueueWalk, give_back
+from atalanta.cluster.scale_down.shipments import (
+    Shipment,
+    finish,
+    for_queues,
+    for_target,
+    for_third,
+)
+from atalanta.cluster.scale_down.stage import Stage
+from atalanta.cluster.scale_down.transactions import TransactionStage
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.spec import MULTICAST
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down.link import TargetLink
+    from atalanta.cluster.scale_down.scale_down import ScaleDown
+    from atalanta.cluster.scale_down.shipments import Sender
+    from atalanta.kernel.queue.queue import Queue
+
+ROUNDS_MAX: Final = 5
+PAUSE_NS: Final = 200_000_000  # before the second round, twice as long before each that follows
+ASIDE_MAX: Final = 1_000
+QUESTIONS_MAX: Final = 100  # asked at once
+# Bridges to members that are there get this long without progress.
+DRAIN_NS: Final = 10_000_000_000
+
+
+class Mover:
+    """All stages over one connection to the target; after a lost one they begin again with what is left."""
+
+    def __init__(self, part: ScaleDown, link: TargetLink) -> None:
+        self.part = part
+        self.link = link
+        self.broker = part.broker
+        self.node_bytes = node_id_bytes(part.cluster.node_id)
+        self.target_id = part.target.node_id if part.target is not None else ""
+        self.ids: dict[str, int] = {}  # of queues, at the target
+        self.asked: dict[str, bool] = {}
+        self.impossible: dict[str, str] = {}
+        self.refusals: dict[str, str] = {}
+        self.stages: deque[Stage] = deque()
+        self.aside: list[Stage] = []  # those that are stuck: all must be done before a stage of another kind begins
+        self.kind: type[Stage] = Stage  # of those aside
+        self.rounds = 0
+        # Since this round began: whether anything was refused, and addresses that are full; in all: those that were.
+        self.refused = False
+        self.full: dict[str, bool] = {}
+        self.were_full: dict[str, bool] = {}
+        self.moved_before = part.moved
+        self.told: dict[tuple[str, bool], bool] = {}  # refusals: queue, whether its address is full
+        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that a real Artemis has been given
+        self.stages.append(CacheStage(self))
+        self.stages.append(GoodbyeStage(self))
+
+    def plan(self) -> None:
+        prefix = f"{self.broker.config.internal_naming_prefix}sf."
+        for address in list(self.broker.addresses.values()):
+            queues = [
+                queue
+                for queue in address.queues()
+                if not queue.spec.temporary and not queue.internal
+            ]
+            if queues:
+                self.stages.append(AddressStage(self, queues))
+        self.stages.append(DrainStage(self))
+        for queue in self.part.movable():
+            if queue.internal and queue.name.startswith(prefix):
+                self.stages.append(ForwardStage(self, queue))
+        self.stages.append(TransactionStage(self))
+        self.stages.append(CacheStage(self))
+        self.stages.append(EndStage(self))
+
+    def next_round(self) -> None:
+        """What is left is tried once more."""
+        self.rounds += 1
+        if self.refused and self.part.moved > self.moved_before:
+            self.rounds = 1
+        self.moved_before = self.part.moved
+        self.refused = False
+        self.full = {}
+        self.impossible = {}
+        self.refusals = {}
+        self.plan()
+
+    # -- turns ----------------------------------------------------------------------------------
+    def turn(self, now: int) -> None:
+        self._settle(now)
+        self.aside = [stage for stage in self.aside if stage.stuck() or not stage.step(now)]
+        while self.stages:
+            stage = self.stages[0]
+            if self.aside and not isinstance(stage, self.kind):
+                return
+            if stage.step(now):
+                self.stages.popleft()
+                if self.part.mover is not self:
+                    return
+            elif stage.stuck() and len(self.aside) < ASIDE_MAX:
+                self.aside.append(self.stages.popleft())
+                self.kind = type(stage)
+            else:
+                return
+
+    def _settle(self, now: int) -> None:
+        """What the target has answered for is finished here, in records of at most commit-interval messages."""
+        sender = self.link.sender
+        arrived = sender.arrived
+        sender.arrived = []
+        interval = self.part.choice.config.commit_interval
+        batch = records.Batch()
+        count = 0
+        for shipment in arrived:
+            self.part.moved += finish(self.broker, shipment.references, batch)
+            count += 1
+            if count == interval:
+                self.broker.append_batch(batch, [], [], None, 0)
+                batch = records.Batch()
+                count = 0
+        self.broker.append_batch(batch, [], [], None, 0)
+        for shipment in sender.refused:
+            self._refused(shipment)
+        sender.refused = []
+
+    def _refused(self, shipment: Shipment) -> None:
+        first = shipment.references[:1]
+        queue = first[0].queue.name if first else "(duplicate ids)"
+        self.part.why = f"queue {queue}: the target refuses a message: {shipment.refused}"
+        self.refused = True
+        if shipment.full and first:
+            self.full[first[0].message.address] = True
+            self.were_full[first[0].message.address] = True
+        if (queue, shipment.full) not in self.told:
+            self.told[(queue, shipment.full)] = True
+            self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
+        give_back(self.broker, shipment.references)
+
+    def holds(self, address: str) -> bool:
+        """What is under way has to be answered before anything more goes to that address."""
+        return address in self.were_full and self.link.sender.under_way(address)
+
+    def unanswered(self) -> bool:
+        """Whether the target may have something that it has not answered for."""
+        return bool(self.link.sender.unanswered) or any(
+            isinstance(stage, TransactionStage) and stage.under_way() for stage in self.stages
+        )
+
+    def abort(self, now: int) -> None:
+        self._settle(now)
+        self.link.sender.abort()
+        self.link.xa_sender.abort()
+
+    # -- queues of the target -------------------------------------------------------------------
+    def known(self, now: int, queues: list[Queue]) -> bool:
+        """Whether the target's ids of all these queues are known; asks for those that are not."""
+        complete = True
+        for queue in queues:
+            name = queue.name
+            if name in self.ids or name in self.impossible:
+                continue
+            complete = False
+            if name not in self.asked and len(self.asked) < QUESTIONS_MAX:
+                self.asked[name] = True
+                self._ask_id(now, queue, True)
+        return complete
+
+    def queues_made(self, now: int) -> bool:
+        """Whether the target has all queues that are going to be moved; makes those that it lacks."""
+        moving = [each for each in self.part.movable() if not each.internal and should_exist(each)]
+        return self.known(now, moving)
+
+    def _ask_id(self, now: int, queue: Queue, create: bool) -> None:
+        def answer(now: int, succeeded: bool, value: object) -> None:
+            if succeeded and isinstance(value, int):
+                self.asked.pop(queue.name, None)
+                self.ids[queue.name] = value
+            elif create:
+                self.link.create_queue(now, queue.spec, created)
+            else:
+                self._cannot(queue, self.refusals.get(queue.name, str(value)))
+
+        def created(now: int, succeeded: bool, value: object) -> None:
+            # A client of ours that is there already may have made it first.
+            if not succeeded:
+                self.refusals[queue.name] = str(value)
+            self._ask_id(now, queue, False)
+
+        self.link.ask(now, f"queue.{queue.name}", "ID", answer)
+
+    def _cannot(self, queue: Queue, why: str) -> None:
+        self.asked.pop(queue.name, None)
+        self.impossible[queue.name] = why
+        self.part.why = f"queue {queue.name} cannot be had at the target: {why}"
+        self.refused = True
+        if (queue.name, False) not in self.told:
+            self.told[(queue.name, False)] = True
+            self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
+
+
+def should_exist(queue: Queue) -> bool:
+    """Has messages, or is a durable subscription, which must not miss any."""
+    if queue.message_count > 0:
+        return True
+    spec = queue.spec
+    return spec.durable and spec.routing_type == MULTICAST and not spec.configuration_managed
+
+
+class GoodbyeStage(Stage):
+    """When everybody is gone, what is here is moved."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+
+    def step(self, now: int) -> bool:
+        if not self.mover.part.say_goodbye(now, True):
+            return False
+        self.mover.plan()
+        return True
+
+
+class AddressStage(Stage):
+    """The queues of one address, their messages in the order in which they came."""
+
+    def __init__(self, mover: Mover, queues: list[Queue]) -> None:
+        self.mover = mover
+        self.queues = queues
+        self.address = queues[0].spec.address  # of what was shipped last: a message may have kept another one
+        self.walk: AddressWalk | None = None
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        if self.walk is None:
+            self.queues = [each for each in self.queues if should_exist(each)]
+            if not mover.known(now, self.queues):
+                return False
+            possible = [each for each in self.queues if each.name in mover.ids]
+            self.walk = AddressWalk(mover.broker, possible, mover.part.pinned)
+        sender = mover.link.sender
+        while sender.has_room():
+            if self.address in mover.full:
+                return True
+            if mover.holds(self.address):
+                return False
+            if self.stuck():
+                return False
+            taken = self.walk.take()
+            if taken is None:
+                return not self.walk.waiting
+            self.address = taken[0].message.address
+            ids = [mover.ids[reference.queue.name] for reference in taken]
+            sender.ship(for_queues(taken, ids, mover.node_bytes, mover.broker.origins))
+        return False
+
+    def stuck(self) -> bool:
+        return self.address in self.mover.link.sender.waiting
+
+
+class DrainStage(Stage):
+    """Members that are there get what waits for them by their bridges, which then end."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.left = -1
+        self.until = 0
+        self.stopped = False
+
+    def step(self, now: int) -> bool:
+        part = self.mover.part
+        bridged = [
+            record
+            for cluster in part.clusters.connections
+            for record in cluster.peers.values()
+            if record.bridge is not None
+        ]
+        if not bridged:
+            return True
+        if not self.stopped:
+            left = sum(record.forward.message_count for record in bridged if record.linked())
+            if left != self.left:
+                self.left = left
+                self.until = now + DRAIN_NS
+            if left == 0 or now >= self.until:
+                self.stopped = True
+                for record in bridged:
+                    if record.bridge is not None:
+                        record.bridge.stop(now)
+        part.look_again(now)
+        return False
+
+
+class ForwardStage(Stage):
+    """A store-and-forward queue whose node is away, or is the target."""
+
+    def __init__(self, mover: Mover, queue: Queue) -> None:
+        self.mover = mover
+        self.node_id = queue.name.rsplit(".", 1)[1]
+        self.link_bytes = link_bytes(mover.part.cluster.node_id, self.node_id)
+        self.walk = QueueWalk(mover.broker, queue)
+        self.mark: SentMark | None = None  # made when no bridge sends from it any more
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        sender: Sender = mover.link.sender
+        if self.mark is None:
+            self.mark = SentMark(mover.broker, self.walk.queue)
+        while sender.has_room():
+            reference = self.walk.head()
+            if reference is None:
+                return not self.walk.waiting
+            address = reference.message.address
+            if mover.holds(address) or address in sender.waiting:
+                return False
+            self.walk.take(reference)
+            if address in mover.full:
+                give_back(mover.broker, [reference])
+                continue
+            if self.node_id == mover.target_id:
+                sender.ship(for_target(reference, self.link_bytes))
+            else:
+                ours = mover.link.ours
+                known = b""
+                if 0 < reference.sequence <= self.mark.through:
+                    known = forward_id(self.link_bytes, int(reference.message.id))
+                sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
+        return False
+
+    def stuck(self) -> bool:
+        reference = self.walk.head()
+        return reference is not None and reference.message.address in self.mover.link.sender.waiting
+
+
+class EndStage(Stage):
+    """Nothing came in the meantime? Then the target is told, and its answer to one more question awaited."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.told = False
+        self.pause_until = 0
+
+    def step(self, now: int) -> bool:
+        mover = self.mover
+        part = mover.part
+        if self.told or not mover.link.sender.idle():
+            return False
+        if mover.broker.parked:
+            part.look_again(now)
+            return False
+        if part.left() > 0 and mover.rounds < ROUNDS_MAX:
+            if mover.refused and self.pause_until == 0:
+                self.pause_until = now + (PAUSE_NS << mover.rounds)
+            if now < self.pause_until:
+                part.look_again(now)
+                return False
+            mover.next_round()
+            return True
+        self.told = True
+        mover.link.announce_end(mover.target_id)
+        mover.link.ask(now, "broker", "NodeID", self._heard)
+        return False
+
+    def _heard(self, now: int, succeeded: bool, value: object) -> None:
+        self.mover.part.moved_all(now)

@@ -1,0 +1,257 @@
+"""Transactions in doubt go with a leaving node: done again at the target, prepared there, and ended here.
+
+Follows ScaleDownHandler.scaleDownTransactions. What the transaction has acknowledged travels with it, in queues that
+hold it only after a rollback (`_AMQ_ACK_ROUTE_TO`). Whoever manages the transaction finds it there by its id.
+
+Its answer to the prepare may be lost. The target remembers from then on what came in it
+(kernel/publish/deduplicate.py), so that a
+second attempt is refused as a repeat there, even if the transaction has ended.
+
+What the target refuses within a transaction undoes the attempt there: it would be in the way of the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.cluster.scale_down.shipments import (
+    Shipment,
+    finish,
+    for_third,
+    for_transaction,
+    repeat_id,
+)
+from atalanta.cluster.scale_down.stage import Stage
+from atalanta.kernel.errors import DUPLICATE_ID
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.transactions import xa
+from atalanta.message.encoding.buffer import Reader
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.transaction import (
+    XaEnd,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaPrepare,
+    XaResponse,
+    XaRollback,
+    XaStart,
+    Xid,
+    decode_xid,
+)
+
+if TYPE_CHECKING:
+    from atalanta.cluster.scale_down.stages import Mover
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.message.message import Message
+    from atalanta.wire.core.packets.base import Packet
+
+XAER_DUPID: Final = -8
+IDLE: Final = 0
+STARTING: Final = 1
+LOOKING: Final = 2  # whether the target has it already
+SENDING: Final = 3
+ENDING: Final = 4
+PREPARING: Final = 5
+UNDOING: Final = 6  # this attempt: the target has refused it, or something of it
+
+
+class TransactionStage(Stage):
+    """One after the other."""
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+        self.state = IDLE
+        self.branches = xa.list_prepared(mover.broker)
+        self.branch: xa.Branch | None = None
+        self.refused: str = ""  # why, and not as a repeat
+        self.channel = 12
+        mover.link.on_xa = self.on_xa
+
+    def step(self, now: int) -> bool:
+        if not self.mover.link.sender.idle():
+            return False
+        if self.state == SENDING:
+            self._sent(now)
+        if self.state != IDLE:
+            return False
+        if self.branch is None:
+            if not self.branches:
+                return True
+            self.branch = self.branches.pop(0)
+            self.mover.link.on_xa = self.on_xa
+        queues = queues_of(self.branch)
+        if not self.mover.known(now, queues):
+            return False
+        missing = [queue.name for queue in queues if queue.name not in self.mover.ids]
+        if missing:
+            self._failed(f"queue {missing[0]} cannot be had at the target")
+            self.mover.part.look_again(now)
+        else:
+            self.state = STARTING
+            self.refused = ""
+            self._say(XaStart(self._xid()))
+        return False
+
+    def under_way(self) -> bool:
+        """Whether the target has been told of the branch, and its end is open."""
+        return self.state != IDLE
+
+    def _xid(self) -> Xid:
+        assert self.branch is not None
+        return decode_xid(Reader(self.branch.xid), "xid")
+
+    def _say(self, packet: Packet) -> None:
+        self.mover.link.send(packet, self.channel)
+
+    # -- answers --------------------------------------------------------------------------------
+    def on_xa(self, now: int, packet: Packet) -> None:
+        if isinstance(packet, XaInDoubtResponse):
+            if self._xid() in packet.xids:
+                self._moved()
+            else:
+                self._failed("the target knows it, and has not prepared it")
+        elif self.state == UNDOING:
+            self._undone()
+        elif isinstance(packet, XaResponse) and not packet.error:
+            self._went_well()
+        elif isinstance(packet, XaResponse | ExceptionResponse):
+            self._went_wrong(packet)
+
+    def _went_well(self) -> None:
+        if self.state == STARTING:
+            self.state = SENDING
+            copies = self._copies()
+            if copies:
+                self.mover.link.xa_sender.ship(Shipment([], copies))
+        elif self.state == ENDING and self.refused:
+            self._undo(self.refused)
+        elif self.state == ENDING:
+            self.state = PREPARING
+            self._say(XaPrepare(self._xid()))
+        elif self.state == PREPARING:
+            self._moved()
+
+    def _went_wrong(self, packet: XaResponse | ExceptionResponse) -> None:
+        why = f"{packet.message} (code {packet.code})"
+        verb = isinstance(packet, XaResponse)
+        if verb and self.state == STARTING and packet.code == XAER_DUPID:
+            # From an attempt before: its answer was lost.
+            self.state = LOOKING
+            self._say(XaInDoubt())
+        elif self.state in (STARTING, LOOKING):
+            self._failed(why)  # this attempt has not begun there
+        elif not verb and packet.code == DUPLICATE_ID:
+            self._undo("")
+        else:
+            self._undo(self.refused or why)
+
+    def _undo(self, refused: str) -> None:
+        """`refused`: why; empty if it is there already, or was."""
+        self.refused = refused
+        if self.state == SENDING:
+            self.state = ENDING
+            self._say(XaEnd(self._xid(), False))
+        else:
+            self.state = UNDOING
+            self._say(XaRollback(self._xid()))
+
+    def _undone(self) -> None:
+        """A repeat was there, and has ended since: the branch ends here as well."""
+        if self.refused:
+            self._failed(self.refused)
+        else:
+            self._moved()
+
+    def _sent(self, now: int) -> None:
+        sender = self.mover.link.xa_sender
+        refused = sender.refused
+        sender.arrived = []
+        sender.refused = []
+        if refused:
+            self._undo(refused[0].refused)
+        elif sender.idle():
+            self.state = ENDING
+            self._say(XaEnd(self._xid(), False))
+
+    # -- what it holds --------------------------------------------------------------------------
+    def _copies(self) -> list[Message]:
+        assert self.branch is not None
+        mover = self.mover
+        copies: list[Message] = []
+        for index, plan in enumerate(self.branch.plans):
+            # A branch may come back here and leave again: that is no repeat.
+            since = self.branch.created_at.to_bytes(8, "big", signed=True)
+            place = b"".join((self.branch.xid, since, index.to_bytes(4, "big")))
+            ids: list[int] = []
+            for planned in plan.routes:
+                queue = planned.queue
+                if not queue.internal:
+                    ids.append(mover.ids[queue.name])
+                elif queue.name.endswith("." + mover.target_id):
+                    raw = planned.route_to
+                    ids += [int.from_bytes(raw[at : at + 8], "big", signed=True)
+                            for at in range(0, len(raw), 8)]  # fmt: skip
+                else:
+                    reference = Reference(plan.message, queue, 0, planned.route_to)
+                    node_id = queue.name.rsplit(".", 1)[1]
+                    third = for_third(
+                        reference, node_id, mover.node_bytes, mover.link.ours, b""
+                    )
+                    node = node_id.encode("utf-8", "surrogatepass")
+                    for piece, copy in enumerate(third.copies):
+                        name = b"".join((place, node, piece.to_bytes(4, "big")))
+                        copy.properties.put(
+                            BRIDGE_DUPLICATE, repeat_id(mover.node_bytes, 0, name)
+                        )
+                    copies += third.copies
+            if ids:
+                copies.append(for_transaction(plan.message, ids, [], mover.node_bytes, place))
+        held: dict[int, list[Reference]] = {}
+        for reference in self.branch.transaction.acknowledged:
+            held.setdefault(int(reference.message.id), []).append(reference)
+        for references in held.values():
+            message = references[0].message
+            queue_ids = [mover.ids[reference.queue.name] for reference in references]
+            copy = for_transaction(message, queue_ids, queue_ids, mover.node_bytes, self.branch.xid)
+            for reference in references:
+                mover.broker.origins.attach(copy, int(message.id), reference.queue.name)
+            copies.append(copy)
+        return copies
+
+    # -- its end here ---------------------------------------------------------------------------
+    def _moved(self) -> None:
+        assert self.branch is not None
+        broker = self.mover.broker
+        batch = records.Batch()
+        xa.hand_over(broker, self.branch, batch)
+        self.mover.part.moved += finish(broker, self.branch.transaction.acknowledged, batch)
+        broker.append_batch(batch, [], [], None, 0)
+        self._next()
+
+    def _failed(self, why: str) -> None:
+        assert self.branch is not None
+        name = f"(transaction {xa.identifier(self.branch.xid)})"
+        self.mover.part.why = f"{name}: {why}"
+        self.mover.refused = True
+        if (name, False) not in self.mover.told:
+            self.mover.told[(name, False)] = True
+            self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
+        self._next()
+
+    def _next(self) -> None:
+        self.branch = None
+        self.state = IDLE
+
+
+def queues_of(branch: xa.Branch) -> list[Queue]:
+    """Whose ids at the target must be known."""
+    found: dict[str, Queue] = {}
+    for plan in branch.plans:
+        for planned in plan.routes:
+            if not planned.queue.internal:
+                found[planned.queue.name] = planned.queue
+    for reference in branch.transaction.acknowledged:
+        found[reference.queue.name] = reference.queue
+    return list(found.values())

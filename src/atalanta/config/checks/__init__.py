@@ -1,0 +1,1 @@
+"""Checks across the sections of a configuration, and across several nodes."""

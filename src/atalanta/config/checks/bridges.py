@@ -1,0 +1,69 @@
+"""Core bridges that can be read and will yet not do what was meant."""
+
+from __future__ import annotations
+
+from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, leads_to
+
+
+def check_bridges(nodes: list[CheckedNode], findings: Findings) -> None:
+    for node in nodes:
+        for bridge in node.configuration.bridges:
+            _check_queue(node, bridge, findings)
+            _check_retries(node, bridge, findings)
+            _check_target(node, bridge, nodes, findings)
+
+
+def _check_queue(node: CheckedNode, bridge: BridgeConfig, findings: Findings) -> None:
+    queues = {
+        queue.name for address in node.configuration.broker.addresses for queue in address.queues
+    }
+    if bridge.queue_name not in queues:
+        findings.add(
+            WARNING, node, "bridge", bridge.name,
+            f"bridge '{bridge.name}': there is no queue '{bridge.queue_name}' in <addresses>",
+            "it waits until somebody makes the queue; a real Artemis does not start it then",
+        )  # fmt: skip
+
+
+def _check_retries(node: CheckedNode, bridge: BridgeConfig, findings: Findings) -> None:
+    if bridge.retry_interval_ms > bridge.max_retry_interval_ms:
+        findings.add(
+            WARNING, node, "bridge", bridge.name,
+            f"bridge '{bridge.name}': retry-interval {bridge.retry_interval_ms} is cut to max-retry-interval "
+            f"{bridge.max_retry_interval_ms}",
+        )  # fmt: skip
+
+
+def _check_target(
+    node: CheckedNode, bridge: BridgeConfig, nodes: list[CheckedNode], findings: Findings
+) -> None:
+    """Among the files that were given: round in a circle, or to an address that is not there."""
+    for name in bridge.static_connectors:
+        connector = node.configuration.connectors[name]
+        for other in nodes:
+            if not any(leads_to(connector, each) for each in other.configuration.acceptors):
+                continue
+            if other is node and _returns(node, bridge):
+                findings.add(
+                    ERROR, node, "bridge", bridge.name,
+                    f"bridge '{bridge.name}' leads back to its own queue '{bridge.queue_name}'",
+                )  # fmt: skip
+            known = {address.name for address in other.configuration.broker.addresses}
+            wanted = bridge.forwarding_address
+            if wanted is not None and wanted.split("::")[0] not in known:
+                findings.add(
+                    WARNING, node, "bridge", bridge.name,
+                    f"bridge '{bridge.name}': {other.configuration.path} has no address '{wanted}'",
+                    "nothing is sent before somebody makes it",
+                )  # fmt: skip
+
+
+def _returns(node: CheckedNode, bridge: BridgeConfig) -> bool:
+    own = node.configuration.own.bridges.get(bridge.name)
+    if own is not None and (own.address_prefix or own.address_suffix):
+        return False
+    for address in node.configuration.broker.addresses:
+        if any(queue.name == bridge.queue_name for queue in address.queues):
+            return bridge.forwarding_address in (None, address.name)
+    return False

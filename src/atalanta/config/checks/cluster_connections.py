@@ -1,0 +1,74 @@
+"""What about a file's cluster connections is allowed, and most likely not what was meant."""
+
+from __future__ import annotations
+
+from atalanta.cluster.address_prefixes import Covered, overlaps, shown
+from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.config.checks.findings import leads_to
+from atalanta.config.configuration import Configuration
+
+OLD_PREFIX = "jms"
+
+
+def link_warnings(configuration: Configuration) -> list[str]:
+    """Told at every start and by `atalanta check`."""
+    connections = configuration.cluster_connections
+    told: list[str] = []
+    for first, second, common in overlaps([(each.name, each.address) for each in connections]):
+        told.append(
+            f"cluster-connections '{first}' and '{second}' share {shown(common)}: a queue that is reached by both"
+            " belongs to whichever comes first; give them addresses that do not overlap"
+        )
+    for connection in connections:
+        text = covers_nothing(configuration, connection)
+        if text is not None:
+            told.append(text)
+    if len(connections) > 1:
+        told.extend(_doors(configuration))
+    return told
+
+
+def covers_nothing(configuration: Configuration, connection: ClusterConnectionConfig) -> str | None:
+    """No configured address has a prefix that `address` names. Silent where nothing is configured, but for `jms`."""
+    covered = Covered(connection.address)
+    if not covered.included:
+        return None
+    names = [address.name for address in configuration.broker.addresses]
+    if any(covered.covers(name) for name in names):
+        return None
+    old = any(prefix.startswith(OLD_PREFIX) for prefix in covered.included)
+    if not names and not old:
+        return None
+    text = (
+        f"cluster-connection '{connection.name}': no configured queue has an address that"
+        f" '{connection.address}' covers, so none is shared"
+    )
+    if old:
+        text += (
+            "; 'jms' stood for everything in version 1.4, where addresses began with jms.queue. and jms.topic.:"
+            " now leave <address> out, or empty"
+        )
+    return text
+
+
+def _doors(configuration: Configuration) -> list[str]:
+    """Each of several cluster connections needs an acceptor of its own: its peers and clients come by that."""
+    told: list[str] = []
+    connections = configuration.cluster_connections
+    served = {acceptor.cluster_connection or connections[0].name for acceptor in configuration.acceptors}
+    for connection in connections:
+        if connection.name not in served:
+            told.append(
+                f"cluster-connection '{connection.name}' has no acceptor (clusterConnection={connection.name}):"
+                f" whoever connects is told the topology of another one"
+            )
+            continue
+        announced = configuration.connectors.get(connection.connector)
+        for acceptor in configuration.acceptors:
+            serves = acceptor.cluster_connection or connections[0].name
+            if announced and leads_to(announced, acceptor) and serves != connection.name:
+                told.append(
+                    f"cluster-connection '{connection.name}' announces connector '{announced.name}', which leads to"
+                    f" acceptor '{acceptor.name}' of cluster-connection '{serves}'"
+                )
+    return told

@@ -1,0 +1,90 @@
+"""What `atalanta check` has to say of configuration files, and the nodes it looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.config.configuration import Configuration
+from atalanta.kernel.security.security import Security
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+INFORMATION: Final = "info"
+WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`file` "" concerns several files; line 0: none."""
+
+    level: str
+    file: str
+    line: int
+    text: str
+    hint: str = ""
+
+    def place(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(eq=False)
+class CheckedNode:
+    """A file that could be read. `node_id` is that of its data folder, if it ever ran."""
+
+    configuration: Configuration
+    security: Security | None = None
+    node_id: str | None = None
+
+    @property
+    def label(self) -> str:
+        """For texts about several nodes: the name, which may be the same, and the file."""
+        return f"{self.configuration.broker.name} ({self.configuration.path})"
+
+    @property
+    def connection(self) -> ClusterConnectionConfig | None:
+        connections = self.configuration.cluster_connections
+        return connections[0] if connections else None
+
+    @property
+    def announced(self) -> ConnectorConfig | None:
+        """How the node tells others to reach it."""
+        connection = self.connection
+        if connection is None:
+            return None
+        return self.configuration.connectors.get(connection.connector)
+
+
+@dataclass
+class Findings:
+    found: list[Finding] = field(default_factory=list)
+
+    def add(
+        self, level: str, node: CheckedNode, kind: str, name: str, text: str, hint: str = ""
+    ) -> None:
+        """About something with a name in the node's file."""
+        file, line = node.configuration.place(kind, name)
+        self.found.append(Finding(level, file, line, text, hint))
+
+    def about(self, level: str, node: CheckedNode, text: str, hint: str = "") -> None:
+        """About the node's file as a whole."""
+        self.found.append(Finding(level, str(node.configuration.path), 0, text, hint))
+
+    def together(self, level: str, text: str, hint: str = "") -> None:
+        """About several files."""
+        self.found.append(Finding(level, "", 0, text, hint))
+
+
+def is_loopback(host: str) -> bool:
+    return host == "localhost" or host.startswith("127.") or host == "::1"
+
+
+def leads_to(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
+    """Whether a connection there may arrive here; a wildcard acceptor may have any name."""
+    if connector.port != acceptor.port:
+        return False
+    if acceptor.host in WILDCARD_HOSTS or connector.host == acceptor.host:
+        return True
+    return is_loopback(connector.host) and acceptor.host == "localhost"

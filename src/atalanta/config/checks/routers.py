@@ -1,0 +1,59 @@
+"""Connection routers of the files that are checked together: used at all, and never in a circle."""
+
+from __future__ import annotations
+
+from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, RouterConfig
+from atalanta.config.checks.findings import WARNING, CheckedNode, Findings, leads_to
+from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+
+KIND = "connection-router"
+
+
+def check_routers(nodes: list[CheckedNode], findings: Findings) -> None:
+    for node in nodes:
+        configuration = node.configuration
+        for router in configuration.routers:
+            doors = [each for each in configuration.acceptors if each.router == router.name]
+            if not doors:
+                findings.add(
+                    WARNING, node, KIND, router.name,
+                    f"connection-router '{router.name}' is used by no acceptor",
+                    f"acceptors name it: tcp://…?router={router.name}",
+                )  # fmt: skip
+            elif router.pool is not None and router.policy != CONSISTENT_HASH:
+                _check_circle(node, router, nodes, findings)
+
+
+def _check_circle(
+    node: CheckedNode, router: RouterConfig, nodes: list[CheckedNode], findings: Findings
+) -> None:
+    """A target's door with a router of its own may send the client on, and so back, for ever."""
+    for other in nodes:
+        for connector in _targets(node, router, other):
+            door = _door(connector, other)
+            if door is None or door.router is None or other is node:
+                continue
+            findings.add(
+                WARNING, node, KIND, router.name,
+                f"connection-router '{router.name}' sends clients to acceptor '{door.name}' of "
+                f"{other.configuration.path}, which has a router, too: they may be sent back",
+                "give the targets an acceptor without router=, and announce that one",
+            )  # fmt: skip
+            return
+
+
+def _targets(node: CheckedNode, router: RouterConfig, other: CheckedNode) -> list[ConnectorConfig]:
+    pool = router.pool
+    if pool is None:
+        return []
+    if pool.static_connectors:
+        connectors = node.configuration.connectors
+        return [connectors[name] for name in pool.static_connectors if name in connectors]
+    return [] if other.announced is None else [other.announced]
+
+
+def _door(connector: ConnectorConfig, other: CheckedNode) -> AcceptorConfig | None:
+    for acceptor in other.configuration.acceptors:
+        if leads_to(connector, acceptor):
+            return acceptor
+    return None

@@ -1,0 +1,1 @@
+"""The file atalanta.toml: options that Artemis does not have."""

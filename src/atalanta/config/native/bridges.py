@@ -1,0 +1,45 @@
+"""Tables `[bridges.NAME]` of atalanta.toml: what broker.xml cannot say of a bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from atalanta.cluster.native_config import OwnBridge
+from atalanta.config.problems import nearest
+
+Problem = Callable[[str, str, str], None]  # key, text, hint
+
+
+def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
+    """By name of the bridge; whether there is such a bridge is for who knows them to say."""
+    found: dict[str, OwnBridge] = {}
+    if not isinstance(value, dict):
+        problem("bridges", "bridges is no table", "write [bridges.NAME]")
+        return found
+    known = {entry.metadata["xml"]: entry for entry in fields(OwnBridge)}
+    for name, table in value.items():
+        if not isinstance(table, dict):
+            problem("bridges", f"bridges.{name} is no table", f"write [bridges.{name}]")
+            continue
+        own = OwnBridge()
+        for key, said in table.items():
+            entry = known.get(key)
+            if entry is None:
+                problem(key, f"unknown key '{key}' in [bridges.{name}]", nearest(key, known))
+            elif not isinstance(said, str):
+                problem(key, f"{key}: {said!r} is no str", "")
+            elif key == "transformer" and not is_function(said):
+                problem(key, f"transformer: '{said}' is not module:function", "")
+            else:
+                setattr(own, entry.name, said)
+        found[name] = own
+    return found
+
+
+def is_function(text: str) -> bool:
+    """`package.module:function`."""
+    module, separator, function = text.partition(":")
+    parts: list[Any] = [*module.split("."), function]
+    return bool(separator) and all(part.isidentifier() for part in parts)

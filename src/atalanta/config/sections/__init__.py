@@ -1,0 +1,1 @@
+"""Sections of broker.xml, one module each."""

@@ -1,0 +1,46 @@
+"""The `<jms>` section of Artemis 1: its queues and topics as `<addresses>`, as Artemis 2 reads them.
+
+LegacyJMSConfiguration (2.44): `<queue name="q">` is the address q with an anycast queue q, `<topic name="t">` the
+multicast address t; the prefixes `jms.queue.` and `jms.topic.` of version 1 are gone. Everything else of the section is
+for clients' JNDI and says nothing to the broker.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.config.problems import Report
+from atalanta.config.xml.tree import Node
+
+FOR_CLIENTS: Final = "for the JNDI of clients: the broker does not need it"
+
+
+def addresses_of(section: Node, report: Report) -> Node:
+    """`<addresses>` whose elements stand where those of the section do."""
+    addresses = _made(section, "addresses")
+    for child in section.children:
+        if child.name not in ("queue", "topic"):
+            report.without_effect(child.file, child.line, child.name, FOR_CLIENTS)
+            continue
+        address = _made(child, "address", name=child.attributes.get("name", ""))
+        kind = _made(child, "anycast" if child.name == "queue" else "multicast")
+        if child.name == "queue":
+            kind.children.append(_queue(child))
+        address.children.append(kind)
+        addresses.children.append(address)
+    return addresses
+
+
+def _queue(node: Node) -> Node:
+    """With `<selector string="…"/>` and `<durable>`; what else is in it (`<entry>`) is for clients."""
+    queue = _made(node, "queue", name=node.attributes.get("name", ""))
+    for child in node.children:
+        if child.name == "selector":
+            queue.children.append(_made(child, "filter", **child.attributes))
+        elif child.name == "durable":
+            queue.children.append(child)
+    return queue
+
+
+def _made(source: Node, tag: str, /, **attributes: str) -> Node:
+    return Node(tag, "", source.file, source.line, attributes)

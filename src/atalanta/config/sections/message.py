@@ -1,0 +1,45 @@
+"""What diverts and bridges say of messages: `<filter string="…"/>` and `<transformer>`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atalanta.config.xml.reader import XmlReader
+from atalanta.config.xml.tree import Node
+from atalanta.message.selector.selector import FilterError, parse_optional
+
+
+def read_filter(reader: XmlReader, node: Node) -> str | None:
+    """The selector; None for a blank one, and for one that cannot be read, which is told as a problem."""
+    reader.read(node, [], attributes=("string",))
+    text = node.attributes.get("string", "")
+    try:
+        parse_optional(text)
+    except FilterError as error:
+        reader.report.problem(node.file, node.line, f"filter: {error}")
+        return None
+    return text if text.strip() else None
+
+
+def read_transformer(
+    reader: XmlReader,
+    node: Node,
+    properties: dict[str, str],
+    class_name: Callable[[Node], None],
+) -> None:
+    """`<property key value>` into `properties`; each `<class-name>` to `class_name`, without which it is a problem."""
+
+    def property_(child: Node) -> None:
+        reader.read(child, [], attributes=("key", "value"))
+        key = child.attributes.get("key", "")
+        if not key:
+            reader.report.problem(child.file, child.line, "a <property> needs a key")
+            return
+        properties[key] = child.attributes.get("value", "")
+
+    names: list[Node] = []
+    reader.read(node, [], {"class-name": names.append, "property": property_})
+    if not names:
+        reader.report.problem(node.file, node.line, "a <transformer> needs a <class-name>")
+    for name in names:
+        class_name(name)

@@ -1,0 +1,1 @@
+"""Users, roles, login modules and masked passwords."""

@@ -1,0 +1,172 @@
+"""Artemis' `login.config`, if one lies beside the broker.xml: which files hold the users.
+
+PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule can be served, one of each. Whoever asks for
+another one (LDAP, Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from atalanta.config.problems import Report, nearest
+from atalanta.files.regular import read_regular
+from atalanta.kernel.security.login_modules import CERTIFICATE, FLAGS, GUEST, PASSWORD, Guest
+
+LOGIN_FILE: Final = "login.config"
+DOMAIN: Final = "activemq"
+FILE_BYTES_MAX: Final = 1024 * 1024
+PROPERTIES: Final = "PropertiesLoginModule"
+CERTIFICATES: Final = "TextFileCertificateLoginModule"
+SUBJECT_OPTION: Final = "org.apache.activemq.jaas.textfiledn.user"
+SUBJECT_ROLE_OPTION: Final = "org.apache.activemq.jaas.textfiledn.role"
+GUESTS: Final = "GuestLoginModule"
+GUEST_USER_OPTION: Final = "org.apache.activemq.jaas.guest.user"
+GUEST_ROLE_OPTION: Final = "org.apache.activemq.jaas.guest.role"
+STRICT_OPTION: Final = "credentialsInvalidate"
+KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
+USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
+ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
+# One that does not end goes to the end of the file.
+COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
+
+
+@dataclass
+class UserFileNames:
+    """`modules`: (kind, flag) in their order; `subjects`, `subject_roles`: of TextFileCertificateLoginModule."""
+
+    users: str = "artemis-users.properties"
+    roles: str = "artemis-roles.properties"
+    subjects: str = ""
+    subject_roles: str = ""
+    modules: list[tuple[str, str]] = field(default_factory=list)
+    guest: Guest | None = None
+
+    @property
+    def passwords(self) -> bool:
+        """Whether users of the properties files can log in."""
+        return not self.modules or any(kind == PASSWORD for kind, _ in self.modules)
+
+
+@dataclass
+class Module:
+    """One login module of an entry, and where it stands."""
+
+    name: str
+    line: int
+    options: dict[str, str]
+    flag: str = ""
+
+
+def read_login_config(
+    folder: Path, report: Report, warnings: list[str], domain: str = ""
+) -> UserFileNames:
+    """The names of the files; what cannot be served goes to the report.
+
+    `domain`: the entry of an acceptor's securityDomain, which must be there; "" is the usual one.
+    """
+    path = folder / LOGIN_FILE
+    found = UserFileNames()
+    try:
+        text = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX].decode("utf-8", "replace")
+    except FileNotFoundError:
+        if domain:
+            report.problem(str(path), 0, f"is missing: securityDomain '{domain}' is an entry of it")
+        return found
+    except OSError as error:
+        report.problem(str(path), 0, f"cannot be read: {error.strerror}")
+        return found
+    entries = parse_login_config(text)
+    modules = entries.get(domain or DOMAIN) or next(iter(entries.values()), [])
+    if domain and not entries.get(domain):
+        near = nearest(domain, entries)
+        told = f"has no entry '{domain}', which is an acceptor's securityDomain"
+        report.problem(str(path), 0, told, near or "")
+        return found
+    for module in modules:
+        simple = module.name.rpartition(".")[2]
+        if simple in KINDS:
+            _take(found, module, simple, path, report)
+        else:
+            report.problem(
+                str(path),
+                module.line,
+                f"login module {simple} is not supported",
+                f"{PROPERTIES}, {CERTIFICATES} and {GUESTS} are",
+            )
+    if found.guest is not None and not found.guest.strict:
+        warnings.append(
+            f"{path}: {GUESTS} lets in whoever gives a wrong password, too, as user '{found.guest.user}':"
+            f" {STRICT_OPTION}=true refuses them"
+        )
+    return found
+
+
+def _take(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
+    kind = KINDS[simple]
+    if any(known == kind for known, _ in found.modules):
+        report.problem(str(path), module.line, f"{simple} is given twice")
+    if module.flag not in FLAGS:
+        report.problem(
+            str(path), module.line, f"{simple}: '{module.flag}' is none of {', '.join(FLAGS)}"
+        )
+    found.modules.append((kind, module.flag))
+    options = module.options
+    if kind == PASSWORD:
+        found.users = options.get(USER_OPTION, found.users)
+        found.roles = options.get(ROLE_OPTION, found.roles)
+        return
+    if kind == GUEST:
+        strict = options.get(STRICT_OPTION, "").lower() == "true"
+        user = options.get(GUEST_USER_OPTION, "guest")
+        found.guest = Guest(user, options.get(GUEST_ROLE_OPTION, "guests"), strict)
+        for name, value in ((GUEST_USER_OPTION, user), (GUEST_ROLE_OPTION, found.guest.role)):
+            if not value:
+                report.problem(str(path), module.line, f"{simple}: {name} is empty")
+        return
+    found.subjects = options.get(SUBJECT_OPTION, "")
+    found.subject_roles = options.get(SUBJECT_ROLE_OPTION, "")
+    for name, value in (
+        (SUBJECT_OPTION, found.subjects),
+        (SUBJECT_ROLE_OPTION, found.subject_roles),
+    ):
+        if not value:
+            report.problem(str(path), module.line, f"{simple} needs {name}")
+
+
+def parse_login_config(text: str) -> dict[str, list[Module]]:
+    """Entries by name: `name { Class flag key=value …; … };`. What is malformed ends the reading."""
+    # Comments keep their line ends, so that lines can be told.
+    text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    entries: dict[str, list[Module]] = {}
+    inside: list[Module] | None = None
+    words: list[tuple[str, int]] = []
+    line, counted = 1, 0
+    for match in TOKEN.finditer(text):
+        word = match.group()
+        if word == "{":
+            inside = entries.setdefault(words[-1][0] if words else "", [])
+        elif word == "}":
+            inside = None
+        elif word == ";":
+            if inside is not None and words:
+                inside.append(_module(words))
+        else:
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            words.append((word.strip('"'), line))
+            continue
+        words = []
+    return entries
+
+
+def _module(words: list[tuple[str, int]]) -> Module:
+    options: dict[str, str] = {}
+    for at, (word, _) in enumerate(words):
+        if word == "=" and 0 < at < len(words) - 1:
+            options[words[at - 1][0]] = words[at + 1][0]
+    flag = words[1][0].lower() if len(words) > 1 else ""
+    return Module(words[0][0], words[0][1], options, flag)

@@ -1,0 +1,90 @@
+"""Masked passwords of a broker.xml: `ENC(...)`, `<mask-password>`, `<password-codec>` (PasswordMaskingUtil).
+
+They are opened once the whole file is read, since the codec's key may stand behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import Report
+from atalanta.config.xml.reader import BadValue, Handler, boolean
+from atalanta.config.xml.tree import Node
+
+HINT = "or write it plainly, or as ${name} and set that environment variable"
+
+
+class Masks:
+    def __init__(
+        self, configuration: Configuration, report: Report, values: Mapping[str, str]
+    ) -> None:
+        self.configuration = configuration
+        self.report = report
+        self.values = values
+        self.codec: Node | None = None
+        self.masked: bool | None = None  # None: by the form of the password
+        self.cluster_password: Node | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "cluster-password": self._cluster_password,
+            "password-codec": self._codec,
+            "mask-password": self._mask,
+        }
+
+    def _cluster_password(self, node: Node) -> None:
+        self.cluster_password = node
+        self.configuration.broker.cluster_password = node.text
+
+    def _codec(self, node: Node) -> None:
+        self.codec = node
+
+    def _mask(self, node: Node) -> None:
+        try:
+            self.masked = boolean(node.text.strip())
+        except BadValue as error:
+            self.report.problem(node.file, node.line, f"{node.name}: {error}")
+
+    def finish(self) -> None:
+        """Every password that is masked is plain from here on."""
+        configuration = self.configuration
+        broker = configuration.broker
+        node = self.cluster_password
+        if node is not None:
+            place = (node.file, node.line)
+            broker.cluster_password = self._plain("cluster-password", node.text, place)
+        for name, tls in [
+            *((("acceptor", one.name), one.tls) for one in configuration.acceptors),
+            *((("connector", one.name), one.tls) for one in configuration.connectors.values()),
+        ]:
+            if tls is None:
+                continue
+            place = configuration.place(*name)
+            for which in ("keyStorePassword", "trustStorePassword"):
+                attribute = "key_store_password" if which[0] == "k" else "trust_store_password"
+                text = self._plain(f"{name[0]} {name[1]}: {which}", getattr(tls, attribute), place)
+                setattr(tls, attribute, text)
+        for bridge in configuration.bridges:
+            place = configuration.place("bridge", bridge.name)
+            bridge.password = self._plain(f"bridge '{bridge.name}'", bridge.password, place)
+        for router in configuration.routers:
+            pool = router.pool
+            if pool is not None and pool.password:
+                place = configuration.place("connection-router", router.name)
+                pool.password = self._plain(f"router '{router.name}'", pool.password, place)
+
+    def _plain(self, what: str, text: str, place: tuple[str, int]) -> str:
+        looks_masked = text.startswith("ENC(") and text.endswith(")")
+        masked = looks_masked if self.masked is None else self.masked and text != ""
+        if not masked:
+            return text
+        # Imported where something is masked: most files are read without.
+        from atalanta.tls.masked import codec_key, unmask
+
+        try:
+            key = codec_key("" if self.codec is None else self.codec.text, self.values)
+            return unmask(text, key)
+        except ValueError as error:
+            self.report.problem(*place, f"{what}: {error}", HINT)
+            return text

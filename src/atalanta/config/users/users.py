@@ -1,0 +1,157 @@
+"""Users and roles beside the broker.xml: `artemis-users.properties`, `artemis-roles.properties`.
+
+A user's line is `name = password`, the password plain or `ENC(iterations:salt:hash)`; a role's is
+`role = user1,user2`, as Artemis' PropertiesLoginModule reads them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import Report, nearest
+from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
+from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties
+from atalanta.files.regular import read_regular
+from atalanta.kernel.security.login_modules import CertificateUsers, LoginChain
+from atalanta.kernel.security.security import Security
+
+USERS_FILE: Final = "artemis-users.properties"
+ROLES_FILE: Final = "artemis-roles.properties"
+FILE_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+def read_security(configuration: Configuration) -> Security:
+    """Users, roles and rules of the configuration. ConfigError with all problems of both files.
+
+    Without security neither file is needed. With it, missing files mean that nobody but the
+    cluster can log in: a warning says so.
+    """
+    broker = configuration.broker
+    security = Security(
+        broker.security_enabled,
+        broker.cluster_user,
+        broker.cluster_password,
+        broker.wildcard,
+        broker.uuid_namespace or broker.temporary_queue_namespace,
+    )
+    markers = broker.literal_match_markers
+    for rule in broker.security_rules:
+        match = rule.match
+        literal = markers is not None and match[:1] == markers[0] and match[-1:] == markers[1]
+        security.add_rule(match[1:-1] if literal else match, rule.permissions, literal)
+    if broker.security_enabled:
+        report = Report()
+        _read_users(configuration, security, report, "")
+        for acceptor in configuration.acceptors:
+            domain = acceptor.security_domain
+            if domain and domain not in security.domains:
+                users = Security(True, broker.cluster_user, broker.cluster_password)
+                security.domains[domain] = users
+                _read_users(configuration, users, report, domain)
+        report.check()
+    return security
+
+
+def _read_users(
+    configuration: Configuration, security: Security, report: Report, domain: str
+) -> None:
+    folder = configuration.users_folder
+    names = read_login_config(folder, report, configuration.warnings, domain)
+    configuration.files.append(folder / LOGIN_FILE)
+    roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
+    certificates = CertificateUsers()
+    if names.subjects and names.subject_roles:
+        certificates = read_certificate_users(configuration, names, report)
+    elif names.guest is None:
+        return
+    security.chain = LoginChain(names.modules, certificates, roles, names.guest)
+    if names.guest is not None and names.guest.user == configuration.broker.cluster_user:
+        text = f"{GUESTS}: '{names.guest.user}' is the cluster's user"
+        report.problem(str(folder / LOGIN_FILE), 0, text)
+
+
+def _read_passwords(
+    configuration: Configuration, names: UserFileNames, security: Security, report: Report
+) -> dict[str, list[str]]:
+    """Users with passwords go into `security`; the answer is the roles of all names in the role file."""
+    folder = configuration.users_folder
+    users_path = folder / names.users
+    roles_path = folder / names.roles
+    configuration.files += [users_path, roles_path]
+    users = read_entries(users_path, configuration, report)
+    passwords = {entry.key: entry for entry in users}
+    if len(passwords) < len(users):
+        _report_repeated(users_path, users, report)
+    roles: dict[str, list[str]] = {entry.key: [] for entry in users}
+    strangers: dict[str, list[str]] = {}
+    for entry in read_entries(roles_path, configuration, report):
+        for name in (part.strip() for part in entry.value.split(",")):
+            if name in roles:
+                roles[name].append(entry.key)
+            elif name and names.subjects:
+                strangers.setdefault(name, []).append(entry.key)
+            elif name:
+                near = nearest(name, roles)
+                configuration.warnings.append(
+                    f"{roles_path}:{entry.line}: role '{entry.key}' names '{name}', who is no user"
+                    + (f" ({near})" if near else "")
+                )
+    for entry in users:
+        try:
+            security.add_user(entry.key, entry.value, roles[entry.key])
+        except ValueError as error:
+            report.problem(str(users_path), entry.line, f"user '{entry.key}': {error}")
+    return {**roles, **strangers}
+
+
+def read_certificate_users(
+    configuration: Configuration, names: UserFileNames, report: Report
+) -> CertificateUsers:
+    """`user = CN=…, O=…` or `user = /pattern/` in one file, `role = user1,user2` in the other."""
+    found = CertificateUsers()
+    folder = configuration.users_folder
+    subjects, roles = folder / names.subjects, folder / names.subject_roles
+    configuration.files += [subjects, roles]
+    for entry in read_entries(subjects, configuration, report):
+        try:
+            found.add(entry.key, entry.value)
+        except ValueError as error:
+            report.problem(str(subjects), entry.line, f"user '{entry.key}': {error}")
+    for entry in read_entries(roles, configuration, report):
+        for name in (part.strip() for part in entry.value.split(",")):
+            if name:
+                found.roles.setdefault(name, []).append(entry.key)
+    return found
+
+
+def read_entries(path: Path, configuration: Configuration, report: Report) -> list[Entry]:
+    try:
+        data = read_regular(path, FILE_BYTES_MAX)
+    except FileNotFoundError:
+        configuration.warnings.append(f"{path} is missing: nobody but the cluster can log in")
+        return []
+    except OSError as error:
+        report.problem(str(path), 0, f"cannot be read: {error.strerror}")
+        return []
+    if len(data) > FILE_BYTES_MAX:
+        report.problem(str(path), 0, f"the file is larger than {FILE_BYTES_MAX} bytes")
+        return []
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # what Java once wrote
+    try:
+        return parse_properties(text)
+    except PropertiesError as error:
+        report.problem(str(path), error.line, error.text)
+        return []
+
+
+def _report_repeated(path: Path, entries: list[Entry], report: Report) -> None:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.key in seen:
+            report.problem(str(path), entry.line, f"user '{entry.key}' is given twice")
+        seen.add(entry.key)

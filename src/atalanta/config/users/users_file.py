@@ -1,0 +1,168 @@
+"""Changing artemis-users.properties and artemis-roles.properties: comments and order stay, each file
+is replaced in one step, and Artemis reads the result as we do (`artemis user add` writes the same).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from atalanta.config.users.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
+from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties, property_line
+from atalanta.files.regular import read_regular
+
+
+class UsersError(Exception):
+    """The change cannot be made; the text says why, for people."""
+
+
+@dataclass(frozen=True)
+class UserLine:
+    name: str
+    hashed: bool
+    roles: tuple[str, ...]
+
+
+class PropertiesText:
+    """The lines of one file; a missing file is an empty one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: list[str] = []
+        try:
+            data = read_regular(path, FILE_BYTES_MAX)
+            if len(data) > FILE_BYTES_MAX:
+                raise UsersError(f"{path} is larger than {FILE_BYTES_MAX} bytes")
+            text = data.decode("utf-8-sig")
+        except FileNotFoundError:
+            text = ""
+        except UnicodeDecodeError as error:
+            raise UsersError(f"{path} is no UTF-8: {error}") from error
+        except OSError as error:
+            raise UsersError(f"{path} cannot be read: {error.strerror}") from error
+        self.lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if self.lines and not self.lines[-1]:
+            self.lines.pop()
+
+    def entries(self) -> list[Entry]:
+        try:
+            return parse_properties("\n".join(self.lines))
+        except PropertiesError as error:
+            raise UsersError(f"{self.path}:{error.line}: {error.text}") from error
+
+    def put(self, key: str, value: str | None) -> None:
+        """Replaces the entry where it stands, or adds it at the end; None takes it away."""
+        fresh = [] if value is None else [property_line(key, value)]
+        for entry in self.entries():
+            if entry.key == key:
+                start = entry.line - 1
+                self.lines[start : start + entry.lines] = fresh
+                return
+        self.lines += fresh
+
+    def save(self) -> None:
+        """All or nothing; a file keeps its owner and mode, a new one can be read by its owner only.
+
+        What a symbolic link leads to is replaced, not the link.
+        """
+        try:
+            path = self.path.resolve()
+            fresh = path.with_name(f"{path.name}.new")
+            before = path.stat() if path.exists() else None
+            file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8") as out:
+                if before is not None:
+                    _keep_owner(out.fileno(), before)
+                    os.fchmod(out.fileno(), before.st_mode & 0o777)
+                out.write("".join(f"{line}\n" for line in self.lines))
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(fresh, path)
+        except OSError as error:
+            raise UsersError(f"{self.path} cannot be written: {error.strerror}") from error
+
+
+def _keep_owner(file: int, before: os.stat_result) -> None:
+    """Else a node that runs as somebody else could not read what root has written."""
+    try:
+        os.fchown(file, before.st_uid, before.st_gid)
+    except PermissionError:  # neither root nor the owner: the group alone, where one is in it
+        with contextlib.suppress(PermissionError):
+            os.fchown(file, -1, before.st_gid)
+
+
+class UserFiles:
+    """Both files of one folder. Every change is on disk when the method returns. UsersError."""
+
+    def __init__(self, folder: Path) -> None:
+        self.users = PropertiesText(folder / USERS_FILE)
+        self.roles = PropertiesText(folder / ROLES_FILE)
+
+    def listed(self) -> list[UserLine]:
+        members = self._members()
+        return [
+            UserLine(
+                entry.key,
+                entry.value.startswith("ENC("),
+                tuple(role for role, names in members.items() if entry.key in names),
+            )
+            for entry in self.users.entries()
+        ]
+
+    def add(self, name: str, stored: str, roles: tuple[str, ...]) -> None:
+        """`stored` is a hash or a plain password. A user needs a role to be allowed anything."""
+        if not name or name != name.strip() or "," in name:
+            raise UsersError(f"'{name}' cannot be a user's name: no commas, no blanks around it")
+        if self._known(name):
+            raise UsersError(f"there is a user '{name}' already: see atalanta user reset")
+        self._set_roles(name, roles)
+        self.users.put(name, stored)
+        # Roles first: a role that names nobody is harmless.
+        self.roles.save()
+        self.users.save()
+
+    def remove(self, name: str) -> None:
+        self._must_know(name)
+        self.users.put(name, None)
+        self._set_roles(name, ())
+        self.users.save()
+        self.roles.save()
+
+    def reset(self, name: str, stored: str | None, roles: tuple[str, ...] | None) -> None:
+        """None leaves the password, or the roles, as they are."""
+        self._must_know(name)
+        if stored is not None:
+            self.users.put(name, stored)
+            self.users.save()
+        if roles is not None:
+            self._set_roles(name, roles)
+            self.roles.save()
+
+    def _known(self, name: str) -> bool:
+        return any(entry.key == name for entry in self.users.entries())
+
+    def _must_know(self, name: str) -> None:
+        if not self._known(name):
+            raise UsersError(f"there is no user '{name}' in {self.users.path}")
+
+    def _members(self) -> dict[str, list[str]]:
+        return {
+            entry.key: [part.strip() for part in entry.value.split(",") if part.strip()]
+            for entry in self.roles.entries()
+        }
+
+    def _set_roles(self, name: str, roles: tuple[str, ...]) -> None:
+        for role in roles:
+            if not role or role != role.strip() or "," in role:
+                raise UsersError(f"'{role}' cannot be a role's name: no commas, no blanks around it")
+        members = self._members()
+        for role in roles:
+            members.setdefault(role, [])
+        for role, names in members.items():
+            wanted = [member for member in names if member != name]
+            if role in roles:
+                wanted.append(name)
+            if wanted != names:
+                self.roles.put(role, ",".join(wanted) if wanted else None)

@@ -1,0 +1,62 @@
+"""WildFly's standalone.xml as the text of a broker.xml, with a list of what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os.path import dirname, realpath
+from pathlib import Path
+
+from atalanta.config.configuration import instance_folder
+from atalanta.config.problems import Report, grouped
+from atalanta.config.wildfly.reader import broker_tree, is_wildfly
+from atalanta.config.xml.text import xml_text
+from atalanta.config.xml.tree import Node, TreeReader
+
+CORE_NAMESPACE = "urn:activemq:core"
+NAMESPACE = "urn:activemq"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The broker.xml's text; `left_out` are lines for people; `stacks` are JGroups stack files to stand beside it."""
+
+    text: str
+    left_out: list[str]
+    stacks: dict[str, str] = field(default_factory=dict)
+
+
+def convert_file(
+    path: Path, values: Mapping[str, str], from_command_line: bool = False
+) -> Converted:
+    """The standalone.xml `path` as a broker.xml. ConfigError where it cannot be read, or is no standalone.xml.
+
+    Expressions (`${…}`) are replaced: with `values` (the environment), or with their defaults. `from_command_line`: it
+    may be a pipe, "-" is stdin.
+    """
+    report = Report()
+    known = {
+        "artemis.instance": str(instance_folder(path)),
+        "artemis.instance.etc": dirname(realpath(path)),
+        **values,
+    }
+    root = TreeReader(report, known, from_command_line).read(path)
+    report.check()
+    assert root is not None
+    if not is_wildfly(root):
+        hint = "a standalone.xml of WildFly is converted to a broker.xml, and not the other way"
+        report.problem(root.file, root.line, f"<{root.name}> is no standalone.xml of WildFly", hint)
+    report.check()
+    made = broker_tree(root, report)
+    report.check()
+    assert made is not None
+    text = xml_text(in_namespaces(made.configuration), f"written from {path.name}")
+    return Converted(text, grouped(report.unsupported), made.stacks)
+
+
+def in_namespaces(configuration: Node) -> Node:
+    """As Artemis' schema has it."""
+    configuration.namespace = NAMESPACE
+    for core in configuration.children:
+        core.namespace = CORE_NAMESPACE
+    return configuration

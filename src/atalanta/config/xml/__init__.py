@@ -1,0 +1,1 @@
+"""Generic reading and writing of XML and properties files."""

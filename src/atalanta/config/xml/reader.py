@@ -1,0 +1,234 @@
+"""The generic reader: walks a dataclass' option descriptions (kernel/option.py) and an XML node
+side by side.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, fields
+from typing import Any, Final
+
+from atalanta.config.problems import Report, nearest
+from atalanta.config.xml.tree import Node
+
+SIZE: Final = re.compile(r"(-?\d{1,18})\s*([kmgKMG]?)[iI]?[bB]?")
+FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+INT_MAX: Final = 2**63 - 1
+
+Handler = Callable[[Node], None]
+Assign = Callable[[str, Any], None]
+
+
+class BadValue(ValueError):
+    """A text that is no value of its option."""
+
+
+class Target:
+    """Where values go: an instance of a described dataclass, or a dictionary of its attributes."""
+
+    def __init__(self, described: type[Any], assign: Assign) -> None:
+        self.assign = assign
+        self.elements: dict[str, Field[Any]] = {}
+        self.attributes: dict[str, Field[Any]] = {}
+        for entry in fields(described):
+            metadata = entry.metadata
+            if not metadata:
+                continue
+            place = self.attributes if metadata["attribute"] else self.elements
+            for name in (metadata["xml"], *metadata["also"]):
+                place[name] = entry
+
+
+def into(instance: Any) -> Target:
+    """A target that sets attributes of `instance`."""
+    return Target(type(instance), lambda name, value: setattr(instance, name, value))
+
+
+def into_mapping(described: type[Any], values: dict[str, Any]) -> Target:
+    """A target that keeps only what the file states."""
+    return Target(described, values.__setitem__)
+
+
+class XmlReader:
+    """Reads nodes into targets and reports what does not fit."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def read(
+        self,
+        node: Node,
+        targets: Sequence[Target],
+        handlers: Mapping[str, Handler] | None = None,
+        without_effect: Mapping[str, str] | None = None,
+        attributes: Sequence[str] = (),
+    ) -> None:
+        """Children and attributes of `node`.
+
+        handlers: element name -> what reads it (lists, nested sections). without_effect: known
+        names and why they do nothing. attributes: those the caller reads itself.
+        """
+        self._attributes(node, targets, attributes)
+        self._children(node, targets, handlers or {}, without_effect or {})
+        if node.text:
+            self.report.problem(
+                node.file, node.line, f"unexpected text '{_short(node.text)}' in <{node.name}>"
+            )
+
+    def _attributes(self, node: Node, targets: Sequence[Target], extra: Sequence[str]) -> None:
+        known = [name for target in targets for name in target.attributes]
+        for name, text in node.attributes.items():
+            target = _find(targets, name, True)
+            if target is not None:
+                self._assign(node, target, target.attributes[name], name, text)
+            elif name not in extra:
+                self.report.problem(
+                    node.file,
+                    node.line,
+                    f"unknown attribute '{name}' of <{node.name}>",
+                    nearest(name, [*known, *extra]),
+                )
+
+    def _children(
+        self,
+        node: Node,
+        targets: Sequence[Target],
+        handlers: Mapping[str, Handler],
+        without_effect: Mapping[str, str],
+    ) -> None:
+        seen: set[str] = set()
+        for child in node.children:
+            handler = handlers.get(child.name)
+            if handler is not None:
+                handler(child)
+                continue
+            target = _find(targets, child.name, False)
+            if target is not None:
+                entry = target.elements[child.name]
+                if entry.name in seen:
+                    self.report.problem(
+                        child.file, child.line, f"<{child.name}> is given twice in <{node.name}>"
+                    )
+                seen.add(entry.name)
+                self._scalar(child, target, entry)
+            elif child.name in without_effect:
+                self.report.without_effect(
+                    child.file, child.line, child.name, without_effect[child.name]
+                )
+            else:
+                known = [name for each in targets for name in each.elements]
+                self.unknown(child, node, [*known, *handlers, *without_effect])
+
+    def unknown(self, child: Node, parent: Node, known: Sequence[str]) -> None:
+        """An element nobody knows."""
+        self.report.problem(
+            child.file,
+            child.line,
+            f"unknown element <{child.name}> in <{parent.name}>",
+            nearest(child.name, known),
+        )
+
+    def _scalar(self, child: Node, target: Target, entry: Field[Any]) -> None:
+        for name in child.attributes:
+            self.report.problem(
+                child.file, child.line, f"unknown attribute '{name}' of <{child.name}>"
+            )
+        for inner in child.children:
+            self.unknown(inner, child, [])
+        self._assign(child, target, entry, child.name, child.text)
+
+    def _assign(self, node: Node, target: Target, entry: Field[Any], name: str, text: str) -> None:
+        try:
+            value = convert(text, entry.metadata)
+        except BadValue as error:
+            self.report.problem(node.file, node.line, f"{name}: {error}")
+            return
+        target.assign(entry.name, value)
+        if not entry.metadata["supported"] and value != entry.default:
+            self.report.without_effect(
+                node.file, node.line, name, f"no effect ({entry.metadata['why']})"
+            )
+
+
+def convert(text: str, metadata: Mapping[str, Any]) -> Any:
+    """The value of an option; BadValue says what is wrong with `text`."""
+    text = text.strip()
+    choices = metadata["choices"]
+    if choices is not None:
+        if text.upper() not in choices:
+            raise BadValue(f"'{_short(text)}' is none of {', '.join(choices)}")
+        return choices[text.upper()]
+    kind = metadata["kind"]
+    if kind == "bool":
+        return boolean(text)
+    if kind == "str":
+        return text
+    if kind == "pattern":
+        return _pattern(text)
+    value: int | float
+    if metadata["unit"] == "bytes":
+        value = size(text)
+    else:
+        value = _number(text, kind)
+    minimum = metadata["minimum"]
+    maximum = metadata["maximum"]
+    if minimum is not None and value < minimum:
+        raise BadValue(f"{text} is less than {minimum}")
+    above = metadata["above"]
+    if above is not None and value <= above:
+        raise BadValue(f"{text} is not above {above}")
+    if maximum is not None and value > maximum:
+        raise BadValue(f"{text} is more than {maximum}")
+    return value
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadValue(f"'{_short(text)}' is no regular expression: {error}") from None
+    return text
+
+
+def boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered in ("true", "1"):
+        return True
+    if lowered in ("false", "0"):
+        return False
+    raise BadValue(f"'{_short(text)}' is neither true nor false")
+
+
+def size(text: str) -> int:
+    """Bytes: `10485760`, `10M`, `10MB`, `10MiB` (all powers of 1024, as in Artemis)."""
+    found = SIZE.fullmatch(text)
+    if found is None:
+        raise BadValue(f"'{_short(text)}' is no size such as 10485760, 10M or 10MiB")
+    value = int(found.group(1)) * FACTORS[found.group(2).lower()]
+    if abs(value) > INT_MAX:
+        raise BadValue(f"'{_short(text)}' is too large")
+    return value
+
+
+def _number(text: str, kind: str) -> int | float:
+    try:
+        value = int(text) if kind == "int" and len(text) < 25 else float(text)
+    except ValueError:
+        raise BadValue(f"'{_short(text)}' is no number") from None
+    if kind == "int" and (not isinstance(value, int) or abs(value) > INT_MAX):
+        raise BadValue(f"'{_short(text)}' is no whole number of 64 bits")
+    if value != value:
+        raise BadValue(f"'{_short(text)}' is no number")
+    return value
+
+
+def _find(targets: Sequence[Target], name: str, attribute: bool) -> Target | None:
+    for target in targets:
+        if name in (target.attributes if attribute else target.elements):
+            return target
+    return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,219 @@
+"""A JGroups stack file (`<config><TCP …/><TCPPING …/>…</config>`) as a meeting place (wire/jgroups_discovery.py).
+
+The transport (TCP, UDP) and the first discovery protocol count, under the names and defaults of JGroups 5; everything
+else in the file is about JGroups' own protocol, which is not spoken here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from atalanta.files.regular import read_regular
+from atalanta.files.xml import XmlError, xml_root
+from atalanta.message.encoding.digits import all_digits
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, Meeting
+
+FILE_BYTES_MAX: Final = 1 << 20
+PORT_MAX: Final = 65_535
+PORT_RANGE_MAX: Final = 100
+HOSTS_MAX: Final = 1_000
+PLACEHOLDER: Final = re.compile(r"\$\{([^${}]*)\}")
+HOST: Final = re.compile(r"([^\[\]\s]+)\[(\d{1,5})\]")
+# Symbolic bind addresses: the system chooses.
+ANY_ADDRESS: Final = ("GLOBAL", "SITE_LOCAL", "LINK_LOCAL", "NON_LOOPBACK", "match-")
+KNOWN: Final = ("TCPPING", "DNS_PING", "FILE_PING", "MPING", "PING")
+
+
+class StackError(Exception):
+    """What is wrong, and where: line 0 if it is the file as a whole."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
+        self.text = text
+
+
+class Element:
+    """One protocol of the stack; values have their placeholders replaced."""
+
+    def __init__(self, element: Any, values: Mapping[str, str]) -> None:
+        self.line: int = element.sourceline or 0
+        # Protocols outside of JGroups' usual package have it in front: dns.DNS_PING.
+        self.name = _name(element).rpartition(".")[2]
+        self._element = element
+        self._values = values
+
+    def get(self, name: str, default: str = "") -> str:
+        text = self._element.get(name)
+        if text is None:
+            return default
+        return replaced(str(text), self._values, self.line).strip()
+
+    def number(self, name: str, default: int, maximum: int) -> int:
+        text = self.get(name, str(default))
+        if not all_digits(text, 9) or int(text) > maximum:
+            shown = text if len(text) <= 60 else text[:57] + "..."
+            raise StackError(self.line, f"<{self.name}>: {name}='{shown}' is none of 0 to {maximum}")
+        return int(text)
+
+    def interface(self) -> str:
+        """The address to bind to, "" any."""
+        text = self.get("bind_addr")
+        if text.startswith(ANY_ADDRESS):
+            return ""
+        return "127.0.0.1" if text == "LOOPBACK" else text
+
+
+def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
+    """Where members of `channel` meet. `values` are what `${name:default}` stands for. StackError."""
+    try:
+        data = read_regular(path, FILE_BYTES_MAX)
+    except OSError as error:
+        raise StackError(0, f"cannot be read: {error.strerror or error}") from error
+    if len(data) > FILE_BYTES_MAX:
+        raise StackError(0, f"is larger than {FILE_BYTES_MAX} bytes")
+    return parse_stack(data, channel, values)
+
+
+def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting:
+    """As `read_stack`, of the file's content."""
+    try:
+        root = xml_root(data)
+    except XmlError as error:
+        raise StackError(error.line, error.text) from error
+    if _name(root) != "config":
+        raise StackError(root.sourceline or 0, "no JGroups stack: its root element is <config>")
+    stack = [Element(child, values) for child in root if isinstance(child.tag, str)]
+    if not stack:
+        raise StackError(root.sourceline or 0, "an empty JGroups stack")
+    transport = stack[0]
+    discoveries = [each for each in stack[1:] if each.name.endswith(("PING", "GOSSIP"))]
+    for protocol in discoveries:
+        make = MAKERS.get(protocol.name)
+        if make is not None:
+            return make(transport, protocol, channel)
+    known = ", ".join(KNOWN)
+    if discoveries:
+        found = discoveries[0]
+        raise StackError(
+            found.line, f"<{found.name}> is no place to meet at here: one of {known} is"
+        )
+    raise StackError(transport.line, f"the stack has no discovery protocol: one of {known}")
+
+
+def _tcpping(transport: Element, protocol: Element, channel: str) -> Meeting:
+    text = protocol.get("initial_hosts")
+    hosts: list[tuple[str, int]] = []
+    for part in text.split(","):
+        found = HOST.fullmatch(part.strip())
+        if found is None or int(found[2]) > PORT_MAX:
+            raise StackError(
+                protocol.line,
+                f"<TCPPING>: initial_hosts='{text}' is no list such as a[7800],b[7800]",
+            )
+        hosts.append((found[1], int(found[2])))
+    if len(hosts) > HOSTS_MAX:
+        raise StackError(protocol.line, f"<TCPPING>: more than {HOSTS_MAX} initial_hosts")
+    made = _listening(transport, HOSTS, protocol, channel)
+    made.hosts = hosts
+    made.host_port_range = protocol.number("port_range", 1, PORT_RANGE_MAX)
+    return made
+
+
+def _dns_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
+    names = [name.strip() for name in protocol.get("dns_query").split(",") if name.strip()]
+    if not names:
+        raise StackError(protocol.line, "<DNS_PING> needs dns_query")
+    kind = protocol.get("dns_record_type", "A")
+    if kind not in ("A", "AAAA", "SRV"):
+        raise StackError(
+            protocol.line, f"<DNS_PING>: dns_record_type='{kind}' is neither A nor SRV"
+        )
+    made = _listening(transport, DNS, protocol, channel)
+    made.names = names
+    made.srv = kind == "SRV"
+    if protocol.get("probe_transport_ports", "false").lower() == "true":
+        made.host_port_range = made.port_range
+    return made
+
+
+def _listening(transport: Element, kind: str, protocol: Element, channel: str) -> Meeting:
+    """The port of the transport is where others come to; we use it as its members would."""
+    is_tcp = transport.name.startswith("TCP")
+    return Meeting(
+        kind,
+        protocol.name,
+        channel,
+        port=transport.number("bind_port", 7800 if is_tcp else 0, PORT_MAX) or 7800,
+        port_range=transport.number("port_range", 10, PORT_RANGE_MAX),
+        interface=transport.interface(),
+    )
+
+
+def _file_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
+    folder = protocol.get("location")
+    if not folder:
+        raise StackError(
+            protocol.line, "<FILE_PING> needs location, a folder that all members share"
+        )
+    return Meeting(FOLDER, protocol.name, channel, folder=folder)
+
+
+def _mping(transport: Element, protocol: Element, channel: str) -> Meeting:
+    return Meeting(
+        MULTICAST,
+        protocol.name,
+        channel,
+        address=protocol.get("mcast_addr", "230.5.6.7"),
+        port=protocol.number("mcast_port", 7555, PORT_MAX),
+        interface=protocol.interface() or transport.interface(),
+    )
+
+
+def _ping(transport: Element, protocol: Element, channel: str) -> Meeting:
+    """It has the transport send to all: over UDP a multicast group."""
+    if transport.name != "UDP" or transport.get("ip_mcast", "true").lower() == "false":
+        raise StackError(
+            protocol.line, "<PING> meets by the multicast group of <UDP>, which is not there"
+        )
+    return Meeting(
+        MULTICAST,
+        "UDP",
+        channel,
+        address=transport.get("mcast_addr", "228.8.8.8"),
+        port=transport.number("mcast_port", 7600, PORT_MAX),
+        interface=transport.interface(),
+    )
+
+
+MAKERS: Final[dict[str, Callable[[Element, Element, str], Meeting]]] = {
+    "TCPPING": _tcpping,
+    "DNS_PING": _dns_ping,
+    "FILE_PING": _file_ping,
+    "MPING": _mping,
+    "PING": _ping,
+}
+
+
+def replaced(text: str, values: Mapping[str, str], line: int) -> str:
+    """`${name}`, `${name:default}`, `${first,second:default}` as JGroups has them; values are not looked into again."""
+
+    def value(found: re.Match[str]) -> str:
+        names, separator, default = found[1].partition(":")
+        for name in names.split(","):
+            given = values.get(name.strip())
+            if given is not None:
+                return given
+        if not separator:
+            raise StackError(line, f"'${{{names}}}' has no value")
+        return default
+
+    return PLACEHOLDER.sub(value, text)
+
+
+def _name(element: Any) -> str:
+    """Without its namespace, which may be any text, "}" too: lxml's QName refuses that."""
+    return str(element.tag).rpartition("}")[2]

@@ -1,0 +1,1 @@
+"""The broker: publish, acknowledge, dispatch, maintenance, recovery."""

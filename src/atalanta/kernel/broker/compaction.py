@@ -1,0 +1,155 @@
+"""What of an old journal segment is still alive: the kernel's half of compaction.
+
+The store reads its oldest segment and shows every record; what is alive *and* lives in that very record is appended
+again in its present state. Why nothing is lost when the segment goes: a record that changes something is never
+older than the record of what it changes, and segments go in order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from librt.strings import read_i64_be
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.journal.message_record import (
+    decode_message_record,
+    encode_message_record,
+    write_plain_message,
+)
+from atalanta.kernel.queue.reference import SCHEDULED
+from atalanta.kernel.queue.settle import store_delivery_count
+from atalanta.kernel.registry.addresses import store_address
+from atalanta.kernel.registry.queues import store_queue
+from atalanta.kernel.trace import places, tell
+from atalanta.kernel.transactions import xa_records
+from atalanta.message.encoding.buffer import Reader, Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.message.message import Message
+
+
+class Keeper:
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+
+    def live_bytes(self) -> int:
+        """What the journal must keep, roughly: for the decision to compact."""
+        broker = self.broker
+        stored = broker.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
+        small = 256 * len(broker.queues) + 128 * len(broker.values) + 4096
+        return stored + 64 * broker.caches.count() + small
+
+    def before_compaction(self, now: int) -> None:
+        """Ids must not start again after the records that used them are gone."""
+        writer = Writer()
+        writer.int64(self.broker.next_message_id)
+        writer.int64(self.broker.next_binding_id)
+        self.broker.journal.append(records.COUNTERS, writer.getvalue())
+
+    def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
+        broker = self.broker
+        if kind == records.BATCH:
+            for member_kind, member in records.decode_batch(payload):
+                self.relocate(lsn, member_kind, member)
+        elif kind == records.PLAIN_MESSAGE:
+            message = broker.messages.get(read_i64_be(payload, 0))
+            if message is not None and message.lsn == lsn:
+                self._store_again(message, [])
+        elif kind == records.MESSAGE:
+            self._message(lsn, payload)
+        elif kind == records.DUPLICATES:
+            reader = Reader(payload)
+            cache = reader.simple_string("duplicates.cache")
+            age = reader.int64("duplicates.age")
+            for _ in range(reader.int32("duplicates.count")):
+                self._duplicate(lsn, cache, age, reader.take(reader.int32(), "duplicates.id"))
+        elif kind == records.QUEUE:
+            queue = broker.queues_by_id.get(Reader(payload).int64("queue.id"))
+            if queue is not None and queue.lsn == lsn:
+                store_queue(broker, queue)
+        elif kind == records.ADDRESS:
+            address = broker.addresses.get(Reader(payload).simple_string("address.name"))
+            if address is not None and address.lsn == lsn:
+                store_address(broker, address)
+        elif kind == records.SINK:
+            self._sink(lsn, Reader(payload))
+        elif kind == records.PAGE:
+            reader = Reader(payload)
+            reader.int64("page.queue")
+            broker.paging.relocate(lsn, reader.int64("page.number"))
+        elif kind == records.XA_PREPARED:
+            branch = broker.branches.by_xid.get(Reader(payload).blob("xa.xid"))
+            if branch is not None and branch.lsn == lsn:
+                record = xa_records.encode_prepared(branch)
+                branch.lsn = broker.journal.append(records.XA_PREPARED, record)
+        elif kind == records.XA_ENDED:
+            xid = Reader(payload).blob("xa.xid")
+            ended = broker.branches.heuristics.get(xid)
+            if ended is not None and ended.lsn == lsn:
+                record = xa_records.encode_ended(xid, ended.outcome)
+                ended.lsn = broker.journal.append(records.XA_ENDED, record)
+        elif kind == records.VALUE:
+            key = Reader(payload).simple_string("value.key")
+            known = broker.values.get(key)
+            if known is not None and known[1] == lsn:
+                broker.values[key] = (
+                    known[0],
+                    broker.journal.append(records.VALUE, records.encode_value(key, known[0])),
+                )
+
+    def _message(self, lsn: int, payload: bytes) -> None:
+        broker = self.broker
+        stored = decode_message_record(payload)
+        message = broker.messages.get(stored.message.id)
+        alive = message is not None and message.lsn == lsn
+        duplicates: list[tuple[str, bytes]] = []
+        for cache_name, duplicate_id in stored.duplicates:
+            cache = broker.caches.by_name.get(cache_name)
+            if cache is not None and cache.lsn_of(duplicate_id) == lsn:
+                if alive:
+                    duplicates.append((cache_name, duplicate_id))
+                else:
+                    self._duplicate(lsn, cache_name, stored.message.id, duplicate_id)
+        if alive and message is not None:
+            self._store_again(message, duplicates)
+
+    def _store_again(self, message: Message, duplicates: list[tuple[str, bytes]]) -> None:
+        broker = self.broker
+        journal = broker.journal
+        references = message.references
+        message.plain = (
+            len(references) == 1
+            and not duplicates
+            and not references[0].route_to
+            and message.large is None
+        )
+        if message.plain:
+            write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, references[0])
+            message.lsn = journal.end()
+        else:
+            record = encode_message_record(message, references, duplicates)
+            message.lsn = journal.append(records.MESSAGE, record)
+        for reference in references:
+            if reference.state == SCHEDULED and reference.sequence != 0:
+                store_delivery_count(broker, reference, broker.scheduled.times[reference])
+        for cache_name, duplicate_id in duplicates:
+            broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
+        if broker.trace.on:
+            tell(broker.trace, "story_relocated", message, places(references))
+
+    def _duplicate(self, lsn: int, cache_name: str, age: int, duplicate_id: bytes) -> None:
+        broker = self.broker
+        cache = broker.caches.by_name.get(cache_name)
+        if cache is not None and cache.lsn_of(duplicate_id) == lsn:
+            record = records.encode_duplicates(cache_name, age, [duplicate_id])
+            cache.ids[duplicate_id] = broker.journal.append(records.DUPLICATES, record)
+
+    def _sink(self, lsn: int, reader: Reader) -> None:
+        query = reader.simple_string("sink.query")
+        partition = reader.int32("sink.partition")
+        sinks = self.broker.sinks
+        if sinks.lsn_of(query, partition) == lsn:
+            record = records.encode_sink(query, partition, sinks.newest(query, partition))
+            sinks.moved(query, partition, self.broker.journal.append(records.SINK, record))

@@ -1,0 +1,190 @@
+"""Assertions about the whole broker, for tests and the simulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
+from atalanta.kernel.queue.paging.iteration import validate_paged
+from atalanta.kernel.queue.priorities import LEVELS, level_of
+from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, PagedReference
+from atalanta.kernel.transactions import xa
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.last_value_ring import Special
+    from atalanta.kernel.queue.queue import Queue
+
+
+def validate(broker: Broker) -> None:
+    """Cross-links and counters agree. Slow: for tests and the simulator."""
+    for queue in broker.queues.values():
+        assert broker.queues_by_id[queue.id] is queue
+        live = 0
+        size = 0
+        delivering = 0
+        levels = [0] * LEVELS
+        previous = 0
+        _validate_scheduled(broker, queue)
+        for _, reference in broker.scheduled.of_queue(queue):
+            if reference.sequence == 0:
+                live += 1
+                size += reference.size
+        for reference in queue.references:
+            assert reference.sequence > previous, f"queue {queue.name}: sequence order"
+            previous = reference.sequence
+            if reference.state == DONE:
+                continue
+            live += 1
+            size += reference.size
+            levels[level_of(reference.message.priority)] += 1
+            if reference.state == DELIVERING:
+                delivering += 1
+            if reference.durable and not isinstance(reference, PagedReference):
+                assert reference.message.id in broker.messages, (
+                    f"queue {queue.name}: message not stored"
+                )
+        _validate_notes(queue, levels)
+        if queue.paged is not None:
+            validate_paged(queue, queue.paged)
+            live += queue.paged.count
+            size += queue.paged.bytes
+        if queue.special is not None:
+            _validate_values(queue, queue.special)
+        assert live == queue.message_count, (
+            f"queue {queue.name}: {live} live, {queue.message_count} counted"
+        )
+        assert size == queue.bytes, f"queue {queue.name}: {size} bytes, {queue.bytes} counted"
+        # What a transaction in doubt holds that came with a leaving node is counted before it is durable, and here.
+        assert delivering <= queue.delivering_count <= delivering + queue.pending, (
+            f"queue {queue.name}: delivering count"
+        )
+        assert previous < queue.next_sequence
+    _validate_parked(broker)
+    _validate_memory(broker)
+    _validate_stored(broker)
+    validate_large(broker)
+
+
+def _validate_values(queue: Queue, special: Special) -> None:
+    """Of each value at most one message waits in memory, the newest."""
+    for reference in queue.references:
+        value = special.value_of(reference.message)
+        if value is not None and reference.state == READY:
+            assert special.newest.get(value) is reference, f"queue {queue.name}: {value} is not the newest"
+    for value, newest in special.newest.items():
+        assert newest.state != DONE and queue.has(newest), f"queue {queue.name}: {value} is not there"
+
+
+def _validate_notes(queue: Queue, levels: list[int]) -> None:
+    """What it notes so that usual messages need no look. `levels`: live messages in its list by priority."""
+    priorities = queue.priorities
+    if priorities.mixed():
+        assert levels == priorities.live, f"queue {queue.name}: priorities {priorities.live}, {levels} found"
+    else:
+        alike = sum(levels) if queue.internal else levels[priorities.only]
+        assert sum(levels) == alike == priorities.alike, (
+            f"queue {queue.name}: {priorities.alike} of priority {priorities.only}, {levels} found"
+        )
+    assert queue.leased == bool(queue.leases), f"queue {queue.name}: leases"
+    assert queue.aside or not (queue.forced or queue.found_expired), f"queue {queue.name}: aside"
+
+
+def _validate_scheduled(broker: Broker, queue: Queue) -> None:
+    waiting = [reference for _, reference in broker.scheduled.of_queue(queue)]
+    durable = [reference for reference in waiting if reference.durable]
+    assert all(reference.state == SCHEDULED for reference in waiting)
+    found = [len(waiting), sum(each.size for each in waiting)]
+    found += [len(durable), sum(each.size for each in durable)]
+    counted = [queue.scheduled_count, queue.scheduled_bytes]
+    counted += [queue.scheduled_durable_count, queue.scheduled_durable_bytes]
+    assert found == counted, f"queue {queue.name}: scheduled {found}, {counted} counted"
+
+
+def _validate_memory(broker: Broker) -> None:
+    """What is charged is what is there: once a message in clients' queues, once each store-and-forward queue."""
+    used = 0
+    count = 0
+    holders: dict[int, int] = {}
+    accounts: dict[int, int] = {}
+    waiting = [reference for parked in broker.parked for reference in parked.references]
+    for queue in broker.queues.values():
+        waiting.extend(queue.live())
+        for _, reference in broker.scheduled.of_queue(queue):
+            if reference.sequence == 0:
+                waiting.append(reference)
+        if queue.paged is not None:
+            waiting.extend(queue.paged.tail)
+        accounts[id(queue.account)] = queue.account.bytes
+    for reference in waiting:
+        if reference.state == DONE:
+            continue
+        message = reference.message
+        size = reference.size + MESSAGE_MEMORY_BYTES
+        if not reference.queue.internal:
+            held = holders.get(id(message), 0)  # what came from a page is an object of its own
+            holders[id(message)] = held + 1
+            size = REFERENCE_MEMORY_BYTES if held else size
+            assert held < message.holders, f"message {message.id}: {message.holders} holders"
+        used += size
+        count += 1 if size > REFERENCE_MEMORY_BYTES else 0
+    memory = broker.memory
+    assert used == memory.used_bytes, f"memory: {used} != {memory.used_bytes}"
+    assert count == memory.used_messages, f"messages: {count} != {memory.used_messages}"
+    for charged in accounts.values():
+        assert charged >= 0, "an address is charged less than nothing"
+
+
+def _validate_parked(broker: Broker) -> None:
+    waiting: dict[int, int] = {}
+    lsn = 0
+    for parked in broker.parked:
+        assert parked.lsn >= lsn, "what waits for the journal is in its order"
+        lsn = parked.lsn
+        for reference in parked.references:
+            waiting[reference.queue.id] = waiting.get(reference.queue.id, 0) + 1
+    for branch in xa.list_prepared(broker):
+        for plan in branch.plans:
+            for planned in plan.routes:
+                held = planned.queue.id
+                waiting[held] = waiting.get(held, 0) + 1
+    for queue in broker.queues.values():
+        assert queue.pending == waiting.get(queue.id, 0), f"queue {queue.name}: pending"
+
+
+def _validate_stored(broker: Broker) -> None:
+    stored = 0
+    for message_id, message in broker.messages.items():
+        assert message.id == message_id
+        assert message.references, f"message {message_id} is kept for no queue"
+        for reference in message.references:
+            assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
+        stored += message.size
+    assert stored == broker.stored_bytes, f"stored: {stored} != {broker.stored_bytes}"
+
+
+def validate_large(broker: Broker) -> None:
+    """Every body that something refers to is known, and held at least as often as that."""
+    large = broker.large
+    waiting = [reference for parked in broker.parked for reference in parked.references]
+    for queue in broker.queues.values():
+        waiting.extend(queue.references)
+        for _, reference in broker.scheduled.of_queue(queue):
+            if reference.sequence == 0:
+                waiting.append(reference)
+        if queue.paged is not None:
+            waiting.extend(queue.paged.tail)
+    held: dict[int, int] = {}
+    for reference in waiting:
+        body = reference.message.large
+        if body is None or reference.state == DONE or isinstance(reference, PagedReference):
+            continue
+        held[body.file] = held.get(body.file, 0) + 1
+    for page in broker.paging.pages.values():
+        for body in page.bodies.values():
+            held[body.file] = held.get(body.file, 0) + 1
+    for file, count in held.items():
+        known = large.bodies.get(file)
+        assert known is not None, f"large message file {file} is gone"
+        assert known.holders >= count, f"file {file}: {known.holders} holders, {count} seen"
+    assert large.unwritten == sum(body.unwritten for body in large.bodies.values())

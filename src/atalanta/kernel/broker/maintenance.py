@@ -1,0 +1,221 @@
+"""What the broker does by the clock, and what it must hold at any time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
+from atalanta.kernel.publish.reroute import scan_expired
+from atalanta.kernel.queue.changes import changes_to
+from atalanta.kernel.queue.delivery import scheduled, slow_consumers
+from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
+from atalanta.kernel.queue.settle import SPENT_TIMER
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry import (
+    addresses,
+    diverts,
+    orphaned_duplicate_caches,
+    queues,
+    retroactive,
+)
+from atalanta.kernel.transactions import xa
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.message.message import Message
+
+EXPIRY_TIMER: Final = "kernel.expiry"
+SWEEP_TIMER: Final = "kernel.sweep"
+CACHE_SWEEP_MS: Final = 30_000  # where address-queue-scan-period is off
+# Messages one turn of the search for expired ones looks at; the rest follows by a zero timer.
+EXPIRY_SCAN_MAX: Final = 20_000
+
+
+def create_configured(broker: Broker, now: int) -> None:
+    """Addresses and queues of the configuration, and the addresses of management; what exists is kept."""
+    config = broker.config
+    diverts.deploy(broker)
+    for name, multicast in (
+        (config.management_address, False),
+        (config.management_notification_address, True),
+    ):
+        if name not in broker.addresses:
+            address = addresses.create_address(broker, name, not multicast, multicast, False, False)
+            address.internal = True
+        broker.addresses[name].internal = True
+        addresses.apply_settings(broker, broker.addresses[name])
+    for configured in config.addresses:
+        known = broker.addresses.get(configured.name)
+        if known is None:
+            addresses.create_address(
+                broker, configured.name, configured.anycast, configured.multicast, False
+            )
+        elif (configured.anycast and known.add_routing_type(ANYCAST)) | (
+            configured.multicast and known.add_routing_type(0)
+        ):
+            addresses.store_address(broker, known)
+        if known is not None and configured.queues:
+            retroactive.keep(broker, now, known)  # at a restart, new queues get of it what there was
+        for queue in configured.queues:
+            spec = queue.spec()
+            spec.take_defaults(broker.settings_of(spec.address))
+            queue.changes().create(spec)
+            try:
+                _create_queue(broker, now, spec, queue.enabled)
+            except BrokerError as error:
+                broker.trace.event(
+                    "configured_queue_refused", {"queue": spec.name, "why": error.text}
+                )
+    retroactive.deploy(broker, now)
+
+
+def _create_queue(broker: Broker, now: int, spec: QueueSpec, enabled: bool | None) -> None:
+    """`enabled` None: the file leaves it to an operator."""
+    known = broker.queues.get(spec.name)
+    if known is None:
+        queues.create_queue(broker, now, spec)
+        return
+    held = known.spec
+    was_managed = held.configuration_managed
+    held.configuration_managed = True
+    if held.address != spec.address or held.routing_type != spec.routing_type:
+        broker.trace.event(
+            "configured_queue_differs_unsupported",
+            {
+                "queue": spec.name,
+                "why": "its address or routing type changed: delete the queue first",
+            },
+        )
+    if held.last_value_key != spec.last_value_key:
+        broker.trace.event(
+            "configured_queue_differs_unsupported",
+            {"queue": spec.name, "why": "its last-value key changed: delete the queue first"},
+        )
+    changes = changes_to(spec)
+    changes.routing_type = None
+    changes.enabled = enabled
+    lsn = known.lsn
+    queues.update_queue(broker, now, spec.name, changes)
+    if known.durable and not was_managed and known.lsn == lsn:
+        queues.store_queue(broker, known)
+
+
+def arm(broker: Broker, now: int) -> None:
+    config = broker.config
+    broker.scheduled.start()
+    slow_consumers.arm(broker, now)
+    if broker.large.open:
+        broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
+    if config.message_expiry_scan_period_ms > 0:
+        broker.timers.set(EXPIRY_TIMER, now + config.message_expiry_scan_period_ms * 1_000_000)
+    _arm_sweep(broker, now)
+
+
+def _arm_sweep(broker: Broker, now: int) -> None:
+    """Duplicate ids are swept also where addresses and queues are not."""
+    period_ms = broker.config.address_queue_scan_period_ms
+    if period_ms <= 0:
+        period_ms = CACHE_SWEEP_MS
+    broker.timers.set(SWEEP_TIMER, now + period_ms * 1_000_000)
+
+
+def on_timer(broker: Broker, now: int, key: str) -> None:
+    if key == slow_consumers.SLOW_TIMER:
+        slow_consumers.on_timer(broker, now)
+    elif key == xa.XA_TIMER:
+        xa.on_timer(broker, now)
+    elif key == scheduled.SCHEDULED_TIMER:
+        scheduled.on_timer(broker, now)
+    elif key == SPENT_TIMER:
+        broker.spent.on_timer(now)
+    elif key.startswith(GATE_TIMER):
+        gated = broker.queues.get(key[len(GATE_TIMER) :])
+        if gated is not None:
+            broker.mark_dirty(gated)
+    elif key == EXPIRY_TIMER:
+        # Of a node that leaves another may have it too, where it expires: twice if it did here.
+        left = not broker.stopping and scan_all_expired(broker, now)
+        pause_ns = 0 if left else broker.config.message_expiry_scan_period_ms * 1_000_000
+        broker.timers.set(key, now + pause_ns)
+    elif key == OPEN_TIMER:
+        _look_for_open_bodies(broker, now)
+    elif key == SWEEP_TIMER:
+        if broker.config.address_queue_scan_period_ms > 0:
+            queues.sweep(broker, now)
+        orphaned_duplicate_caches.sweep(broker, now)
+        if broker.slow_consumers.period_s == 0:
+            slow_consumers.arm(broker, now)  # settings may have been changed meanwhile
+        _arm_sweep(broker, now)
+
+
+def _look_for_open_bodies(broker: Broker, now: int) -> None:
+    """Bodies of large messages whose transactions are gone go too."""
+    large = broker.large
+    used: dict[int, bool] = {}
+    for session in broker.clients.sessions():
+        _use(used, session.transaction.messages)
+    for branch in broker.branches.by_xid.values():
+        _use(used, branch.transaction.messages)
+        _use(used, [plan.message for plan in branch.plans])
+    large.forget_unused(used, broker.journal.last)
+    large.on_durable(broker.journal.durable)
+    if large.open:
+        broker.timers.set(OPEN_TIMER, now + OPEN_LOOK_NS)
+
+
+def _use(used: dict[int, bool], messages: list[Message]) -> None:
+    for message in messages:
+        if message.large is not None:
+            used[message.large.file] = True
+
+
+def scan_all_expired(broker: Broker, now: int, looks_max: int = EXPIRY_SCAN_MAX) -> bool:
+    """One bounded step through all queues; True if the round is not finished."""
+    if not broker.expiry_queues:
+        broker.expiry_queues = [
+            queue.name for queue in broker.queues.values() if not queue.internal
+        ]
+        broker.expiry_queues.reverse()
+    budget = looks_max
+    while broker.expiry_queues and budget > 0:
+        name = broker.expiry_queues[len(broker.expiry_queues) - 1]
+        queue = broker.queues.get(name)
+        if queue is not None:
+            budget -= 1 + scan_expired(broker, now, queue, budget)
+        if queue is None or queue.expiry_scan == 0:
+            broker.expiry_queues.pop()
+    return bool(broker.expiry_queues)
+
+
+def on_disk_usage(broker: Broker, used_fraction: float, free_bytes: int) -> None:
+    """How full the disk is: above the configured limit all senders wait (FileStoreMonitor).
+
+    min-disk-free counts if it is set, max-disk-usage otherwise; -1 switches either off.
+    """
+    config = broker.config
+    if config.min_disk_free_bytes >= 0:
+        full = free_bytes < config.min_disk_free_bytes
+    else:
+        full = 0 <= config.max_disk_usage < used_fraction * 100
+    if full != broker.memory.disk_full:
+        accounts = [address.account for address in broker.addresses.values()]
+        broker.memory.set_disk_full(full, accounts)
+        broker.trace.event(
+            "disk_full" if full else "disk_has_room",
+            {"used_percent": round(used_fraction * 100, 1), "free_bytes": free_bytes},
+        )
+
+
+
+
+
+
+
+
+
+
+
+
+
+

@@ -1,0 +1,380 @@
+"""Management notifications: ordinary messages on `activemq.notifications` that tell peers and tools what changed.
+
+Properties follow the fact sheet ("Notification messages"). A cluster peer reads them through a temporary queue with a
+filter; `sendQueueInfoToQueue` puts the whole present state into one such queue in one go.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.observer import Observer
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.routing.bindings import RemoteBinding
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.kernel.routing.router import Route, route
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte, Int, PropertyValue
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session import Session
+
+LOCAL_QUEUE: Final = 0
+REMOTE_QUEUE: Final = 1
+# Ours: by which nodes a queue of another node is reached. A real Artemis takes no notice, and does not tell it on.
+VIA: Final = "_ATALANTA_Via"
+NO_CERTIFICATE: Final = "unavailable"  # what Artemis says where it knows of no client certificate
+
+Properties = dict[str, PropertyValue]
+
+
+class Notifications(Observer):
+    """Turns changes of the broker into notification messages; nothing is built while nobody listens."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.address: str = broker.config.management_notification_address
+        self.options = broker.config.notifications
+
+    def start(self) -> None:
+        """Queues that are there already."""
+        for queue in self.broker.queues.values():
+            self._watch(queue)
+
+    def _watch(self, queue: Queue) -> None:
+        """News of deliveries would have news of their own without end where news go."""
+        if self.options.delivered and not queue.internal and queue.spec.address != self.address:
+            queue.handed_out = []
+
+    # -- changes of local queues ----------------------------------------------------------------
+    def on_queue_added(self, now: int, queue: Queue) -> None:
+        """Peers put the id of a binding into messages they store: so they hear of a queue only once it is durable."""
+        self._watch(queue)
+        if not self._unspoken(queue):
+            self.publish(now, "BINDING_ADDED", binding_properties(self.broker, queue), queue.lsn)
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        if not self._unspoken(queue):
+            self.publish(now, "BINDING_REMOVED", binding_properties(self.broker, queue))
+
+    def _unspoken(self, queue: Queue) -> bool:
+        """Nobody else's affair: the rings of retroactive addresses, of which each node fills its own."""
+        return is_resource(self.broker.config, queue.name)
+
+    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+        self._consumer(now, "CONSUMER_CREATED", consumer)
+
+    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        self._consumer(now, "CONSUMER_CLOSED", consumer)
+
+    def on_consumer_slow(self, now: int, consumer: Consumer, session: Session) -> None:
+        """CONSUMER_SLOW, with the properties QueueImpl gives it."""
+        queue = consumer.queue
+        client = session.client
+        self.publish(
+            now,
+            "CONSUMER_SLOW",
+            {
+                "_AMQ_ConsumerCount": Int(queue.consumer_count()),
+                "_AMQ_Address": queue.spec.address,
+                "_AMQ_RemoteAddress": client.remote,
+                "_AMQ_ConnectionName": connection_name(client),
+                "_AMQ_ConsumerName": consumer.id,
+                "_AMQ_SessionName": session.name,
+            },
+        )
+
+    def _consumer(self, now: int, kind: str, consumer: Consumer) -> None:
+        selector = consumer.selector
+        properties = consumer_properties(
+            self.broker, consumer.queue, None if selector is None else selector.text
+        )
+        session = consumer.session
+        if session is not None:
+            properties["_AMQ_User"] = session.identity.user
+            if kind == "CONSUMER_CREATED":
+                properties["_AMQ_ValidatedUser"] = session.identity.user
+                properties["_AMQ_CertSubjectDN"] = session.client.certificate or NO_CERTIFICATE
+            properties["_AMQ_RemoteAddress"] = session.client.remote
+            properties["_AMQ_SessionName"] = session.name
+            if session.client.client_id is not None:
+                properties["_AMQ_Client_ID"] = session.client.client_id
+            properties["_AMQ_ConsumerName"] = consumer.id
+        self.publish(now, kind, properties)
+
+    # -- sessions, connections, addresses -------------------------------------------------------
+    def on_session_created(self, now: int, session: Session) -> None:
+        self._session(now, "SESSION_CREATED", session)
+
+    def on_session_closed(self, now: int, session: Session) -> None:
+        self._session(now, "SESSION_CLOSED", session)
+
+    def _session(self, now: int, kind: str, session: Session) -> None:
+        """Peers pass it on, so it has a distance; the cluster's own sessions are nobody's business."""
+        if self.broker.config.suppress_session_notifications or session.identity.cluster:
+            return
+        properties: Properties = {
+            "_AMQ_ConnectionName": connection_name(session.client),
+            "_AMQ_User": session.identity.user,
+            "_AMQ_SessionName": session.name,
+            "_AMQ_Client_ID": session.client.client_id,
+            "_AMQ_Protocol_Name": "CORE",
+            "_AMQ_Address": self.address,
+            "_AMQ_Distance": Int(0),
+        }
+        self.publish(now, kind, properties)
+
+    def session_elsewhere(self, now: int, news: Message, distance: int) -> None:
+        """A peer tells of a session: told on, one node further away (ClusterConnectionImpl.doSessionCreated).
+
+        It is news for whoever listens, and nothing else: as with Artemis a client id is unique on its node only.
+        """
+        if self.broker.config.suppress_session_notifications:
+            return
+        properties: Properties = {}
+        for name in ("_AMQ_ConnectionName", "_AMQ_RemoteAddress", "_AMQ_Client_ID", "_AMQ_Protocol_Name"):
+            value = news.properties.get(name)
+            properties[name] = value if isinstance(value, str) else None
+        properties["_AMQ_Distance"] = Int(distance + 1)
+        self.publish(now, "SESSION_CREATED", properties)
+
+    def on_connection_created(self, now: int, client: Client) -> None:
+        self._connection(now, "CONNECTION_CREATED", client)
+
+    def on_connection_destroyed(self, now: int, client: Client) -> None:
+        self._connection(now, "CONNECTION_DESTROYED", client)
+
+    def _connection(self, now: int, kind: str, client: Client) -> None:
+        if self.options.connections:
+            properties: Properties = {"_AMQ_ConnectionName": connection_name(client)}
+            properties["_AMQ_CertSubjectDN"] = client.certificate or NO_CERTIFICATE
+            properties["_AMQ_RemoteAddress"] = client.remote
+            self.publish(now, kind, properties)
+
+    def on_address_added(self, now: int, address: Address) -> None:
+        self._address(now, "ADDRESS_ADDED", address)
+
+    def on_address_removed(self, now: int, address: Address) -> None:
+        self._address(now, "ADDRESS_REMOVED", address)
+
+    def _address(self, now: int, kind: str, address: Address) -> None:
+        if self.options.addresses:
+            routing_type = ANYCAST if address.anycast and not address.multicast else MULTICAST
+            properties: Properties = {"_AMQ_Address": address.name}
+            properties["_AMQ_Routing_Type"] = Byte(routing_type)
+            self.publish(now, kind, properties)
+
+    # -- messages, refusals ---------------------------------------------------------------------
+    def on_expired(self, now: int, reference: Reference) -> None:
+        spec = reference.queue.spec
+        if not self.options.expired or spec.address == self.address:
+            return
+        properties: Properties = {
+            "_AMQ_Address": spec.address,
+            "_AMQ_Routing_Type": Byte(spec.routing_type),
+            "_AMQ_RoutingName": spec.name,
+            "_AMQ_Message_ID": int(reference.message.id),
+        }
+        if reference.consumer is not None:
+            properties["_AMQ_ConsumerName"] = reference.consumer.id
+        self.publish(now, "MESSAGE_EXPIRED", properties)
+
+    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+        """Browsers' too, as in Artemis."""
+        spec = consumer.queue.spec
+        if consumer.session is None:
+            return  # a bridge's
+        properties: Properties = {
+            "_AMQ_Address": spec.address,
+            "_AMQ_Routing_Type": Byte(spec.routing_type),
+            "_AMQ_RoutingName": spec.name,
+            "_AMQ_ConsumerName": consumer.id,
+            "_AMQ_Message_ID": int(reference.message.id),
+        }
+        self.publish(now, "MESSAGE_DELIVERED", properties)
+
+    def on_permission_refused(
+        self, now: int, identity: Identity, permission: str, address: str
+    ) -> None:
+        """The check type is the name of Artemis' constant: createDurableQueue is CREATE_DURABLE_QUEUE."""
+        properties: Properties = {
+            "_AMQ_Address": address.split("::", 1)[0],
+            "_AMQ_CheckType": constant(permission),
+            "_AMQ_User": identity.user,
+        }
+        self.publish(now, "SECURITY_PERMISSION_VIOLATION", properties)
+
+    def on_login_refused(self, now: int, user: str, remote: str) -> None:
+        properties: Properties = {"_AMQ_User": user, "_AMQ_RemoteAddress": remote}
+        properties["_AMQ_CertSubjectDN"] = NO_CERTIFICATE
+        self.publish(now, "SECURITY_AUTHENTICATION_VIOLATION", properties)
+
+    # -- changes of remote bindings (chains) ----------------------------------------------------
+    def remote_binding(self, now: int, kind: str, remote: RemoteBinding) -> None:
+        """kind BINDING_ADDED or BINDING_REMOVED; peers see it one hop further away."""
+        self.publish(now, kind, remote_properties(remote))
+
+    def remote_consumer(
+        self, now: int, kind: str, remote: RemoteBinding, filter_text: str | None, distance: int
+    ) -> None:
+        """`distance` is that of the news, one hop more than the peer said: so no news goes round for ever."""
+        properties = remote_properties(remote)
+        properties["_AMQ_Distance"] = Int(distance)
+        properties["_AMQ_ConsumerCount"] = Int(remote.consumer_count)
+        properties["_AMQ_FilterString"] = filter_text
+        self.publish(now, kind, properties)
+
+    # -- sending --------------------------------------------------------------------------------
+    def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
+        """To every queue on the notification address that wants it, when `after_lsn` is durable."""
+        address = self.broker.addresses.get(self.address)
+        if address is None or not address.groups:
+            return
+        message = self.message(now, kind, properties)
+        message.durable = True  # so that who wants them kept makes a durable queue
+        plan = Plan(message)
+        plan.after_lsn = after_lsn
+        plan.routes = route(address, message, -1, "")
+        if plan.routes:
+            self.broker.commit_plan(now, plan, None, 0)
+
+    def message(self, now: int, kind: str, properties: Properties) -> Message:
+        message = Message.create(self.address, b"", 0, False, now // 1_000_000, 0)
+        target = message.properties
+        if kind:
+            target.put("_AMQ_NotifType", kind)
+        target.put("_AMQ_NotifTimestamp", now // 1_000_000)
+        for name, value in properties.items():
+            target.put(name, value)
+        message.properties_changed()
+        return message
+
+    def send_queue_info(self, now: int, queue: Queue, address_prefixes: str) -> None:
+        """All bindings and consumers, to one queue, between RESET and RESET_COMPLETE (sendQueueInfoToQueue)."""
+        self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA": True})
+        for address in list(self.broker.addresses.values()):
+            if address.internal or is_resource(self.broker.config, address.name):
+                continue
+            if not covers(address_prefixes, address.name):
+                continue
+            for group in list(address.groups.values()):
+                for local in group.locals:
+                    self._local_info(now, queue, local)
+                for remote in group.remotes:
+                    self._remote_info(now, queue, remote)
+        self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
+
+    def _local_info(self, now: int, target: Queue, queue: Queue) -> None:
+        properties = binding_properties(self.broker, queue)
+        self._direct(now, target, "BINDING_ADDED", properties, queue.lsn)
+        for consumer in queue.consumers:
+            if not consumer.browse_only and consumer.session is not None:
+                # A bridge's comes and goes unannounced, as in Artemis.
+                selector = consumer.selector
+                properties = consumer_properties(
+                    self.broker, queue, None if selector is None else selector.text
+                )
+                self._direct(now, target, "CONSUMER_CREATED", properties)
+
+    def _remote_info(self, now: int, target: Queue, remote: RemoteBinding) -> None:
+        self._direct(now, target, "BINDING_ADDED", remote_properties(remote))
+        with_selector = 0
+        for text, (_, count) in remote.selectors.items():
+            with_selector += count
+            for _ in range(count):
+                self._remote_consumer_info(now, target, remote, text)
+        for _ in range(remote.consumer_count - with_selector):
+            self._remote_consumer_info(now, target, remote, None)
+
+    def _remote_consumer_info(
+        self, now: int, target: Queue, remote: RemoteBinding, text: str | None
+    ) -> None:
+        properties = remote_properties(remote)
+        properties["_AMQ_ConsumerCount"] = Int(remote.consumer_count)
+        properties["_AMQ_FilterString"] = text
+        self._direct(now, target, "CONSUMER_CREATED", properties)
+
+    def _direct(
+        self, now: int, queue: Queue, kind: str, properties: Properties, after_lsn: int = 0
+    ) -> None:
+        """To this one queue if its filter takes it (hops are counted by the filter: _AMQ_Distance < max-hops)."""
+        message = self.message(now, kind, properties)
+        if kind and queue.filter is not None and not queue.filter.matches(message):
+            return
+        plan = Plan(message)
+        plan.after_lsn = after_lsn
+        plan.routes = [Route(queue, b"")]
+        self.broker.commit_plan(now, plan, None, 0)
+
+
+def covers(prefixes: str, address: str) -> bool:
+    """The `address` of a cluster-connection: comma separated prefixes, `!` excludes and wins, empty covers all."""
+    included = False
+    any_include = False
+    for part in prefixes.split(","):
+        prefix = part.strip()
+        if prefix.startswith("!"):
+            if address.startswith(prefix[1:]):
+                return False
+        elif prefix:
+            any_include = True
+            if address.startswith(prefix):
+                included = True
+    return included or not any_include
+
+
+def connection_name(client: Client) -> str:
+    """As in management's lists."""
+    return f"{client.connection:08x}"
+
+
+def constant(name: str) -> str:
+    """createDurableQueue -> CREATE_DURABLE_QUEUE."""
+    parts = [f"_{one}" if one.isupper() else one.upper() for one in name]
+    return "".join(parts)
+
+
+def binding_properties(broker: Broker, queue: Queue) -> Properties:
+    return {
+        "_AMQ_Binding_Type": Int(LOCAL_QUEUE),
+        "_AMQ_Address": queue.spec.address,
+        "_AMQ_ClusterName": queue.name + broker.node_id,
+        "_AMQ_RoutingName": queue.routing_name(),
+        "_AMQ_Binding_ID": queue.id,
+        "_AMQ_Distance": Int(0),
+        "_AMQ_FilterString": None if queue.filter is None else queue.filter.text,
+    }
+
+
+def consumer_properties(broker: Broker, queue: Queue, filter_text: str | None) -> Properties:
+    return {
+        "_AMQ_Address": queue.spec.address,
+        "_AMQ_ClusterName": queue.name + broker.node_id,
+        "_AMQ_RoutingName": queue.routing_name(),
+        "_AMQ_Distance": Int(0),
+        "_AMQ_ConsumerCount": Int(queue.consumer_count()),
+        "_AMQ_FilterString": filter_text,
+    }
+
+
+def remote_properties(remote: RemoteBinding) -> Properties:
+    properties: Properties = {
+        "_AMQ_Binding_Type": Int(REMOTE_QUEUE),
+        "_AMQ_Address": remote.address,
+        "_AMQ_ClusterName": remote.cluster_name,
+        "_AMQ_RoutingName": remote.routing_name,
+        "_AMQ_Binding_ID": remote.id,
+        "_AMQ_Distance": Int(remote.distance),
+        "_AMQ_FilterString": remote.filter_text,
+    }
+    if remote.path:
+        properties[VIA] = remote.path
+    return properties

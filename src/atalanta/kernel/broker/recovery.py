@@ -1,0 +1,399 @@
+"""From the journal back to a broker: what a record means when it is replayed.
+
+A later record for the same key replaces the earlier one; a deletion of something unknown is ignored (its creation
+was compacted away). The result is put into an empty Broker by `finish`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.journal import records
+from atalanta.kernel.journal.message_record import (
+    StoredMessage,
+    decode_message_record,
+    decode_plain_message,
+)
+from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.publish.deduplicate import duplicate_cache
+from atalanta.kernel.queue.delivery import persisted_delivery_count
+from atalanta.kernel.queue.displacement import restore
+from atalanta.kernel.queue.paging.recovery import PagingRecovery
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.queue.settle import add_lost
+from atalanta.kernel.queue.spec import decode_queue_spec
+from atalanta.kernel.registry.addresses import enter
+from atalanta.kernel.registry.queues import parse_filter
+from atalanta.kernel.routing.address import Address
+from atalanta.kernel.trace import places, tell
+from atalanta.kernel.transactions import xa, xa_recovery
+from atalanta.message.encoding.buffer import DecodeError, Reader
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+
+
+class Recovery:
+    """Feed every record in order to `on_record`, then call `finish`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        broker.scheduled.running = False  # until the node starts
+        broker.large.begin_recovery()
+        self.messages: dict[int, tuple[StoredMessage, int]] = {}
+        self.sequences: dict[int, int] = {}
+        # cache -> id -> (age, lsn): relocated records stand behind newer ones, so order is made at the end.
+        self.duplicates: dict[str, dict[bytes, tuple[int, int]]] = {}
+        # Branches in doubt: xid -> (XA_PREPARED, its lsn).
+        self.prepared: dict[bytes, tuple[bytes, int]] = {}
+        self.paging = PagingRecovery()
+        self.damaged: dict[int, list[int]] = {}  # queue -> large messages without their file
+        self.message_id_max: int = 0
+        self.binding_id_max: int = 0
+
+    def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
+        """DecodeError names the record that does not hold what it says."""
+        try:
+            self._apply(lsn, kind, payload)
+        except (DecodeError, BrokerError) as error:  # the latter: a filter that cannot be used
+            raise DecodeError("journal", 0, f"record {lsn} of kind {kind}: {error}") from error
+
+    def _apply(self, lsn: int, kind: int, payload: bytes) -> None:
+        if kind == records.BATCH:
+            for member_kind, member in records.decode_batch(payload):
+                if member_kind == records.BATCH:
+                    raise DecodeError("batch.kind", 0, "a batch within a batch")
+                self._apply(lsn, member_kind, member)
+        elif kind == records.MESSAGE:
+            self._message(lsn, decode_message_record(payload))
+        elif kind == records.PLAIN_MESSAGE:
+            self._message(lsn, decode_plain_message(payload))
+        elif kind == records.ACKS:
+            self._acks(Reader(payload))
+        elif kind == records.ACK_THROUGH:
+            self._ack_through(Reader(payload))
+        elif kind == records.DELIVERY:
+            self._delivery(Reader(payload))
+        elif kind == records.PAGE:
+            page, message_ids = self.paging.page(lsn, payload)
+            self._sequence(page.queue_id, page.last)
+            self.message_id_max = max(self.message_id_max, page.id_max, page.number)
+            for message_id in message_ids:
+                self._forget(message_id, page.queue_id)
+        elif kind == records.PAGE_DONE:
+            reader = Reader(payload)
+            reader.int64("page.queue")
+            self.paging.done(reader.int64("page.number"))
+        elif kind == records.PLACED:
+            self._placed(Reader(payload))
+        elif kind == records.DUPLICATES:
+            self._duplicates(lsn, Reader(payload))
+        elif kind == records.DUPLICATES_DROPPED:
+            self.duplicates.pop(Reader(payload).simple_string("duplicates.cache"), None)
+        elif kind == records.QUEUE:
+            self._queue(lsn, payload)
+        elif kind == records.QUEUE_DELETED:
+            self._queue_deleted(Reader(payload).int64("queue.id"))
+        elif kind == records.ADDRESS:
+            self._address(lsn, Reader(payload))
+        elif kind == records.ADDRESS_DELETED:
+            self.broker.addresses.pop(Reader(payload).simple_string("address.name"), None)
+        elif kind == records.XA_PREPARED:
+            self.prepared[Reader(payload).blob("xa.xid")] = (payload, lsn)
+        elif kind == records.XA_ENDED:
+            self._branch_ended(lsn, Reader(payload))
+        else:
+            self._small(lsn, kind, Reader(payload))
+
+    def _message(self, lsn: int, stored: StoredMessage) -> None:
+        message_id = stored.message.id
+        self.messages[message_id] = (stored, lsn)
+        self.message_id_max = max(self.message_id_max, message_id)
+        for found in stored.routes:
+            if found.sequence > self.sequences.get(found.queue_id, 0):
+                self.sequences[found.queue_id] = found.sequence
+        for cache, duplicate_id in stored.duplicates:
+            self.duplicates.setdefault(cache, {})[duplicate_id] = (message_id, lsn)
+
+    def _acks(self, reader: Reader) -> None:
+        queue_id = reader.int64("acks.queue")
+        for _ in range(reader.int32("acks.count")):
+            message_id = reader.int64("acks.message")
+            if not self._forget(message_id, queue_id):
+                self.paging.ack(queue_id, message_id)
+
+    def _sequence(self, queue_id: int, sequence: int) -> None:
+        if sequence > self.sequences.get(queue_id, 0):
+            self.sequences[queue_id] = sequence
+
+    def _forget(self, message_id: int, queue_id: int) -> bool:
+        """The message is no longer in that queue; False if it was not, or is in one of its pages."""
+        known = self.messages.get(message_id)
+        if known is None:
+            return False
+        routes = [kept for kept in known[0].routes if kept.queue_id != queue_id]
+        if len(routes) == len(known[0].routes):
+            return False
+        if routes:
+            known[0].routes = routes
+        else:
+            del self.messages[message_id]
+        return True
+
+    def _ack_through(self, reader: Reader) -> None:
+        queue_id = reader.int64("ack_through.queue")
+        sequence = reader.int64("ack_through.sequence")
+        queue = self.broker.queues_by_id.get(queue_id)
+        if queue is not None:
+            queue.acked_through = max(queue.acked_through, sequence)
+
+    def _delivery(self, reader: Reader) -> None:
+        queue_id = reader.int64("delivery.queue")
+        message_id = reader.int64("delivery.message")
+        known = self.messages.get(message_id)
+        count = reader.int32("delivery.count")
+        at_ms = reader.int64("delivery.at")
+        if known is not None:
+            for found in known[0].routes:
+                if found.queue_id == queue_id:
+                    found.delivery_count = count
+                    found.scheduled_ms = at_ms
+                    return
+        self.paging.deliver(queue_id, message_id, count, at_ms)
+
+    def _placed(self, reader: Reader) -> None:
+        queue_id = reader.int64("placed.queue")
+        for _ in range(reader.int32("placed.count")):
+            known = self.messages.get(reader.int64("placed.message"))
+            sequence = reader.int64("placed.sequence")
+            self.sequences[queue_id] = max(self.sequences.get(queue_id, 0), sequence)
+            if known is not None:
+                for found in known[0].routes:
+                    if found.queue_id == queue_id:
+                        found.sequence = sequence
+
+    def _duplicates(self, lsn: int, reader: Reader) -> None:
+        cache = self.duplicates.setdefault(reader.simple_string("duplicates.cache"), {})
+        age = reader.int64("duplicates.age")
+        for _ in range(reader.int32("duplicates.count")):
+            duplicate_id = reader.take(reader.int32("duplicates.length"), "duplicates.id")
+            cache[duplicate_id] = (age, lsn)
+
+    def _queue(self, lsn: int, payload: bytes) -> None:
+        broker = self.broker
+        reader = Reader(payload)
+        queue_id = reader.int64("queue.id")
+        spec = decode_queue_spec(reader)
+        queue = Queue(
+            queue_id,
+            spec,
+            parse_filter(spec.filter_text),
+            reader.simple_string("queue.incarnation"),
+        )
+        queue.lsn = lsn
+        queue.next_sequence = reader.int64("queue.next_sequence")
+        queue.acked_through = reader.int64("queue.acked_through")
+        for _ in range(reader.int32("queue.leases")):
+            group = reader.simple_string("lease.group")
+            epoch = reader.int64("lease.epoch")
+            owner = reader.simple_string("lease.owner")
+            queue.lease(Lease(group, epoch, owner, reader.int64("lease.ttl")))
+        for _ in range(reader.int32("queue.lost")):
+            start = reader.int64("lost.start")
+            end = reader.int64("lost.end")
+            queue.lost.append((start, end, reader.simple_string("lost.why")))
+        previous = broker.queues_by_id.get(queue_id)
+        if previous is not None:
+            self._forget_name(previous)
+        broker.queues[queue.name] = queue
+        broker.queues_by_id[queue_id] = queue
+        self.binding_id_max = max(self.binding_id_max, queue_id)
+
+    def _queue_deleted(self, queue_id: int) -> None:
+        queue = self.broker.queues_by_id.pop(queue_id, None)
+        if queue is not None:
+            self._forget_name(queue)
+
+    def _forget_name(self, queue: Queue) -> None:
+        """Unless another queue has the name by now."""
+        if self.broker.queues.get(queue.name) is queue:
+            del self.broker.queues[queue.name]
+
+    def _address(self, lsn: int, reader: Reader) -> None:
+        name = reader.simple_string("address.name")
+        anycast = reader.boolean("address.anycast")
+        multicast = reader.boolean("address.multicast")
+        address = Address(name, anycast, multicast, reader.boolean("address.auto_created"))
+        address.lsn = lsn
+        self.broker.addresses[address.name] = address
+
+    def _small(self, lsn: int, kind: int, reader: Reader) -> None:
+        if kind == records.COUNTERS:
+            self.message_id_max = max(self.message_id_max, reader.int64("counters.message") - 1)
+            self.binding_id_max = max(self.binding_id_max, reader.int64("counters.binding") - 1)
+        elif kind == records.LEASE:
+            queue = self.broker.queues_by_id.get(reader.int64("lease.queue"))
+            group = reader.simple_string("lease.group")
+            epoch = reader.int64("lease.epoch")
+            owner = reader.simple_string("lease.owner")
+            ttl_ns = reader.int64("lease.ttl")
+            if queue is not None:
+                queue.lease(Lease(group, epoch, owner, ttl_ns))
+        elif kind == records.SINK:
+            query = reader.simple_string("sink.query")
+            partition = reader.int32("sink.partition")
+            self.broker.sinks.put(query, partition, reader.int64("sink.batch"), lsn)
+        elif kind == records.LOST:
+            queue = self.broker.queues_by_id.get(reader.int64("lost.queue"))
+            start = reader.int64("lost.start")
+            reader.int64("lost.end")
+            if queue is not None:
+                add_lost(queue, start, reader.simple_string("lost.why"))
+        elif kind == records.VALUE:
+            key = reader.simple_string("value.key")
+            length = reader.int32("value.length")
+            if length < 0:
+                self.broker.values.pop(key, None)
+            else:
+                self.broker.values[key] = (reader.take(length, "value.bytes"), lsn)
+        else:
+            raise DecodeError("kind", 0, f"unknown record kind {kind}: written by a newer version?")
+
+    def _branch_ended(self, lsn: int, reader: Reader) -> None:
+        xid = reader.blob("xa.xid")
+        outcome = reader.int8("xa.outcome")
+        self.prepared.pop(xid, None)
+        heuristics = self.broker.branches.heuristics
+        heuristics.pop(xid, None)
+        if outcome != xa.ENDED:
+            heuristics[xid] = xa.Heuristic(outcome, lsn)
+
+    def finish(self, now: int) -> None:
+        """Queues below their addresses, references in their order, counters beyond everything seen."""
+        broker = self.broker
+        for known in broker.addresses.values():
+            known.created_at = now
+            known.queue_left_at = now
+        for queue in broker.queues.values():
+            address = broker.addresses.get(queue.spec.address)
+            if address is None:
+                address = Address(queue.spec.address, False, False, queue.spec.auto_created)
+                address.created_at = now
+                address.queue_left_at = now
+                broker.addresses[address.name] = address
+            address.add_routing_type(queue.spec.routing_type)
+            address.internal = queue.internal
+            address.add_queue(queue)
+            persisted_delivery_count.begin(broker, queue)
+            queue.next_sequence = max(
+                queue.next_sequence,
+                self.sequences.get(queue.id, 0) + 1,
+                queue.acked_through + 1,
+            )
+            queue.shown_through = queue.next_sequence - 1
+            queue.was_used = True
+            queue.created_at = now
+            queue.consumer_left_at = now
+            for lease in queue.leases.values():
+                lease.active = lease.ttl_ns > 0
+                lease.until = now + lease.ttl_ns
+        for address in list(broker.addresses.values()):
+            enter(broker, address)
+        self.paging.attach(broker)
+        for stored, lsn in self.messages.values():
+            self._restore(now, stored, lsn)
+        self._restore_duplicates()
+        for queue in broker.queues.values():
+            queue.references.sort(key=_by_sequence)
+            paged = queue.paged
+            if paged is not None:
+                paged.tail.sort(key=_by_sequence)
+                if queue.references:
+                    last = queue.references[len(queue.references) - 1].sequence
+                    broker.paging.bring_forward(now, queue, last)
+            queue.durable_through = queue.next_sequence - 1
+            queue.added = 0
+        for payload, lsn in self.prepared.values():
+            xa_recovery.restore(broker, now, payload, lsn)
+        for queue in broker.queues.values():
+            if queue.special is not None:
+                restore(broker, now, queue, queue.special)
+        broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
+        broker.large.end_recovery()
+        if self.damaged:
+            self._forget_damaged()
+        broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
+        broker.start_ids(now)
+        broker.origins.restore(broker)
+
+    def _restore_duplicates(self) -> None:
+        for name, ids in self.duplicates.items():
+            cache = duplicate_cache(self.broker, name)
+            for duplicate_id, (_, lsn) in sorted(ids.items(), key=_by_age):
+                cache.add(duplicate_id, lsn)
+
+    def _restore(self, now: int, stored: StoredMessage, lsn: int) -> None:
+        broker = self.broker
+        message = stored.message
+        references: list[Reference] = []
+        if stored.file >= 0 and not self._restore_body(stored):
+            return
+        for found in stored.routes:
+            queue = broker.queues_by_id.get(found.queue_id)
+            if queue is None or 0 < found.sequence <= queue.acked_through:
+                continue
+            reference = Reference(message, queue, found.sequence, found.route_to)
+            reference.delivery_count = found.delivery_count
+            if found.sequence == 0:
+                broker.scheduled.hold_new(reference, message.scheduled_ms)
+            elif queue.paged is not None and found.sequence > queue.paged.page_end:
+                broker.paging.take_restored(reference)
+            else:
+                queue.add(reference)
+                if found.scheduled_ms > now // 1_000_000:
+                    broker.scheduled.hold(reference, found.scheduled_ms)
+            references.append(reference)
+            broker.memory.charge(reference)
+        if references:
+            if message.large is not None:
+                broker.large.hold(message.large, len(references))
+            message.lsn = lsn
+            message.references = references
+            broker.messages[message.id] = message
+            broker.stored_bytes += message.size
+            if broker.trace.on:
+                tell(broker.trace, "story_recovered", message, places(references))
+
+    def _restore_body(self, stored: StoredMessage) -> bool:
+        """A message whose file is not wholly there is told about and left out: it cannot be delivered."""
+        broker = self.broker
+        stored.message.large = broker.large.restored(stored.file, stored.file_bytes)
+        if stored.message.large is not None:
+            return True
+        names: list[str] = []
+        for found in stored.routes:
+            queue = broker.queues_by_id.get(found.queue_id)
+            if queue is not None and (found.sequence == 0 or found.sequence > queue.acked_through):
+                names.append(queue.name)
+                self.damaged.setdefault(queue.id, []).append(stored.message.id)
+        if names:
+            broker.large.damaged(
+                stored.file, stored.file_bytes, stored.message.id, ", ".join(names)
+            )
+        return False
+
+    def _forget_damaged(self) -> None:
+        batch = records.Batch()
+        for queue_id, message_ids in self.damaged.items():
+            batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+        self.broker.append_batch(batch, [], [], None, 0)
+
+
+def _by_sequence(reference: Reference) -> int:
+    return reference.sequence
+
+
+def _by_age(item: tuple[bytes, tuple[int, int]]) -> int:
+    return item[1][0]

@@ -1,0 +1,1 @@
+"""Kinds and layouts of the kernel's journal records."""

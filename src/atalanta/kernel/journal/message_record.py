@@ -1,0 +1,101 @@
+"""The MESSAGE record: a message, where it lies, and the duplicate ids that live or die with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+
+from atalanta.message.codec import decode_message, encode_message, write_message
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.reference import Reference
+
+
+class StoredRoute:
+    def __init__(self, queue_id: int, sequence: int, delivery_count: int, route_to: bytes) -> None:
+        self.queue_id = queue_id
+        self.sequence = sequence
+        self.delivery_count = delivery_count
+        self.scheduled_ms: int = 0  # a redelivery that waits; what was sent for later has sequence 0
+        self.route_to = route_to
+
+
+class StoredMessage:
+    def __init__(
+        self, message: Message, routes: list[StoredRoute], duplicates: list[tuple[str, bytes]]
+    ) -> None:
+        self.message = message
+        self.routes = routes
+        self.duplicates = duplicates
+        self.file: int = -1  # of a large message's body, which has:
+        self.file_bytes: int = 0
+
+
+def encode_message_record(
+    message: Message,
+    references: list[Reference],
+    duplicates: list[tuple[str, bytes]],
+) -> bytes:
+    """i32 routes, each (i64 queue id, i64 sequence, i32 delivery count, i32 length, route ids), i32 duplicate ids,
+    each (ss cache, i32 length, id), CORE message with its broker id; of a large one, i64 file and i64 its bytes."""
+    writer = Writer()
+    writer.int32(len(references))
+    for reference in references:
+        writer.int64(reference.queue.id)
+        writer.int64(reference.sequence)
+        writer.int32(reference.delivery_count)
+        writer.int32(len(reference.route_to))
+        writer.raw(reference.route_to)
+    writer.int32(len(duplicates))
+    for cache, duplicate_id in duplicates:
+        writer.simple_string(cache)
+        writer.int32(len(duplicate_id))
+        writer.raw(duplicate_id)
+    writer.raw(encode_message(message, message.id))
+    large = message.large
+    if large is not None:
+        writer.int64(large.file)
+        writer.int64(large.size)
+    return writer.getvalue()
+
+
+def write_plain_message(out: BytesWriter, message: Message, reference: Reference) -> None:
+    """PLAIN_MESSAGE, for a message in one queue, without duplicate ids: i64 id, i64 queue id, i64 sequence,
+    i32 delivery count, CORE message. Most messages are such, and it is told from one look whether they are alive."""
+    write_i64_be(out, message.id)
+    write_i64_be(out, reference.queue.id)
+    write_i64_be(out, reference.sequence)
+    write_i32_be(out, reference.delivery_count)
+    write_message(out, message, message.id)
+
+
+def decode_plain_message(payload: bytes) -> StoredMessage:
+    reader = Reader(payload)
+    reader.int64("message.id")
+    queue_id = reader.int64("message.queue_id")
+    sequence = reader.int64("message.sequence")
+    route = StoredRoute(queue_id, sequence, reader.int32("message.delivery_count"), b"")
+    return StoredMessage(decode_message(reader), [route], [])
+
+
+def decode_message_record(payload: bytes) -> StoredMessage:
+    reader = Reader(payload)
+    routes: list[StoredRoute] = []
+    for _ in range(reader.int32("message.routes")):
+        queue_id = reader.int64("message.queue_id")
+        sequence = reader.int64("message.sequence")
+        count = reader.int32("message.delivery_count")
+        route_to = reader.take(reader.int32(), "message.route_to")
+        routes.append(StoredRoute(queue_id, sequence, count, route_to))
+    duplicates: list[tuple[str, bytes]] = []
+    for _ in range(reader.int32("message.duplicates")):
+        cache = reader.simple_string("message.cache")
+        duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
+    stored = StoredMessage(decode_message(reader), routes, duplicates)
+    if reader.left() > 0:
+        stored.file = reader.int64("message.file")
+        stored.file_bytes = reader.int64("message.file_bytes")
+    return stored

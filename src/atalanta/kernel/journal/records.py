@@ -1,0 +1,163 @@
+"""What the kernel writes to its journal: record kinds and their layouts.
+
+Every record states the whole of what it names, so that a later record for the same key simply
+replaces the earlier one. What must live or die together is one record: a message with its routes and
+its duplicate ids; a transaction as one BATCH. Layout primitives are CORE's (message/encoding/buffer.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.message.encoding.buffer import Reader, Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Journal
+
+COUNTERS: Final = 1  # i64 next message id, i64 next binding id
+ADDRESS: Final = 2  # ss name, bool anycast, bool multicast, bool auto created
+ADDRESS_DELETED: Final = 3  # ss name
+QUEUE: Final = 4  # see kernel/queue/queue.py: encode_queue
+QUEUE_DELETED: Final = 5  # i64 queue id
+MESSAGE: Final = 6  # i64 id, routes, duplicate ids, CORE message (see encode_message_record)
+ACKS: Final = 7  # i64 queue id, i32 n, n * i64 message id
+ACK_THROUGH: Final = 8  # i64 queue id, i64 sequence
+DELIVERY: Final = 9  # i64 queue id, i64 message id, i32 delivery count, i64 not before this ms (0: at once)
+DUPLICATES: Final = 10  # ss cache, i64 age (id of the message that brought them), i32 n, n * (i32 length, bytes)
+BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
+LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
+SINK: Final = 13  # ss query, i32 partition, i64 batch
+LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
+VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
+XA_PREPARED: Final = 16  # see kernel/transactions/xa.py: encode_prepared
+XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
+PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages whose time came
+PAGE: Final = 19  # a page file and the state of its entries, see kernel/queue/paging/page.py: encode_page
+PAGE_DONE: Final = 20  # i64 queue id, i64 page number: nothing in it is alive
+PLAIN_MESSAGE: Final = 21  # a message in one queue, without duplicate ids: see write_plain_message
+DUPLICATES_DROPPED: Final = 22  # ss cache: its ids up to here are forgotten
+
+# Kinds that compaction never has to move: what they say is in the newest record of what they change.
+PASSING: Final = bytes(
+    [
+        COUNTERS,
+        ADDRESS_DELETED,
+        QUEUE_DELETED,
+        ACKS,
+        ACK_THROUGH,
+        DELIVERY,
+        LEASE,
+        LOST,
+        PLACED,
+        PAGE_DONE,
+        DUPLICATES_DROPPED,
+    ]
+)
+
+
+class Batch:
+    """Records that become durable together or not at all: one BATCH record (or the one record itself)."""
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.payloads: list[bytes] = []
+
+    def add(self, kind: int, payload: bytes) -> None:
+        self.kinds.append(kind)
+        self.payloads.append(payload)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def append_to(self, journal: Journal) -> int:
+        """One record of what is in it (there is something); returns the lsn."""
+        if len(self.kinds) == 1:
+            return journal.append(self.kinds[0], self.payloads[0])
+        return journal.append(BATCH, self.encode())
+
+    def encode(self) -> bytes:
+        writer = Writer()
+        writer.int32(len(self.kinds))
+        for kind, payload in zip(self.kinds, self.payloads, strict=True):
+            writer.int8(kind)
+            writer.int32(len(payload))
+            writer.raw(payload)
+        return writer.getvalue()
+
+
+def decode_batch(payload: bytes) -> list[tuple[int, bytes]]:
+    """Members of a BATCH record, in order. DecodeError if it does not hold what it says."""
+    reader = Reader(payload)
+    count = reader.int32("batch.count")
+    members: list[tuple[int, bytes]] = []
+    for _ in range(count):
+        kind = reader.int8("batch.kind")
+        members.append((kind, reader.take(reader.int32("batch.length"), "batch.payload")))
+    return members
+
+
+def encode_acks(queue_id: int, message_ids: list[int]) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int32(len(message_ids))
+    for message_id in message_ids:
+        writer.int64(message_id)
+    return writer.getvalue()
+
+
+def encode_duplicates(cache: str, age: int, ids: list[bytes]) -> bytes:
+    writer = Writer()
+    writer.simple_string(cache)
+    writer.int64(age)
+    writer.int32(len(ids))
+    for duplicate_id in ids:
+        writer.int32(len(duplicate_id))
+        writer.raw(duplicate_id)
+    return writer.getvalue()
+
+
+def encode_value(key: str, value: bytes | None) -> bytes:
+    writer = Writer()
+    writer.simple_string(key)
+    if value is None:
+        writer.int32(-1)
+    else:
+        writer.int32(len(value))
+        writer.raw(value)
+    return writer.getvalue()
+
+
+def encode_lost(queue_id: int, sequence: int, why: str) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int64(sequence)
+    writer.int64(sequence)
+    writer.simple_string(why)
+    return writer.getvalue()
+
+
+def encode_delivery(queue_id: int, message_id: int, delivery_count: int, at_ms: int) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int64(message_id)
+    writer.int32(delivery_count)
+    writer.int64(at_ms)
+    return writer.getvalue()
+
+
+def encode_placed(queue_id: int, places: list[tuple[int, int]]) -> bytes:
+    writer = Writer()
+    writer.int64(queue_id)
+    writer.int32(len(places))
+    for message_id, sequence in places:
+        writer.int64(message_id)
+        writer.int64(sequence)
+    return writer.getvalue()
+
+
+def encode_sink(query: str, partition: int, batch: int) -> bytes:
+    writer = Writer()
+    writer.simple_string(query)
+    writer.int32(partition)
+    writer.int64(batch)
+    return writer.getvalue()

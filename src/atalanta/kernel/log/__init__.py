@@ -1,0 +1,1 @@
+"""The log view: a queue read by sequence."""

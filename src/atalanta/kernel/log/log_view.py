@@ -1,0 +1,436 @@
+"""The log view: an ordinary queue read by sequence, repeatably, and acknowledged through a point (for Spark).
+
+Ranges are (start, end]. Only durable messages are shown: what was shown once can be read again, also after a crash,
+until it is acknowledged through. One group at a time holds the lease of a queue; every take-over has a higher epoch,
+and an older epoch is refused ("fenced"). A lease is never announced to peers as a consumer, but counts as a matching
+one here: new messages stay, nobody else consumes, nothing is redistributed, expired or moved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import (
+    FENCED,
+    ILLEGAL_STATE,
+    INCARNATION_CHANGED,
+    RANGE_LOST,
+    BrokerError,
+)
+from atalanta.kernel.journal import records
+from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.queue.paging.removal import drop_through
+from atalanta.kernel.queue.reference import DONE, PagedReference, Reference
+from atalanta.kernel.queue.settle import drop_from_queue
+from atalanta.kernel.registry.queues import find_queue
+from atalanta.kernel.trace import tell
+from atalanta.message.encoding.buffer import Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.message.selector.selector import Filter
+
+READ_BYTES_MAX: Final = 4 << 20
+READ_LOOKS_MAX: Final = 20_000  # messages one read looks at, however few of them its selector takes
+SCAN_MAX: Final = 200_000  # references one plan or position looks at
+PLAN_BLOCKS_MAX: Final = 64  # of page files; a longer range is planned in parts
+LOOK_MAX: Final = 1_000
+TTL_NS_MAX: Final = 24 * 3600 * 1_000_000_000
+LEASE_TIMER: Final = "kernel.leases"
+
+
+class Position:
+    """`first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
+
+    See docs/internals/protocols/log-view.md.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.incarnation = queue.incarnation
+        self.acked_through = queue.acked_through
+        self.last: int = stable_end(queue)
+        self.first: int = self.last + 1
+        self.messages: int = 0
+        self.bytes: int = 0
+        self.first_timestamp_ms: int = 0
+        self.last_timestamp_ms: int = 0
+
+
+class Chunk:
+    """Messages of one read; `next` is where to go on, `last` that the range is exhausted."""
+
+    def __init__(self) -> None:
+        self.references: list[Reference] = []
+        self.next: int = 0
+        self.last: bool = False
+
+
+def queue_for(broker: Broker, name: str, incarnation: str) -> Queue:
+    """BrokerError INCARNATION_CHANGED when the queue was deleted and made anew since."""
+    queue = find_queue(broker, name)
+    if not queue.durable or queue.internal:
+        raise BrokerError(
+            ILLEGAL_STATE, f"queue {queue.name} has no log view: it is not a durable client queue"
+        )
+    spec = queue.spec
+    if queue.keeps_messages or spec.last_value_key is not None or spec.ring_size >= 0:
+        kind = "non-destructive" if queue.keeps_messages else "last-value"
+        if spec.ring_size >= 0:
+            kind = "ring"
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} has no log view: it is a {kind} queue, whose messages go without being read",
+        )
+    if incarnation and incarnation != queue.incarnation:
+        raise BrokerError(
+            INCARNATION_CHANGED,
+            f"queue {queue.name} is a new one since (was {incarnation}, is {queue.incarnation})",
+        )
+    return queue
+
+
+def position(broker: Broker, name: str) -> Position:
+    queue = queue_for(broker, name, "")
+    result = Position(queue)
+    for reference in _after(broker, queue, 0):
+        if reference.durable:
+            result.first = reference.sequence
+            result.first_timestamp_ms = reference.message.timestamp
+            break
+    for reference in reversed(_last(broker, queue)):
+        if reference.state != DONE and reference.durable:
+            result.last_timestamp_ms = reference.message.timestamp
+            break
+    result.messages = queue.message_count
+    result.bytes = queue.bytes
+    show(queue, result.last)
+    return result
+
+
+def show(queue: Queue, through: int) -> None:
+    if through > queue.shown_through:
+        queue.shown_through = through
+
+
+def stable_end(queue: Queue) -> int:
+    """Everything up to here is durable and in the queue: sequences are given in the order of the journal.
+
+    A sequence that only a non-durable message has is not shown: after a crash it is given again.
+    """
+    if 0 <= queue.show_until < queue.durable_through:
+        return queue.show_until
+    return queue.durable_through
+
+
+def plan(
+    broker: Broker, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int
+) -> tuple[int, int, int]:
+    """(end, messages, bytes): the longest range from `start` within the limits (-1: none); at least one message."""
+    queue = queue_for(broker, name, incarnation)
+    last = stable_end(queue)
+    if messages_max < 0 and bytes_max < 0:
+        messages_max = SCAN_MAX
+    messages = 0
+    size = 0
+    end = start
+    limited = False
+    blocks = 0
+    found = _after(broker, queue, start)
+    while found and not limited and found[0].sequence <= last:
+        if queue.paged is not None and isinstance(found[0], PagedReference):
+            blocks += 1
+            if blocks > PLAN_BLOCKS_MAX:
+                limited = True
+                break
+        for reference in found:
+            if reference.sequence > last:
+                break  # behind what may still be shown
+            if not reference.durable:
+                continue
+            cost = cost_of(reference)
+            full = (0 <= messages_max <= messages) or (0 <= bytes_max < size + cost)
+            if (full and messages > 0) or messages >= SCAN_MAX or messages_max == 0:
+                limited = True
+                break
+            messages += 1
+            size += cost
+            end = reference.sequence
+        found = _after(broker, queue, found[len(found) - 1].sequence)
+    if not limited:
+        end = max(end, last, start)
+    if end > start:  # nothing is shown to who asks from beyond the end
+        show(queue, end)
+    return end, messages, size
+
+
+def read(
+    broker: Broker,
+    name: str,
+    incarnation: str,
+    start: int,
+    end: int,
+    bytes_max: int,
+    selector: Filter | None,
+) -> Chunk:
+    """Messages of (start, end] in order, as many as fit (at least one). BrokerError RANGE_LOST below what is acked."""
+    queue = queue_for(broker, name, incarnation)
+    if start < queue.acked_through and end > start:
+        raise BrokerError(
+            RANGE_LOST,
+            f"queue {queue.name}: {start + 1} to {queue.acked_through} was acknowledged and is gone",
+        )
+    limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
+    end = min(end, stable_end(queue))
+    chunk = Chunk()
+    chunk.next = end
+    chunk.last = True
+    _fill(broker, queue, chunk, start, end, limit, selector)
+    if chunk.last:
+        chunk.next = end
+    show(queue, end)
+    return chunk
+
+
+def _fill(
+    broker: Broker,
+    queue: Queue,
+    chunk: Chunk,
+    start: int,
+    end: int,
+    limit: int,
+    selector: Filter | None,
+) -> None:
+    """As much of (start, end] as `limit` bytes and the looks allow; `chunk.last` False if that is not all."""
+    size = 0
+    looks = 0
+    found = _after(broker, queue, start)
+    while found:
+        for reference in found:
+            if reference.sequence > end:
+                return
+            if not reference.durable:
+                continue
+            if selector is not None:
+                if looks >= READ_LOOKS_MAX:
+                    chunk.last = False
+                    return
+                looks += 1
+                if not selector.matches(reference.message):
+                    chunk.next = reference.sequence
+                    continue
+            cost = cost_of(reference)
+            if chunk.references and size + cost > limit:
+                chunk.last = False
+                return
+            if reference.message.large is not None and cost > READ_BYTES_MAX:
+                raise BrokerError(
+                    ILLEGAL_STATE,
+                    f"queue {queue.name}: message {reference.sequence} has {cost} bytes, a log view shows up to"
+                    f" {READ_BYTES_MAX}: another consumer must take it",
+                )
+            size += cost
+            chunk.references.append(reference)
+            chunk.next = reference.sequence
+        found = _after(broker, queue, found[len(found) - 1].sequence)
+
+
+def cost_of(reference: Reference) -> int:
+    """Bytes of a message, the file of a large one included."""
+    large = reference.message.large
+    return reference.size if large is None else reference.size + large.size
+
+
+def _after(broker: Broker, queue: Queue, sequence: int) -> list[Reference]:
+    """The next messages behind `sequence` that are not finished, in memory or in page files; none at the end."""
+    references = queue.references
+    index = queue.index_of(sequence + 1)
+    while index < len(references):
+        found = [each for each in references[index : index + LOOK_MAX] if each.state != DONE]
+        if found:
+            return found
+        index += LOOK_MAX
+    if queue.paged is None:
+        return []
+    if references:
+        sequence = max(sequence, references[len(references) - 1].sequence)
+    return broker.paging.reader.after(queue, sequence)
+
+
+def _last(broker: Broker, queue: Queue) -> list[Reference]:
+    """Some of the last messages, finished ones among them."""
+    paged = queue.paged
+    if paged is not None:
+        found = paged.tail
+        if not found and paged.pages:
+            page = paged.pages[len(paged.pages) - 1]
+            found = broker.paging.reader.after(queue, page.firsts[len(page.firsts) - 1] - 1)
+        if found:
+            return found
+    return queue.references
+
+
+def ack_through(
+    broker: Broker,
+    name: str,
+    incarnation: str,
+    group: str,
+    epoch: int,
+    end: int,
+    endpoint: Endpoint,
+    token: int,
+) -> int:
+    """Everything up to `end` is done with; `endpoint.done(token)` when durable. Idempotent. Returns messages acked."""
+    queue = queue_for(broker, name, incarnation)
+    check_epoch(queue, group, epoch)
+    if end > stable_end(queue):
+        raise BrokerError(
+            ILLEGAL_STATE,
+            f"queue {queue.name} ends at {stable_end(queue)}: cannot acknowledge {end}",
+        )
+    if end <= queue.acked_through:
+        broker.reply_when_durable(broker.journal.last, endpoint, token)
+        return 0
+    taken = 0
+    references = queue.references
+    index = 0
+    done: list[Reference] = []
+    while index < len(references) and references[index].sequence <= end:
+        reference = references[index]
+        index += 1
+        if reference.state != DONE:
+            done.append(reference)
+    taken += drop_through(broker.paging, queue, end)
+    for reference in done:
+        # Messages that are not durable were never shown; nobody else would take them away.
+        if reference.durable:
+            taken += 1
+        drop_from_queue(broker, reference)
+        if broker.trace.on:
+            tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
+    broker.spent.add(done)
+    queue.acknowledged += taken
+    queue.acked_through = end
+    writer = Writer()
+    writer.int64(queue.id)
+    writer.int64(end)
+    batch = records.Batch()
+    batch.add(records.ACK_THROUGH, writer.getvalue())
+    broker.append_batch(batch, [], [], endpoint, token)
+    return taken
+
+
+def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
+    lease = queue.leases.get(group)
+    if lease is None or lease.epoch != epoch:
+        current = 0 if lease is None else lease.epoch
+        holder = "nobody" if lease is None else lease.owner
+        raise BrokerError(
+            FENCED,
+            f"group {group} of queue {queue.name} was taken over by {holder} (epoch {current}, yours is {epoch})",
+        )
+    return lease
+
+
+def lease(
+    broker: Broker,
+    now: int,
+    name: str,
+    group: str,
+    owner: str,
+    ttl_ns: int,
+    epoch: int,
+    endpoint: Endpoint,
+    token: int,
+) -> Lease:
+    """Epoch 0 takes the group over with a new epoch; else renews that epoch. `ttl_ns` 0 gives it up.
+
+    `endpoint.done(token)` when a new epoch is durable. FENCED when another group holds the queue or the epoch is old.
+    """
+    queue = queue_for(broker, name, "")
+    if ttl_ns < 0 or ttl_ns > TTL_NS_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a lease may last up to {TTL_NS_MAX // 1_000_000} ms")
+    other = queue.active_lease()
+    if other is not None and other.group != group:
+        raise BrokerError(
+            FENCED,
+            f"queue {queue.name} is leased to group {other.group} of {other.owner}: one group reads a queue",
+        )
+    if epoch == 0 and ttl_ns > 0 and queue.consumer_count() > 0:
+        raise BrokerError(
+            FENCED, f"queue {queue.name} has consumers: it cannot be leased to group {group}"
+        )
+    if epoch != 0:
+        held = check_epoch(queue, group, epoch)
+        if not held.active and ttl_ns > 0 and queue.consumer_count() > 0:
+            raise BrokerError(
+                FENCED, f"the lease of group {group} ended, and queue {queue.name} has consumers now"
+            )
+        changed = held.ttl_ns != ttl_ns
+    else:
+        previous = queue.leases.get(group)
+        held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
+        queue.lease(held)
+        changed = True
+    held.ttl_ns = ttl_ns
+    held.until = now + ttl_ns
+    held.active = ttl_ns > 0
+    if changed:
+        batch = records.Batch()
+        batch.add(records.LEASE, _encode_lease(queue, held))
+        broker.append_batch(batch, [], [], endpoint, token)
+    else:
+        endpoint.done(token)
+    broker.timers.set(LEASE_TIMER, now + 1_000_000_000)
+    return held
+
+
+def _encode_lease(queue: Queue, held: Lease) -> bytes:
+    writer = Writer()
+    writer.int64(queue.id)
+    writer.simple_string(held.group)
+    writer.int64(held.epoch)
+    writer.simple_string(held.owner)
+    writer.int64(held.ttl_ns)
+    return writer.getvalue()
+
+
+def end_leases(broker: Broker, now: int) -> None:
+    """Leases whose time is over stop pinning their queue (the epoch stays)."""
+    any_active = False
+    for queue in broker.queues.values():
+        for held in queue.leases.values():
+            if held.active and held.until <= now:
+                held.active = False
+                broker.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
+                broker.mark_dirty(queue)
+                broker.note_unattended(queue)
+            elif held.active:
+                any_active = True
+    if any_active:
+        broker.timers.set(LEASE_TIMER, now + 1_000_000_000)
+
+
+def lost_ranges(
+    broker: Broker, name: str, incarnation: str, start: int, end: int
+) -> list[tuple[int, int, str]]:
+    """Parts of (start, end] that left the queue by another way than ack_through."""
+    queue = queue_for(broker, name, incarnation)
+    found: list[tuple[int, int, str]] = []
+    for low, high, why in queue.lost:
+        if high > start and low <= end:
+            found.append((max(low, start + 1), min(high, end), why))
+    return found
+
+
+def seek(broker: Broker, name: str, timestamp_ms: int) -> int:
+    """The sequence before the first live message whose timestamp is >= `timestamp_ms`."""
+    queue = queue_for(broker, name, "")
+    found = _after(broker, queue, 0)
+    while found:
+        for reference in found:
+            if reference.durable and reference.message.timestamp >= timestamp_ms:
+                return reference.sequence - 1
+        found = _after(broker, queue, found[len(found) - 1].sequence)
+    return stable_end(queue)

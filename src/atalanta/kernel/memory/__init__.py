@@ -1,0 +1,1 @@
+"""Memory limits, producer credits and bodies of large messages."""

@@ -1,0 +1,275 @@
+"""What all messages of the node take, and the producer credits that are withheld when it is too much.
+
+A sender asks for credits (bytes) before it sends. An address that is full by its own limits or by the node's
+(global-max-size, global-max-messages) does with its senders what its address-full-policy says
+(PagingStoreImpl.checkMemory): BLOCK leaves the request waiting until consumers have made room, FAIL refuses it, and
+answers it later all the same; PAGE and DROP answer it. While the disk is full all requests wait. For a peer's
+bridge only what lies in clients' queues counts: were the messages that wait here for other nodes counted too, two
+nodes full of messages for each other would wait for ever.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.memory.address_memory import (
+    BLOCK,
+    DROP,
+    FAIL,
+    PAGE,
+    UNLIMITED,
+    Account,
+    CreditRequest,
+)
+from atalanta.kernel.memory.producer_window import CreditWindows
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.queue.reference import Reference
+
+# What objects of a message take beside its body and head; and a further queue's reference to it.
+MESSAGE_MEMORY_BYTES: Final = 400
+REFERENCE_MEMORY_BYTES: Final = 100
+# Addresses for which one session may wait for credits at a time: a client has that many producers at most.
+WAITING_ADDRESSES_MAX: Final = 1_000
+
+
+class Memory:
+    """`used_bytes` and `used_messages` of the node; `forward_bytes` is the part in store-and-forward queues.
+
+    `paging` says that addresses with the policy PAGE go to page files; where there are none they block instead.
+    """
+
+    def __init__(self, limit_bytes: int, limit_messages: int, trace: Trace) -> None:
+        self.limit_bytes: int = limit_bytes if limit_bytes >= 0 else UNLIMITED
+        self.limit_messages: int = limit_messages if limit_messages >= 0 else UNLIMITED
+        self.trace = trace
+        self.used_bytes: int = 0
+        self.used_messages: int = 0
+        self.forward_bytes: int = 0
+        # What transactions hold, or less: those that end are taken off when it seems too much (full_address.py).
+        self.uncommitted_bytes: int = 0
+        self.paging: bool = False
+        # Page files that wait for the disk are memory too: senders wait while there are many.
+        self.behind: bool = False
+        self.disk_full: bool = False
+        # How many accounts are refusing; senders look no further when none is.
+        self.refusing: int = 0
+        self.freed: bool = False
+        self.waiting: list[Account] = []
+        self.waits: dict[Endpoint, int] = {}
+        self.windows = CreditWindows()
+
+    # -- charging -------------------------------------------------------------------------------
+    def charge(self, reference: Reference) -> bool:
+        """A queue takes a message; True if its address, or the node, is full now."""
+        queue = reference.queue
+        message = reference.message
+        account = queue.account
+        size = reference.size + MESSAGE_MEMORY_BYTES
+        if queue.internal:
+            self.forward_bytes += size
+            account.messages += 1
+            self.used_messages += 1
+        elif message.holders == 0:
+            message.holders = 1
+            message.account = account
+            account.messages += 1
+            self.used_messages += 1
+        else:
+            size = REFERENCE_MEMORY_BYTES
+            message.holders += 1
+            paying = message.account
+            if paying is not None:
+                account = paying
+        account.bytes += size
+        self.used_bytes += size
+        return (
+            account.bytes >= account.limit_bytes
+            or account.messages >= account.limit_messages
+            or self.used_bytes >= self.limit_bytes
+            or self.used_messages >= self.limit_messages
+        )
+
+    def release(self, reference: Reference) -> None:
+        """The message has left its queue, or memory."""
+        queue = reference.queue
+        message = reference.message
+        account = queue.account
+        size = reference.size + MESSAGE_MEMORY_BYTES
+        if queue.internal:
+            self.forward_bytes -= size
+            account.messages -= 1
+            self.used_messages -= 1
+        else:
+            message.holders -= 1
+            paying = message.account
+            if paying is not None:
+                account = paying
+            if message.holders == 0:
+                account.messages -= 1
+                self.used_messages -= 1
+            else:
+                size = REFERENCE_MEMORY_BYTES
+        account.bytes -= size
+        self.used_bytes -= size
+        self.freed = True
+
+    def full(self) -> bool:
+        return self.used_bytes >= self.limit_bytes or self.used_messages >= self.limit_messages
+
+    def full_for_peers(self) -> bool:
+        return self.used_bytes - self.forward_bytes >= self.limit_bytes
+
+    def full_for(self, account: Account) -> bool:
+        """By the address' own limits or by the node's."""
+        return account.full() or self.full()
+
+    # -- refusing messages ----------------------------------------------------------------------
+    def refuse(self, account: Account) -> None:
+        """Senders to the address look at `refusal` before each message from here on."""
+        if not account.refusing:
+            account.refusing = True
+            self.refusing += 1
+
+    def refusal(self, account: Account) -> int:
+        """FAIL or DROP if the address takes no message now; else -1, and nobody looks again before `refuse`."""
+        if self.disk_full and account.disk_policy >= 0:
+            return account.disk_policy
+        if account.policy in (FAIL, DROP):
+            if self.full_for(account):
+                return account.policy
+        elif account.policy == PAGE and account.page_full():
+            return account.page_policy
+        if account.refusing:
+            account.refusing = False
+            self.refusing -= 1
+        return -1
+
+    # -- producer credits -----------------------------------------------------------------------
+    def request(
+        self, endpoint: Endpoint, account: Account, address: str, amount: int, peer: bool
+    ) -> None:
+        """Answered by `endpoint.credits` now or later; what one endpoint asks for twice is one request.
+
+        BrokerError when the endpoint waits for too many addresses.
+        """
+        held = account.waiting.get(endpoint)
+        if held is not None:
+            held.amount = min(held.amount + amount, 0x7FFFFFFF)
+            return
+        windows = self.windows
+        if not self.withheld(account, peer):
+            if windows.more_bytes and not peer and self.limit_messages == UNLIMITED:
+                amount = windows.answer(
+                    endpoint, account, address, amount, self.used_bytes, self.limit_bytes
+                )
+            endpoint.credits(address, amount)
+            return
+        waits = self.waits.get(endpoint, 0)
+        if waits >= WAITING_ADDRESSES_MAX:
+            raise BrokerError(
+                ILLEGAL_STATE, f"waiting for producer credits of {waits} addresses already"
+            )
+        self.waits[endpoint] = waits + 1
+        if account.told is None:
+            self.waiting.append(account)
+        account.waiting[endpoint] = CreditRequest(address, amount, peer)
+        self._tell(account, address)
+        if (account.disk_policy if self.disk_full else account.policy) == FAIL and not peer:
+            endpoint.refuse_credits(address, amount)
+
+    def withheld(self, account: Account, peer: bool) -> bool:
+        """Whether credits of the address wait now."""
+        if account.held:
+            return True
+        if self.disk_full or self.behind:
+            return account.disk_policy != DROP or self.behind
+        if account.policy == FAIL:
+            return self.full_for(account)
+        if account.policy == BLOCK or (account.policy == PAGE and not self.paging):
+            return account.full() or (self.full_for_peers() if peer else self.full())
+        return False
+
+    def watch(self, account: Account) -> None:
+        """Its limits have been set: does it refuse messages already, or give credits again?"""
+        self.refuse(account)
+        self.refusal(account)
+        self.freed = True
+
+    def set_disk_full(self, full: bool, accounts: list[Account]) -> None:
+        """The shell has looked at the disk; `accounts` of all addresses."""
+        self.disk_full = full
+        self.freed = True
+        for account in accounts:
+            if full and account.disk_policy >= 0:
+                self.refuse(account)
+
+    def _tell(self, account: Account, address: str) -> None:
+        """Once until the address gives credits again: meanwhile it is among `waiting`, also when no sender is left."""
+        if account.told is None:
+            account.told = address
+            why = "the address is full" if account.full() else "all messages of the node take too much"
+            if self.disk_full:
+                why = "the disk is full"
+            if account.held:
+                why = "an operator blocks it"
+            self.trace.event(
+                "address_blocked",
+                {
+                    "address": address,
+                    "bytes": account.bytes,
+                    "messages": account.messages,
+                    "why": why,
+                },
+            )
+
+    def grant_waiting(self) -> int:
+        """Give credits again as far as there is room; returns how many requests were answered."""
+        self.freed = False
+        granted = 0
+        still: list[Account] = []
+        for account in self.waiting:
+            for endpoint, request in list(account.waiting.items()):
+                if self.withheld(account, request.peer):
+                    continue
+                del account.waiting[endpoint]
+                self._waits_less(endpoint)
+                amount = self.windows.late(endpoint, request.address, request.amount)
+                endpoint.credits(request.address, amount)
+                granted += 1
+            if account.waiting or self.withheld(account, False):
+                still.append(account)
+            else:
+                self.trace.event(
+                    "address_unblocked", {"address": account.told, "bytes": account.bytes}
+                )
+                account.told = None
+        self.waiting = still
+        return granted
+
+    def _waits_less(self, endpoint: Endpoint) -> None:
+        left = self.waits.get(endpoint, 0) - 1
+        if left > 0:
+            self.waits[endpoint] = left
+        else:
+            self.waits.pop(endpoint, None)
+
+    def forget(self, endpoint: Endpoint) -> None:
+        """The endpoint is gone: its requests are void."""
+        self.windows.forget(endpoint)
+        if endpoint not in self.waits:
+            return
+        del self.waits[endpoint]
+        for account in self.waiting:
+            account.waiting.pop(endpoint, None)
+        if len(self.waiting) > WAITING_ADDRESSES_MAX:
+            still: list[Account] = []
+            for account in self.waiting:
+                if account.waiting:
+                    still.append(account)
+                else:
+                    account.told = None
+            self.waiting = still

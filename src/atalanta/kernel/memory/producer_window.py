@@ -1,0 +1,114 @@
+"""More producer credit for clients that ask with Artemis' usual window, as long as memory is far from full.
+
+A client of Artemis keeps two times half a producerWindowSize (64 KiB unless told otherwise) in hand or on its way
+(AbstractProducerCreditsImpl.checkCredits): with 1 KiB messages that is a packet of credit for every 26 messages, and
+reads that bring as few. Who is given more than it asked for, once, asks for that much more from then on, as `arriving`
+has become negative; who is given that much less, once, is back at its own window. So the node chooses the window, and
+takes it back when memory gets short. A client whose window is not the usual one gets exactly what it asks for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.memory.address_memory import BLOCK, PAGE, UNLIMITED
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.memory.address_memory import Account
+
+USUAL_WINDOW_BYTES: Final = 64 * 1024
+# Clients ask for half of their window at a time.
+USUAL_REQUEST_BYTES: Final = USUAL_WINDOW_BYTES // 2
+# What was given so takes at most this part of a limit: senders may go that far beyond it when it is reached.
+LIMIT_PART: Final = 8
+# Addresses of one session; for further ones it gets what it asks for.
+ADDRESSES_MAX: Final = 100
+
+
+class CreditWindows:
+    """`more_bytes`: what a client gets once beyond its request; 0 for nothing. Its window grows by two times that.
+
+    `given_bytes`: what the windows of all have grown by.
+    """
+
+    def __init__(self) -> None:
+        self.more_bytes: int = 0
+        self.given_bytes: int = 0
+        self._of_address: dict[str, int] = {}
+        # Of each session: address -> what it was given; 0: nothing, or taken back, for the rest of its life.
+        self._of_endpoint: dict[Endpoint, dict[str, int]] = {}
+
+    def choose(self, window_bytes: int) -> None:
+        """The window that clients with the usual one shall have; that one or less: theirs."""
+        self.more_bytes = max(0, (window_bytes - USUAL_WINDOW_BYTES) // 2)
+
+    def answer(
+        self,
+        endpoint: Endpoint,
+        account: Account,
+        address: str,
+        amount: int,
+        used_bytes: int,
+        limit_bytes: int,
+    ) -> int:
+        """Credits for a request that need not wait; used and limit are the node's."""
+        given = self._of_endpoint.get(endpoint)
+        if given is None:
+            given = {}
+            self._of_endpoint[endpoint] = given
+        more = given.get(address)
+        roomy = account.bytes * 2 <= account.limit_bytes and used_bytes * 2 <= limit_bytes
+        if more is not None:
+            return amount if roomy or more == 0 else self._take_back(given, address, amount)
+        if len(given) >= ADDRESSES_MAX:
+            return amount
+        given[address] = 0
+        if amount != USUAL_REQUEST_BYTES or not roomy or account.policy not in (PAGE, BLOCK):
+            return amount
+        more = self.more_bytes
+        name = split_fqqn(address)[0]
+        of_address = self._of_address.get(name, 0) + 2 * more
+        if (
+            of_address * LIMIT_PART > account.limit_bytes
+            or (self.given_bytes + 2 * more) * LIMIT_PART > limit_bytes
+            or account.limit_messages != UNLIMITED
+        ):
+            return amount
+        given[address] = more
+        self._of_address[name] = of_address
+        self.given_bytes += 2 * more
+        return amount + more
+
+    def late(self, endpoint: Endpoint, address: str, amount: int) -> int:
+        """Credits for a request that had to wait for room."""
+        given = self._of_endpoint.get(endpoint)
+        return amount if given is None else self._take_back(given, address, amount)
+
+    def _take_back(self, given: dict[str, int], address: str, amount: int) -> int:
+        """Who has more asks for that much more, but for the rest of what one large message needs."""
+        more = given.get(address, 0)
+        anew = amount == USUAL_REQUEST_BYTES  # a client that was refused, or forgot: it has no more
+        if more == 0 or (amount < USUAL_REQUEST_BYTES + more and not anew):
+            return amount
+        self._release(address, more)
+        given[address] = 0
+        return amount if anew else amount - more
+
+    def forget(self, endpoint: Endpoint) -> None:
+        """The session is over."""
+        given = self._of_endpoint.pop(endpoint, None)
+        if given is not None:
+            for address, more in given.items():
+                if more:
+                    self._release(address, more)
+
+    def _release(self, address: str, more: int) -> None:
+        self.given_bytes -= 2 * more
+        name = split_fqqn(address)[0]
+        left = self._of_address[name] - 2 * more
+        if left:
+            self._of_address[name] = left
+        else:
+            del self._of_address[name]

@@ -1,0 +1,1 @@
+"""The steps of a publish: duplicate check, routing, reroute, redelivery."""

@@ -1,0 +1,34 @@
+"""What waits for the journal: replies to senders, and messages that may be shown only once they are durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.kernel.queue.reference import Reference
+
+
+class Parked:
+    """When `lsn` is durable: `references` enter their queues in this order, then `endpoint.done(token)`."""
+
+    def __init__(
+        self, lsn: int, references: list[Reference], endpoint: Endpoint | None, token: int
+    ) -> None:
+        self.lsn = lsn
+        self.references = references
+        self.endpoint = endpoint
+        self.token = token
+
+
+class DeferredRefusal(Endpoint):
+    """Waits as a reply does, and then is a refusal."""
+
+    def __init__(self, endpoint: Endpoint, error: BrokerError) -> None:
+        self.endpoint = endpoint
+        self.error = error
+
+    def done(self, token: int) -> None:
+        self.endpoint.failed(token, self.error)

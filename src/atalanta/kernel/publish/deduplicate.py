@@ -1,0 +1,105 @@
+"""Whether a message was here before: its duplicate id, or that of the bridge that brings it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.registry.duplicate_caches import (
+    BRIDGE_DUPLICATE,
+    BRIDGE_PREFIX,
+    BROUGHT_BYTES,
+    DuplicateCache,
+)
+from atalanta.kernel.trace import tell
+from atalanta.message.internal_headers import ACK_ROUTE_TO
+from atalanta.message.message import ROUTE_TO, Message
+from atalanta.message.properties import PropertyValue
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.journal.records import Batch
+
+LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
+
+
+def repeat_of(broker: Broker, plan: Plan, message: Message, name: str) -> int:
+    """As `repeat`; a core bridge's own id counts instead of the sender's (PostOfficeImpl.checkDuplicateID)."""
+    if message.has_property(BRIDGE_DUPLICATE):
+        bridge_id = message.properties.get(BRIDGE_DUPLICATE)
+        message.remove_property(BRIDGE_DUPLICATE)
+        if isinstance(bridge_id, bytes):
+            return repeat(broker, plan, BRIDGE_PREFIX + message.address, bridge_id)
+    duplicate_id = message.duplicate_id
+    return -1 if duplicate_id is None else repeat(broker, plan, name, duplicate_id)
+
+
+def repeat(broker: Broker, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+    """The lsn of the message that brought this duplicate id before; -1: none has, the plan brings it."""
+    cache = duplicate_cache(broker, cache_name)
+    lsn = cache.lsn_of(duplicate_id)
+    if lsn < 0:
+        plan.duplicates.append((cache_name, duplicate_id))
+    else:
+        broker.trace.count("duplicates_dropped")
+        if broker.trace.on:
+            tell(broker.trace, "story_repeated", plan.message, cache_name)
+    return lsn
+
+
+def store_brought(broker: Broker, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
+    """Ids of what a leaving node brings in a branch: they leave the plans, for `remember` when the batch is written.
+
+    Known from the prepare on, however the branch ends or goes on: the node that does not know of the prepare brings
+    all of it once more. A client's ids enter the memory with a commit only (TransactionImpl).
+    """
+    found: list[tuple[str, bytes]] = []
+    for plan in plans:
+        for name, duplicate_id in plan.duplicates:
+            if name.startswith(BRIDGE_PREFIX) and len(duplicate_id) == BROUGHT_BYTES:
+                age = broker.take_message_id()
+                batch.add(records.DUPLICATES, records.encode_duplicates(name, age, [duplicate_id]))
+                found.append((name, duplicate_id))
+                plan.duplicates = []
+    return found
+
+
+def remember(broker: Broker, ids: list[tuple[str, bytes]], lsn: int) -> None:
+    """Cache names and ids that the record at `lsn` holds."""
+    for name, duplicate_id in ids:
+        duplicate_cache(broker, name).add(duplicate_id, lsn)
+
+
+def restore_bridge_id(plan: Plan) -> None:
+    """What `repeat_of` took off the message."""
+    cache_name = BRIDGE_PREFIX + plan.message.address
+    for name, duplicate_id in plan.duplicates:
+        if name == cache_name:
+            plan.message.put_property(BRIDGE_DUPLICATE, duplicate_id)
+
+
+def headers_of_links(messages: list[Message]) -> list[tuple[Message, str, PropertyValue]]:
+    """What preparing takes off messages that links and bridges sent, for who may have to prepare them once more."""
+    return [
+        (message, name, message.property_value(name))
+        for message in messages
+        if message.special
+        for name in LINK_HEADERS
+        if message.has_property(name)
+    ]
+
+
+def put_back(headers: list[tuple[Message, str, PropertyValue]]) -> None:
+    for message, name, value in headers:
+        message.put_property(name, value)
+
+
+def duplicate_cache(broker: Broker, name: str) -> DuplicateCache:
+    """By cache name; its size is the address' id-cache-size, else the broker's (PostOfficeImpl)."""
+    found = broker.caches.by_name.get(name)
+    if found is None:
+        address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+        size = broker.settings_of(address).id_cache_size
+        found = broker.caches.cache(name, broker.config.id_cache_size if size is None else size)
+    return found

@@ -1,0 +1,179 @@
+"""The way of a message at an address that has rules (kernel/routing/address_rules.py): its expiration, its diverts.
+
+Follows BindingsImpl.route (exclusive diverts first: if one takes the message, the address' queues do not), DivertImpl
+and PostOfficeImpl.route. Differences: a message passes each divert once, where Artemis would go round for ever; and
+what an exclusive divert took counts as routed, where Artemis may send it to the dead-letter address besides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.publish.deduplicate import repeat
+from atalanta.kernel.publish.grouping import route_grouped
+from atalanta.kernel.queue.delivery.origin_headers import remember_origin
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.routing.divert_config import PASS, STRIP
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.kernel.routing.router import Route, route
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.properties import Byte
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.routing.address_rules import AddressRules
+    from atalanta.kernel.routing.divert import Divert
+    from atalanta.message.message import Message
+
+COPIES_MAX: Final = 1_000  # of one message: diverts that lead to each other multiply
+
+
+def route_plan(
+    broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_create: bool
+) -> None:
+    """Routes of the plan's message at `address`, and of the copies its diverts make.
+
+    `may_create`: addresses of diverts may be created for it, and BrokerError says if they must not be.
+    """
+    rules = address.rules
+    if rules is None:
+        plan.routes = routes_of(broker, now, plan, address, only_queue, may_create)
+    else:
+        Diverting(broker, now, plan, may_create).run(plan, address, rules, only_queue, [])
+
+
+def routes_of(
+    broker: Broker, now: int, plan: Plan, address: Address, only_queue: str, may_wait: bool
+) -> list[Route]:
+    """As `route`, but messages of a group stay together across the cluster (kernel/publish/grouping.py)."""
+    message = plan.message
+    handler = broker.grouping
+    if (
+        handler is not None
+        and message.group_id is not None
+        and not is_resource(broker.config, address.name)  # of which peers are not told
+    ):
+        return route_grouped(broker, handler, now, plan, address, only_queue, may_wait)
+    return route(address, message, message.routing_type, only_queue)
+
+
+def divert_exclusively(broker: Broker, now: int, plan: Plan, address: Address) -> bool:
+    """For a message of a peer, which names its queues: True if an exclusive divert took it from them."""
+    rules = address.rules
+    if rules is None or not rules.exclusive:
+        return False
+    return Diverting(broker, now, plan, False).exclusively(plan, rules, [])
+
+
+class Diverting:
+    """One message and all its copies; they are collected in `root.diverted`."""
+
+    def __init__(self, broker: Broker, now: int, root: Plan, may_create: bool) -> None:
+        self.broker = broker
+        self.now = now
+        self.root = root
+        self.may_create = may_create
+
+    def run(
+        self, plan: Plan, address: Address, rules: AddressRules, only_queue: str, passed: list[str]
+    ) -> None:
+        """`passed` are the diverts this copy has come through."""
+        message = plan.message
+        if rules.expiry is not None:
+            rules.expiry.apply(message, self.now)
+        if rules.exclusive and self.exclusively(plan, rules, passed):
+            return
+        plan.routes = routes_of(
+            self.broker, self.now, plan, address, only_queue, self.may_create
+        )
+        for group in rules.copying:
+            divert = group.choose(message, passed)
+            if divert is not None:
+                self._send_on(plan, divert, [*passed, divert.name])
+
+    def exclusively(self, plan: Plan, rules: AddressRules, passed: list[str]) -> bool:
+        taken = False
+        for divert in rules.exclusive:
+            if divert.name not in passed and divert.takes(plan.message):
+                self._send_on(plan, divert, [*passed, divert.name])
+                taken = True
+        return taken
+
+    def _send_on(self, plan: Plan, divert: Divert, passed: list[str]) -> None:
+        broker = self.broker
+        if self.root.diverted is None:
+            self.root.diverted = []
+        for target in divert.targets:
+            if len(self.root.diverted) >= COPIES_MAX:
+                broker.trace.event(
+                    "divert_copies_cut", {"divert": divert.name, "limit": COPIES_MAX}
+                )
+                return
+            copy = diverted_copy(plan.message, divert, target)
+            name, only_queue = split_fqqn(target)
+            address = self._target(name, copy.routing_type)
+            if address is None:
+                broker.trace.count("diverted_nowhere")
+                broker.trace.event(
+                    "divert_address_missing", {"divert": divert.name, "address": name}
+                )
+                continue
+            twin = Plan(copy)
+            twin.origin = plan
+            if not divert.automatic:  # else it is kept, as often as its own address has taken it
+                duplicate_id = copy.duplicate_id
+                if duplicate_id is not None and repeat(broker, twin, name, duplicate_id) >= 0:
+                    continue
+            self.root.diverted.append(twin)
+            if address.rules is None:
+                twin.routes = routes_of(
+                    broker, self.now, twin, address, only_queue, self.may_create
+                )
+            else:
+                self.run(twin, address, address.rules, only_queue, passed)
+            if twin.routes:
+                address.routed += 1
+
+    def _target(self, name: str, routing_type: int) -> Address | None:
+        """The address a copy goes to; created as for a sender (PostOfficeImpl.checkAddress), if its type is known."""
+        broker = self.broker
+        address = broker.addresses.get(name)
+        if not self.may_create or routing_type < 0:
+            return address
+        settings = broker.settings_of(name)
+        if address is None or not address.supports(routing_type):
+            if not settings.auto_create_addresses:
+                raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {name} of a divert is missing")
+            address = addresses.ensure_address(broker, name, routing_type, True, True)
+        if routing_type != ANYCAST or address.anycast_count > 0 or name in broker.queues:
+            return address
+        group = address.groups.get(name)
+        if group is not None and group.remotes:
+            return address
+        if not settings.auto_create_queues:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"queue {name} of a divert is missing")
+        spec = QueueSpec(name, name, ANYCAST)
+        spec.auto_created = True
+        spec.take_defaults(settings)
+        queues.create_queue(broker, self.now, spec)
+        return address
+
+
+def diverted_copy(message: Message, divert: Divert, target: str) -> Message:
+    """As DivertImpl.route makes it: `_AMQ_ORIG_*` name the message and the divert, the expiration stays."""
+    copy = message.copy(0)
+    remember_origin(copy, message, divert.name)
+    copy.address = target
+    properties = copy.properties
+    if divert.routing_type == STRIP:
+        properties.remove("_AMQ_ROUTING_TYPE")
+    elif divert.routing_type != PASS:
+        properties.put("_AMQ_ROUTING_TYPE", Byte(divert.routing_type))
+    for name, value in divert.config.headers.items():
+        properties.put(name, value)
+    copy.properties_changed()
+    return copy

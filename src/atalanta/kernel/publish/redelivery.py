@@ -1,0 +1,92 @@
+"""What was delivered and not acknowledged comes back to its queue, after a while, or goes to the dead letters.
+
+Follows QueueImpl.checkRedelivery and calculateRedeliveryDelay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.publish.reroute import dead_letter, purge
+from atalanta.kernel.queue.displacement import discard
+from atalanta.kernel.queue.reference import DELIVERING, Reference
+from atalanta.kernel.queue.settle import store_delivery_count
+from atalanta.kernel.trace import tell
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.settings.address_settings import AddressSettings
+
+MAX_FACTOR: Final = 10  # max-redelivery-delay where it is absent, in redelivery-delays
+MASK: Final = (1 << 64) - 1
+
+
+def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) -> None:
+    """Each at its old place, as often as the address allows deliveries; counts are stored for durable ones.
+
+    `delayed`: after the address' redelivery-delay. What a closed consumer held comes back at once
+    (ServerConsumerImpl.close ignores the delay).
+    """
+    for reference in back:
+        if reference.state != DELIVERING or reference.queue.deleted:
+            continue  # it has ended, or never left a non-destructive queue (QueueImpl.postRollback)
+        queue = reference.queue
+        if queue.special is not None and queue.special.refuses(queue, reference):
+            discard(broker, [reference])
+            continue
+        settings = broker.settings_of(queue.spec.address)
+        attempts = settings.max_delivery_attempts
+        if not queue.internal and 0 < attempts <= reference.delivery_count:
+            dead_letter(broker, now, reference)
+            continue
+        at_ms = 0
+        if delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
+            message_id = int(reference.message.id)
+            at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
+        counted = reference.delivery_count > 0 or at_ms > 0 or queue.counting is not None
+        if reference.durable and counted:
+            store_delivery_count(broker, reference, at_ms)
+        queue.give_back(reference)
+        if at_ms == 0 and queue.special is not None:
+            discard(broker, queue.special.beyond_ring(queue))
+        if at_ms > 0:
+            broker.scheduled.hold(reference, at_ms)
+        elif queue.open_consumers == 0 and not queue.has_match(reference.message):
+            broker.note_unattended(queue)  # of a branch that is rolled back long after its consumer left
+        if broker.trace.on:
+            tell(broker.trace, "story_rolled_back", reference.message, queue.name)
+        broker.mark_dirty(queue)
+        if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
+            purge(broker, queue, "purged without consumers")
+
+
+def delay_ms(settings: AddressSettings, message_id: int, delivery_count: int) -> int:
+    """Milliseconds until the next attempt, 0 at once.
+
+    Artemis draws the collision-avoidance share by chance; here it is a hash of message and attempt, so that messages
+    are spread as well and a simulation runs the same way twice.
+    """
+    first_ms = settings.redelivery_delay_ms
+    if first_ms <= 0:
+        return 0
+    limit_ms = settings.max_redelivery_delay_ms
+    if limit_ms is None or limit_ms < 0:
+        limit_ms = first_ms * MAX_FACTOR
+    attempts = max(delivery_count - 1, 0)
+    try:
+        grown = first_ms * settings.redelivery_delay_multiplier**attempts
+    except OverflowError:
+        return limit_ms
+    factor = settings.redelivery_collision_avoidance_factor
+    if factor > 0:
+        grown += grown * factor * spread(message_id, delivery_count)
+    return int(min(grown, float(limit_ms)))
+
+
+def spread(message_id: int, delivery_count: int) -> float:
+    """A number in [-1, 1) that looks random (the finisher of splitmix64)."""
+    mixed = (message_id * 0x9E3779B97F4A7C15 + delivery_count * 0xD1B54A32D192ED03) & MASK
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & MASK
+    mixed ^= mixed >> 31
+    return (mixed >> 11) / (1 << 52) - 1.0

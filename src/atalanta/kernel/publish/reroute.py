@@ -1,0 +1,255 @@
+"""Messages that go somewhere else: expiry, dead letters, redistribution, purge.
+
+Every move is one record: the copy in its new queues and the acknowledgement of the original are durable together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.publish import dead_letter_resources
+from atalanta.kernel.publish.divert_routing import route_plan
+from atalanta.kernel.queue.delivery.enqueue import add_to_batch
+from atalanta.kernel.queue.delivery.origin_headers import remember_origin
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.removal import clear
+from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.queue.settle import drop_from_queue, note_lost
+from atalanta.kernel.routing.router import Route
+from atalanta.kernel.trace import tell
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+
+EXPIRED: Final = "expired"
+# Moving an expired message costs about this many looks at one that is not.
+EXPIRY_COST: Final = 50
+
+
+def expire(broker: Broker, now: int, references: list[Reference]) -> None:
+    """Past their expiration: to the expiry address of the message's own address, or away when none is set.
+
+    Follows QueueImpl.expire; the message's address is another than the queue's where that is a wildcard.
+    """
+    for reference in references:
+        if reference.state == DONE:
+            continue
+        for observer in broker.observers:
+            observer.on_expired(now, reference)
+        reference.queue.expired += 1
+        settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
+        dead_letter_resources.for_expiry(broker, now, settings, reference.message)
+        move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
+
+
+def expire_found(broker: Broker, now: int, queue: Queue) -> None:
+    """What the queue met past its expiration while it handed out."""
+    found = queue.found_expired
+    queue.found_expired = []
+    expire(broker, now, found)
+
+
+def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
+    """Observers hear of what the queue handed out; once its round is over, since they send messages."""
+    handed_out = queue.handed_out
+    if handed_out is not None:
+        queue.handed_out = []
+        for consumer, reference in handed_out:
+            for observer in broker.observers:
+                observer.on_delivered(now, consumer, reference)
+
+
+def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
+    """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
+    queue = reference.queue
+    queue.killed += 1
+    settings = broker.settings_of(queue.spec.address)
+    target = settings.dead_letter_address
+    broker.trace.event(
+        "message_dead_lettered",
+        {"queue": queue.name, "message": reference.message.id, "to": target or "nowhere (dropped)"},
+    )
+    dead_letter_resources.for_dead_letter(broker, now, settings, reference.message)
+    move_to_address(broker, now, reference, target, "too many delivery attempts")
+
+
+def move_to_address(
+    broker: Broker, now: int, reference: Reference, target: str | None, why: str
+) -> None:
+    """Copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: nowhere), original finished with it."""
+    batch = records.Batch()
+    note_lost(broker, reference, why, batch)
+    original = reference.message
+    plan: Plan | None = None
+    if target is not None:
+        name, only_queue = split_fqqn(target)
+        address = broker.addresses.get(name)
+        if address is not None:
+            plan = Plan(moved_copy(reference, target, now, why == EXPIRED))
+            route_plan(broker, now, plan, address, only_queue, False)
+        if plan is None or (not plan.routes and plan.diverted is None):
+            # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): at least it is said.
+            _say_lost(broker, original.id, reference.queue.name, target, why)
+    references: list[Reference] = []
+    if plan is not None:
+        references = add_to_batch(broker, plan, batch)
+    if reference.durable:
+        batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
+    drop_from_queue(broker, reference)
+    broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
+
+
+def _say_lost(broker: Broker, message_id: int, queue: str, target: str, why: str) -> None:
+    broker.trace.count("messages_moved_nowhere")
+    broker.trace.event(
+        "moved_message_lost",
+        {
+            "message": message_id,
+            "queue": queue,
+            "why": f"{why}, and no queue of {target} takes it",
+        },
+    )
+
+
+def dead_letter_unrouted(broker: Broker, now: int, plan: Plan, name: str) -> None:
+    """send-to-dla-on-no-route: no queue of address `name` takes the message (PostOfficeImpl.maybeSendToDLA).
+
+    As there, the dead-letter address and its queue are not created for it.
+    """
+    target = broker.settings_of(name).dead_letter_address
+    message = plan.message
+    if target is None:
+        broker.trace.event("dead_letter_address_missing", {"address": name})
+        return
+    dead, only_queue = split_fqqn(target)
+    address = broker.addresses.get(dead)
+    plan.origin = plan
+    if address is not None:
+        remember_origin(message, message, None)
+        message.properties.remove("_AMQ_ROUTING_TYPE")
+        message.expiration = 0
+        message.address = target
+        route_plan(broker, now, plan, address, only_queue, False)
+    if not plan.routes and plan.diverted is None:
+        _say_lost(broker, message.id, name, target, "no queue took it")
+
+
+def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
+    """As Artemis' copies to dead-letter and expiry addresses carry them (QueueImpl.makeCopy)."""
+    original = reference.message
+    copy = original.copy(0)
+    remember_origin(copy, original, reference.queue.name)
+    properties = copy.properties
+    properties.remove("_AMQ_ROUTING_TYPE")
+    properties.remove("_AMQ_DUPL_ID")
+    if expired:
+        properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
+    copy.properties_changed()
+    copy.expiration = 0
+    copy.address = address
+    return copy
+
+
+def transfer(broker: Broker, reference: Reference, target: Queue, route_to: bytes) -> None:
+    """Redistribution: the message goes on to `target` (a store-and-forward queue)."""
+    reroute(broker, reference, [Route(target, route_to)], "redistributed")
+
+
+def reroute(
+    broker: Broker,
+    reference: Reference,
+    routes: list[Route],
+    why: str,
+    without: str = "",
+    known: bytes = b"",
+) -> None:
+    """The message goes from its queue to others under a new id, and without the header of that name.
+
+    `known`: the id under which another node may have it already (kernel/publish/scale_down_target.py). Core bridges
+    know it by its first id
+    (kernel/queue/delivery/bridge_origin.py). As in Redistributor no header marks it; the original's acknowledgement
+    is in the same record.
+    """
+    batch = records.Batch()
+    note_lost(broker, reference, why, batch)
+    plan = Plan(reference.message.copy(0))
+    if without and plan.message.special:
+        plan.message.remove_property(without)
+    if known:
+        plan.message.properties.put(FORWARD_DUPLICATE, known)
+        plan.message.properties_changed()
+    origins = broker.origins
+    if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
+        origins.note(broker)
+    plan.routes = routes
+    references = add_to_batch(broker, plan, batch)
+    if reference.durable:
+        batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))
+    drop_from_queue(broker, reference)
+    if broker.trace.on:
+        tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
+    broker.append_batch(batch, [plan], references, None, 0)
+
+
+def purge(broker: Broker, queue: Queue, why: str) -> None:
+    """Everything that is not delivered goes, for good (purge-on-no-consumers)."""
+    batch = records.Batch()
+    message_ids: list[int] = []
+    for reference in [*queue.live(), *[waiting for _, waiting in broker.scheduled.of_queue(queue)]]:
+        if reference.state != READY and reference.state != SCHEDULED:
+            continue
+        if reference.durable:
+            message_ids.append(reference.message.id)
+        note_lost(broker, reference, why, batch)
+        drop_from_queue(broker, reference)
+        queue.killed += 1
+    if queue.paged is not None:
+        for reference in queue.paged.tail:
+            if reference.durable:
+                message_ids.append(reference.message.id)
+        queue.killed += clear(broker.paging, queue)
+    if message_ids:
+        batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
+    broker.append_batch(batch, [], [], None, 0)
+
+
+def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
+    """Find expired messages in a queue nobody reads (message-expiry-scan-period); returns how many were looked at.
+
+    Goes on from `queue.expiry_scan` (a sequence), which is 0 again when the end is reached.
+    """
+    if queue.active_lease() is not None:
+        queue.expiry_scan = 0
+        return 0
+    now_ms = now // 1_000_000
+    start = queue.index_of(queue.expiry_scan)
+    looked = queue.references[start : start + looks_max]
+    found: list[Reference] = []
+    for reference in looked:
+        expiration = reference.message.expiration
+        if expiration != 0 and expiration <= now_ms and reference.state == READY:
+            found.append(reference)
+    at_end = start + looks_max >= len(queue.references)
+    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
+    if found:
+        expire(broker, now, found)
+    if at_end and _next_from_pages(broker, now, queue, bool(found)):
+        queue.expiry_scan = 1
+    return len(looked) + EXPIRY_COST * len(found)
+
+
+def _next_from_pages(broker: Broker, now: int, queue: Queue, wanted: bool) -> bool:
+    """All that was in memory has expired: what lies in files would otherwise stay there until somebody reads the
+    queue.
+    """
+    paged = queue.paged
+    if paged is None or queue.message_count > paged.count:
+        return False
+    if not wanted and broker.memory.full_for(queue.account):
+        return False
+    return broker.paging.refill(now, queue, True)

@@ -1,0 +1,1 @@
+"""Queues: references, consumers, dispatch order."""

@@ -1,0 +1,80 @@
+"""A consumer of one queue: credit, selector, position and what it holds unacknowledged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.unacknowledged import Held
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.memory.large_body import LargeStream
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.message.message import Message
+    from atalanta.message.selector.selector import Filter
+
+
+class Consumer:
+    """`credits` are bytes (fact sheet A1.a, SESS_FLOWTOKEN); `unlimited` when the client asked for -1.
+
+    `position` is the lowest sequence this consumer has not examined yet: a message its selector refused is
+    not examined again. `shares`: it moves the queue's own cursor, as it takes whatever comes. `unacknowledged` is in
+    order of delivery. `marked` goes on the wire instead of the message of this delivery.
+    """
+
+    def __init__(
+        self,
+        consumer_id: int,
+        queue: Queue,
+        endpoint: Endpoint,
+        selector: Filter | None,
+        browse_only: bool,
+        priority: int,
+    ) -> None:
+        # What every delivery reads or changes stands first (see Queue).
+        self.endpoint = endpoint
+        self.queue = queue
+        self.unacknowledged: Held = Held()
+        self.credits: int = 0
+        self.delivered: int = 0
+        self.id = consumer_id
+        self.marked: Message | None = None
+        self.started: bool = False  # and not blocked: the one flag that `ready` looks at
+        self.closed: bool = False
+        self.unlimited: bool = False
+        self.browse_only = browse_only
+        self.pre_acknowledge: bool = False
+        self.shares: bool = True
+        self.blocked: bool = False  # the connection takes no more for the moment
+        self.selector = selector
+        self.priority = priority
+        self.position: int = 0
+        self.cursors: list[int] = []  # by level, while the queue's priorities are mixed
+        self.session: Session | None = None  # a bridge's has none
+        # When kernel/queue/delivery/slow_consumers.py looked last (0: never), and what had been taken by then.
+        self.checked_at: int = 0
+        self.checked_taken: int = 0
+        self.stream: LargeStream | None = None  # a large message on its way: nothing else goes out meanwhile
+        self.created_at: int = 0
+
+    def ready(self) -> bool:
+        return self.started and not self.closed and (self.unlimited or self.credits > 0)
+
+    def add_credits(self, amount: int) -> None:
+        """-1 lifts flow control, 0 resets to none (a client with window 0), else bytes are added."""
+        if amount == -1:
+            self.unlimited = True
+        elif amount == 0:
+            self.credits = 0
+        else:
+            self.credits += amount
+
+    def look_again(self, sequence: int) -> None:
+        """A message passed over, or taken and not kept, may be for this consumer now."""
+        if sequence < self.position:
+            self.position = sequence
+        cursors = self.cursors
+        for level in range(len(cursors)):
+            if sequence < cursors[level]:
+                cursors[level] = sequence

@@ -1,0 +1,1 @@
+"""The way of a message into a queue and to a consumer."""

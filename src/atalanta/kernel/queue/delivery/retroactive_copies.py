@@ -1,0 +1,122 @@
+"""What a retroactive address keeps, and the copies of it that a new queue begins with.
+
+Follows ActiveMQServerImpl.copyRetroactiveMessages and QueueImpl.rerouteMessages: a new queue gets, of the ring of its
+routing type, what its filter takes, in order and with the `_AMQ_ORIG_*` headers that the divert gave it. Differences:
+messages on their way into the ring (not durable yet) are among it, as are those for later, which Artemis takes out of
+the ring; what has expired is not. The copies have ids of their own, and the address the message was sent to, also
+where the queue's address is a wildcard.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.queue.delivery.enqueue import add_to_batch
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.reference import DONE
+from atalanta.kernel.routing.retroactive_names import Retained
+from atalanta.kernel.routing.router import Route
+from atalanta.message.encoding.buffer import Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
+
+# One record of them; a message of a client may have any size below that of a record.
+COPIES_A_RECORD: Final = 1_000
+COPIES_BYTES: Final = 32 << 20
+
+
+
+
+class Copies:
+    """Copies for one queue: their plans, and the batch their records are in."""
+
+    def __init__(self) -> None:
+        self.batch = records.Batch()
+        self.plans: list[Plan] = []
+        self.references: list[Reference] = []
+        self.bytes: int = 0
+
+    def full(self) -> bool:
+        """Whether they are enough for one record."""
+        count = len(self.batch)
+        return count >= COPIES_A_RECORD or (count > 0 and self.bytes >= COPIES_BYTES)
+
+
+
+
+
+
+def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) -> Copies:
+    """What `queue` begins with. All is appended to the journal but the copies that are returned."""
+    selector = queue.filter
+    copies = Copies()
+    parts = 0
+    for reference in _kept(broker, now, retained.ring(queue.spec.routing_type)):
+        message = _copy(reference.message, queue)
+        if selector is not None and not selector.matches(message):
+            continue
+        if copies.full():
+            if parts == 0:
+                _store_counters(broker, copies.batch)
+            parts += 1
+            broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+            copies = Copies()
+        plan = Plan(message)
+        plan.routes = [Route(queue, b"")]
+        copies.plans.append(plan)
+        copies.bytes += message.size
+        copies.references.extend(add_to_batch(broker, plan, copies.batch))
+    return copies
+
+
+def _kept(broker: Broker, now: int, ring: Queue) -> list[Reference]:
+    """The newest of a ring, in order, as many as it may have; then those that are for later."""
+    if ring.deleted:
+        return []
+    now_ms = now // 1_000_000
+    found: list[Reference] = list(everything(ring))
+    later: list[Reference] = []
+    for parked in broker.parked:
+        for reference in parked.references:
+            if reference.queue is ring and reference.state != DONE:
+                if reference.sequence == 0:
+                    later.append(reference)
+                else:
+                    found.append(reference)
+    for _, reference in broker.scheduled.of_queue(ring):
+        if reference.sequence == 0:
+            later.append(reference)
+    found.sort(key=_by_sequence)
+    size = ring.spec.ring_size
+    if 0 <= size < len(found):
+        found = found[len(found) - size :]
+    return [
+        reference
+        for reference in [*found, *later]
+        if reference.message.expiration == 0 or reference.message.expiration > now_ms
+    ]
+
+
+def _copy(original: Message, queue: Queue) -> Message:
+    copy = original.copy(0)
+    origin = copy.property_value("_AMQ_ORIG_ADDRESS")
+    copy.address = origin if isinstance(origin, str) else queue.spec.address
+    return copy
+
+
+def _store_counters(broker: Broker, batch: records.Batch) -> None:
+    """Should the queue's record get lost, the copies that are stored before it are never another queue's."""
+    writer = Writer()
+    writer.int64(broker.next_message_id)
+    writer.int64(broker.next_binding_id)
+    batch.add(records.COUNTERS, writer.getvalue())
+
+
+def _by_sequence(reference: Reference) -> int:
+    return reference.sequence

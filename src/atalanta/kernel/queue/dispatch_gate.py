@@ -1,0 +1,95 @@
+"""The gate of a queue, and the other steps of dispatch that only special queues and queues with groups take.
+
+A shut gate: nothing is handed out until enough consumers are there, or the longest wait is over.
+
+Follows QueueImpl.canDispatch: consumers-before-dispatch, delay-before-dispatch, and the pause that
+group-rebalance-pause-dispatch makes until nothing is in flight.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.consumers import arrange
+from atalanta.kernel.queue.message_groups import marked_first
+from atalanta.kernel.queue.reference import DELIVERING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.last_value_ring import Special
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+
+TIMER: Final = "kernel.gate."
+
+
+class Gate:
+    """`delay_ms` -1 waits for ever. `wake_at` (ns): when the delay is over, 0 while it does not run."""
+
+    def __init__(self, consumers: int, delay_ms: int) -> None:
+        self.consumers = consumers
+        self.delay_ms = delay_ms
+        self.is_open: bool = False
+        self.wake_at: int = 0
+
+    def shut(self) -> None:
+        self.is_open = False
+        self.wake_at = 0
+
+    def look(self, now: int, consumers: int, delivering: int) -> bool:
+        """May the queue hand out? Opens the gate if so; the delay runs from the first look with a consumer."""
+        if self.is_open:
+            return True
+        if consumers > 0 and self.delay_ms >= 0 and self.wake_at == 0:
+            self.wake_at = now + self.delay_ms * 1_000_000
+        if delivering > 0:
+            return False
+        if consumers >= self.consumers or 0 < self.wake_at <= now:
+            self.is_open = True
+        return self.is_open
+
+
+def look_at_gate(queue: Queue, special: Special, now: int) -> None:
+    """Before messages are handed out: may be that it opens."""
+    gate = special.gate
+    if gate is not None and not gate.is_open:
+        if gate.look(now, queue.consumer_count(), queue.delivering_count):
+            arrange(queue)
+
+
+def arm_gate(broker: Broker, now: int, queue: Queue, special: Special) -> None:
+    """After that: when it is to be looked at again."""
+    gate = special.gate
+    if gate is not None and not gate.is_open and gate.wake_at > now:
+        broker.timers.set(TIMER + queue.name, gate.wake_at)
+
+
+def hand_out_specially(queue: Queue, consumer: Consumer, reference: Reference) -> int:
+    """With groups, an exclusive consumer, or a queue that keeps what it hands out; returns the cost."""
+    special = queue.special
+    if special is not None:
+        if special.handed_out(consumer):
+            arrange(queue)
+            if queue.spec.group_first_key is not None:
+                consumer.marked = marked_first(reference.message, queue.spec.group_first_key)
+    groups = queue.groups
+    if groups is not None:
+        queue.look_again(groups.handed_out(consumer, reference))
+        if groups.full():
+            groups.forget_unused(queue.references)
+    if queue.keeps_messages:
+        reference.delivery_count = 1
+    else:
+        reference.state = DELIVERING
+        reference.delivery_count += 1
+        reference.consumer = consumer
+        queue.delivering_count += 1
+    consumer.unacknowledged.add(reference)
+    counting = queue.counting
+    if counting is not None and not queue.keeps_messages and counting.holds(consumer, reference):
+        cost = reference.size
+    else:
+        cost = consumer.endpoint.deliver(consumer, reference)
+    consumer.marked = None
+    return cost

@@ -1,0 +1,1 @@
+"""Page files of queues larger than memory."""

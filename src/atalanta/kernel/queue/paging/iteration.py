@@ -1,0 +1,46 @@
+"""A queue's messages wherever they lie, for those who look at all of them: checks, and small queues of operators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+
+
+def everything(queue: Queue) -> list[Reference]:
+    """All that is not finished, in order; what lies in page files comes as copies, all of it at once."""
+    found = queue.live()
+    paged = queue.paged
+    if paged is None:
+        return found
+    outside = paged.paging.reader.after(queue, 0)
+    while outside:
+        found.extend(outside)
+        outside = paged.paging.reader.after(queue, outside[len(outside) - 1].sequence)
+    return found
+
+
+def validate_paged(queue: Queue, paged: PagedQueue) -> None:
+    """Assert that the counters of what is outside of memory agree (reads every page: for tests).
+
+    In memory may be what came later: a branch in doubt holds it, or held it (Paging.take).
+    """
+    outside: list[Reference] = []
+    previous = 0
+    found = paged.paging.reader.after(queue, previous)
+    while found:
+        outside.extend(found)
+        found = paged.paging.reader.after(queue, found[len(found) - 1].sequence)
+    for reference in outside:
+        assert reference.sequence > previous, f"queue {queue.name}: order of pages"
+        previous = reference.sequence
+    count = len(outside)
+    size = sum(reference.size for reference in outside)
+    assert count == paged.count, f"queue {queue.name}: {count} outside, {paged.count} counted"
+    assert size == paged.bytes, f"queue {queue.name}: {size} bytes outside, {paged.bytes} counted"
+    assert paged.tail_bytes == sum(reference.size for reference in paged.tail)
+    for page in paged.pages:
+        assert 0 <= page.unread <= page.live, f"queue {queue.name}: page {page.number}"

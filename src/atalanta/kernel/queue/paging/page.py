@@ -1,0 +1,201 @@
+"""One page: a run of messages of one queue in a file, and what of it is finished.
+
+The file never changes. Which entries are finished is told by the ordinary ACKS records, and by the PAGE record when
+it is written again; so a page's state is its PAGE record and the ACKS (and DELIVERY) records behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64, u8
+
+from atalanta.message.codec import decode_message, write_message
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
+
+ENTRIES_MAX: Final = 1 << 24
+DURABLE: Final = 1  # what an entry says of itself
+
+
+class Entry:
+    """A message as it lies in a page."""
+
+    def __init__(
+        self, message: Message, sequence: int, flags: int, delivery_count: int, route_to: bytes
+    ) -> None:
+        self.message = message
+        self.sequence = sequence
+        self.durable: bool = flags & DURABLE != 0
+        self.delivery_count = delivery_count
+        self.route_to = route_to
+
+
+class Page:
+    """`starts` and `firsts`: index and sequence of the first entry of each block; `read`: entries handed to the queue.
+
+    `live` entries are not finished, `unread` of those are not in the queue's memory, `unread_bytes` their size.
+    `deliveries`: index -> (delivery count, not before ms), of entries that came back from a consumer.
+    `old`: written before the last restart, so that entries that are not durable are gone.
+    """
+
+    def __init__(self, number: int, queue_id: int) -> None:
+        self.number = number
+        self.queue_id = queue_id
+        self.lsn: int = 0
+        self.entries: int = 0
+        self.first: int = 0
+        self.last: int = 0
+        self.id_min: int = 0
+        self.id_max: int = 0
+        self.durable_count: int = 0
+        self.durable_bytes: int = 0
+        self.starts: list[int] = []
+        self.firsts: list[int] = []
+        self.read: int = 0
+        self.live: int = 0
+        self.unread: int = 0
+        self.unread_bytes: int = 0
+        self.finished: bytearray = bytearray()
+        self.deliveries: dict[int, tuple[int, int]] = {}
+        self.bodies: dict[int, LargeBody] = {}  # of large messages that are not finished, by index
+        self.passing: dict[int, bool] = {}  # those of them that a restart ends
+        self.large: list[tuple[int, int, int]] = []  # as read from a record: index, file, its bytes
+        self.old: bool = False
+        self.gone: bool = False
+
+    def is_finished(self, index: int) -> bool:
+        place = index >> 3
+        return place < len(self.finished) and self.finished[place] & (1 << (index & 7)) != 0
+
+    def finish(self, index: int) -> None:
+        """The bit only; who calls counts."""
+        if not self.finished:
+            self.finished = bytearray((self.entries + 7) >> 3)
+        self.finished[index >> 3] |= 1 << (index & 7)
+
+
+    def block_of(self, index: int) -> int:
+        """The block that holds the entry."""
+        return _last_not_above(self.starts, index)
+
+    def block_with(self, sequence: int) -> int:
+        """The last block that begins at or below `sequence` (0 if none does)."""
+        return _last_not_above(self.firsts, sequence)
+
+    def end_of(self, block: int) -> int:
+        """Index behind the last entry of the block."""
+        return self.starts[block + 1] if block + 1 < len(self.starts) else self.entries
+
+
+def _last_not_above(values: list[int], wanted: int) -> int:
+    low = 0
+    high = len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if values[middle] <= wanted:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def write_entry(out: BytesWriter, reference: Reference) -> None:
+    """i64 sequence, i8 flags, i32 delivery count, i32 length, route ids, CORE message with its broker id."""
+    sequence: i64 = reference.sequence
+    count: i32 = reference.delivery_count
+    flags = DURABLE if reference.durable else 0
+    write_i64_be(out, sequence)
+    out.append(u8(flags))
+    write_i32_be(out, count)
+    size: i32 = len(reference.route_to)
+    write_i32_be(out, size)
+    out.write(reference.route_to)
+    write_message(out, reference.message, reference.message.id)
+
+
+def decode_block(data: bytes) -> list[Entry]:
+    """All entries of a block. DecodeError names the field."""
+    reader = Reader(data)
+    found: list[Entry] = []
+    while reader.left() > 0:
+        sequence = reader.int64("page.sequence")
+        flags = reader.uint8("page.flags")
+        if flags > DURABLE:
+            raise DecodeError("page.flags", int(reader.position), f"unknown flags {flags}")
+        count = reader.int32("page.delivery_count")
+        route_to = reader.take(reader.int32("page.route"), "page.route_to")
+        found.append(Entry(decode_message(reader), sequence, flags, count, route_to))
+    return found
+
+
+def encode_page(page: Page, message_ids: list[int]) -> bytes:
+    """The PAGE record. `message_ids`: those whose MESSAGE records the page replaces, once, when it is written."""
+    writer = Writer()
+    writer.int64(page.queue_id)
+    writer.int64(page.number)
+    writer.int32(page.entries)
+    writer.int64(page.first)
+    writer.int64(page.last)
+    writer.int64(page.id_min)
+    writer.int64(page.id_max)
+    writer.int32(page.durable_count)
+    writer.int64(page.durable_bytes)
+    writer.int32(len(page.starts))
+    for start, first in zip(page.starts, page.firsts, strict=True):
+        writer.int32(start)
+        writer.int64(first)
+    writer.int32(len(message_ids))
+    for message_id in message_ids:
+        writer.int64(message_id)
+    writer.int32(len(page.finished))
+    writer.raw(bytes(page.finished))
+    writer.int32(len(page.deliveries))
+    for index, (count, at_ms) in page.deliveries.items():
+        writer.int32(index)
+        writer.int32(count)
+        writer.int64(at_ms)
+    lasting = [(index, body) for index, body in page.bodies.items() if index not in page.passing]
+    writer.int32(len(lasting))
+    for index, body in lasting:
+        writer.int32(index)
+        writer.int64(body.file)
+        writer.int64(body.size)
+    return writer.getvalue()
+
+
+def decode_page(reader: Reader) -> tuple[Page, list[int]]:
+    """Page and message ids. DecodeError names the field."""
+    queue_id = reader.int64("page.queue")
+    page = Page(reader.int64("page.number"), queue_id)
+    page.entries = reader.int32("page.entries")
+    if page.entries < 1 or page.entries > ENTRIES_MAX:
+        raise DecodeError("page.entries", int(reader.position), f"{page.entries} entries")
+    page.first = reader.int64("page.first")
+    page.last = reader.int64("page.last")
+    page.id_min = reader.int64("page.id_min")
+    page.id_max = reader.int64("page.id_max")
+    page.durable_count = reader.int32("page.durable_count")
+    page.durable_bytes = reader.int64("page.durable_bytes")
+    for _ in range(reader.count("page.blocks", 12)):
+        page.starts.append(reader.int32("page.start"))
+        page.firsts.append(reader.int64("page.first_sequence"))
+    message_ids: list[int] = []
+    for _ in range(reader.count("page.messages", 8)):
+        message_ids.append(reader.int64("page.message"))
+    page.finished = bytearray(reader.take(reader.int32("page.bits"), "page.finished"))
+    for _ in range(reader.count("page.deliveries", 16)):
+        index = reader.int32("page.index")
+        count = reader.int32("page.delivery_count")
+        page.deliveries[index] = (count, reader.int64("page.not_before"))
+    for _ in range(reader.count("page.large", 20)):
+        index = reader.int32("page.large_index")
+        file = reader.int64("page.file")
+        page.large.append((index, file, reader.int64("page.file_bytes")))
+    page.old = True
+    return page, message_ids

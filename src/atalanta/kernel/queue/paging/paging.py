@@ -1,0 +1,417 @@
+"""Queues larger than memory: what comes while an address (or the node) is full goes to page files.
+
+See docs/internals/paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before
+its sender is answered. Then, instead of entering a full queue, it waits in the queue's tail; when that is as large as a
+page it is written to a file at once, and a PAGE record takes the place of the MESSAGE records. Consumers get
+pages back block by block, always the oldest; a file goes when nothing in it is alive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.memory.address_memory import PAGE
+from atalanta.kernel.ports import Pages
+from atalanta.kernel.queue.displacement import discard
+from atalanta.kernel.queue.paging.page import Page, encode_page
+from atalanta.kernel.queue.paging.paged_queue import BLOCK_BYTES, PagedQueue, within_prefetch
+from atalanta.kernel.queue.paging.reader import PageReader, alive
+from atalanta.kernel.queue.reference import READY, PagedReference, Reference
+from atalanta.kernel.queue.settle import drop
+from atalanta.kernel.trace import tell
+from atalanta.message.encoding.buffer import Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+
+# A page is at least so large, or has so many messages, while memory is short.
+TAIL_BYTES_MIN: Final = 16 * 1024
+TAIL_MESSAGES_MIN: Final = 64
+# Tails of all queues may take this share of the node's memory before they are written early.
+TAIL_SHARE: Final = 4
+# Pages that wait for the disk: above it senders get no credits.
+UNWRITTEN_BYTES_MAX: Final = 64 << 20
+# What is kept ready for consumers while memory is not short; a hungry consumer gets up to max-read-page-*.
+READY_BYTES: Final = 4 * BLOCK_BYTES
+TAIL_MESSAGES_A_TURN: Final = 1_000
+
+
+class Paging:
+    """The paging of one broker. `pages`: every page with something alive, by number."""
+
+    def __init__(self, broker: Broker, files: Pages | None) -> None:
+        self.broker = broker
+        self.files = files if files is not None else Pages()
+        self.on = files is not None
+        self.pages: dict[int, Page] = {}
+        self.reader = PageReader(self.files)
+        self.tail_bytes: int = 0
+        self.unwritten_bytes: int = 0
+        self.written: int = 0
+        # (lsn of its record, number, bytes) of pages that are not known to be durable.
+        self.unwritten: deque[tuple[int, int, int]] = deque()
+        # Files that go when the record that says so is durable: (lsn, number).
+        self.doomed: deque[tuple[int, int]] = deque()
+        self.touched: list[Queue] = []
+        self.ending: list[Page] = []
+
+    # -- going out ------------------------------------------------------------------------------
+    def start(self, queue: Queue) -> None:
+        """The queue's address or the node is full: what comes from here on waits outside."""
+        if not self.on or queue.account.policy != PAGE or queue.deleted:
+            return
+        queue.paged = PagedQueue(self, queue)
+        self.broker.trace.count("paging_started")
+
+    def take(self, reference: Reference) -> None:
+        """A stable message for a queue that pages."""
+        queue = reference.queue
+        paged = queue.paged
+        assert paged is not None
+        queue.count_in(reference)
+        if reference.state != READY:
+            queue.enter(reference)  # a transaction in doubt holds it: it stays in memory
+            return
+        paged.tail.append(reference)
+        paged.tail_bytes += reference.size
+        self.tail_bytes += reference.size
+        self.outside(paged, 1, reference.size)
+        paged.last = reference.sequence
+        self.touch(queue)
+
+    def take_restored(self, reference: Reference) -> None:
+        """At a restart, in any order: a message that belongs behind the queue's pages."""
+        queue = reference.queue
+        paged = queue.paged
+        assert paged is not None
+        queue.count_in(reference)
+        paged.tail.append(reference)
+        paged.tail_bytes += reference.size
+        self.tail_bytes += reference.size
+        self.outside(paged, 1, reference.size)
+        paged.last = max(paged.last, reference.sequence)
+
+    def outside(self, paged: PagedQueue, count: int, size: int) -> None:
+        """So much more (less) of the queue is not in its list."""
+        paged.count += count
+        paged.bytes += size
+        account = paged.queue.account
+        account.paged_messages += count
+        account.paged_bytes += size
+        if count > 0 and account.page_full():
+            self.broker.memory.refuse(account)
+
+    def touch(self, queue: Queue) -> None:
+        """Look at the queue in this turn."""
+        paged = queue.paged
+        if paged is not None and not paged.touched:
+            paged.touched = True
+            self.touched.append(queue)
+
+    def turn(self, now: int) -> None:
+        """Once a turn, before messages are handed out: write what is enough for a page, read what is needed."""
+        work = self.touched
+        self.touched = []
+        for queue in work:
+            paged = queue.paged
+            if paged is None:
+                continue
+            paged.touched = False
+            if queue.deleted:
+                continue
+            if queue.keeps_messages:
+                self.broker.mark_dirty(queue)
+            if not queue.paused:
+                self._read_back(now, queue, paged)
+            if queue.paged is None:
+                continue
+            if not paged.tail and not paged.pages:
+                queue.paged = None
+                continue
+            paged.encode_tail()
+            if self._page_is_due(paged):
+                self._write(paged)
+
+    def _read_back(self, now: int, queue: Queue, paged: PagedQueue) -> None:
+        full = self.broker.memory.full_for(queue.account)
+        if queue.spec.last_value_key is not None and not full:
+            # Newer values take the room of older ones, so what is read back may need no more memory. Without this, a
+            # queue without consumers would page for ever once it had begun.
+            self.bring(now, queue)
+        elif paged.wanted or queue.consumer_count() > 0 or not (paged.pages or full):
+            self.refill(now, queue, False)
+
+    def _page_is_due(self, paged: PagedQueue) -> bool:
+        size = paged.tail_bytes
+        account = paged.queue.account
+        memory = self.broker.memory
+        page_bytes = min(account.page_size_bytes, max(account.limit_bytes // 2, TAIL_BYTES_MIN))
+        if size >= page_bytes:
+            return True
+        limit_messages = min(account.limit_messages, memory.limit_messages)
+        if len(paged.tail) >= max(limit_messages // 2, TAIL_MESSAGES_MIN):
+            return True
+        short = self.tail_bytes * TAIL_SHARE >= memory.limit_bytes
+        return short and size >= TAIL_BYTES_MIN
+
+    def _write(self, paged: PagedQueue) -> None:
+        """The whole tail becomes a page; its messages leave memory."""
+        broker = self.broker
+        paged.encode_tail()
+        tail = paged.tail
+        page = Page(broker.take_message_id(), paged.queue.id)
+        page.entries = len(tail)
+        page.first = tail[0].sequence
+        page.last = tail[page.entries - 1].sequence
+        page.starts = paged.starts
+        page.firsts = paged.firsts
+        page.live = page.entries
+        page.unread = page.entries
+        page.unread_bytes = paged.tail_bytes
+        page.id_min = tail[0].message.id
+        ids: list[int] = []
+        for index, reference in enumerate(tail):
+            message_id = reference.message.id
+            page.id_min = min(page.id_min, message_id)
+            page.id_max = max(page.id_max, message_id)
+            body = reference.message.large
+            if body is not None:
+                broker.large.hold(body, 1)
+                page.bodies[index] = body
+                if not reference.durable:
+                    page.passing[index] = True
+            if reference.durable:
+                ids.append(message_id)
+                page.durable_count += 1
+                page.durable_bytes += reference.size
+        batch = records.Batch()
+        batch.add(records.PAGE, encode_page(page, ids))
+        self.put(page, paged.take_blocks(), batch)
+        for reference in tail:
+            if broker.trace.on:
+                tell(broker.trace, "story_paged", reference.message, paged.queue.name)
+            drop(broker, reference)
+        self.pages[page.number] = page
+        paged.pages.append(page)
+        paged.tail = []
+        self.tail_bytes -= paged.tail_bytes
+        paged.tail_bytes = 0
+        broker.trace.count("pages_written")
+
+    def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
+        """The file of a new page, and its PAGE record with what goes with it."""
+        size = self.files.write(page.number, blocks)
+        page.lsn = batch.append_to(self.broker.journal)
+        self.unwritten.append((page.lsn, page.number, size))
+        self.unwritten_bytes += size
+        self.written += 1
+        self.broker.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
+
+    def on_durable(self, lsn: int) -> None:
+        """Everything up to `lsn` is on disk."""
+        while self.unwritten and self.unwritten[0][0] <= lsn:
+            _, number, size = self.unwritten.popleft()
+            self.files.settled(number)
+            self.unwritten_bytes -= size
+        memory = self.broker.memory
+        if memory.behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
+            memory.behind = False
+            memory.freed = True
+        while self.doomed and self.doomed[0][0] <= lsn:
+            self.files.delete(self.doomed.popleft()[1])
+
+    # -- coming back ----------------------------------------------------------------------------
+    def refill(self, now: int, queue: Queue, hungry: bool) -> bool:
+        """Bring the next block (or a part of the tail) into the queue if there is room; whether anything came.
+
+        `hungry`: a consumer has credit, and what is in memory is not for it.
+        """
+        paged = queue.paged
+        if paged is None or self.reader.failed is not None or not self._room(queue, paged, hungry):
+            return False
+        return self.bring(now, queue)
+
+    def bring(self, now: int, queue: Queue) -> bool:
+        """As `refill`, whatever the room is."""
+        paged = queue.paged
+        if paged is None or self.reader.failed is not None:
+            return False
+        came = False
+        while paged.pages and not came and self.reader.failed is None:
+            came = self._read_block(now, paged, paged.pages[0])
+            page = paged.pages[0]
+            if page.unread <= 0 or page.read >= page.entries:
+                paged.pages.popleft()
+        if not came and paged.tail:
+            came = self._take_tail(now, paged)
+        if not paged.pages and not paged.tail:
+            queue.paged = None
+            self.broker.trace.count("paging_ended")
+        elif came:
+            self.touch(queue)
+        return came
+
+    def on_idle(self, now: int, queue: Queue) -> bool:
+        """Nothing more of what is in memory can be handed out; whether there is something now.
+
+        From a non-destructive queue nobody takes anything: its consumers read the files (PagedQueue.browse).
+        """
+        if not queue.paused and not queue.keeps_messages:
+            for consumer in queue.consumers:
+                if not consumer.browse_only and consumer.ready():
+                    return self.refill(now, queue, True)
+        return False
+
+    def bring_forward(self, now: int, queue: Queue, sequence: int) -> None:
+        """At a restart: all pages that begin at or below `sequence` into memory, where they were before."""
+        paged = queue.paged
+        if paged is None:
+            return
+        while paged.pages and paged.pages[0].first <= sequence and self.reader.failed is None:
+            page = paged.pages[0]
+            self._read_block(now, paged, page)
+            if page.unread <= 0 or page.read >= page.entries:
+                paged.pages.popleft()
+        if not paged.pages and not paged.tail:
+            queue.paged = None
+
+    def _room(self, queue: Queue, paged: PagedQueue, hungry: bool) -> bool:
+        size = queue.bytes - paged.bytes
+        count = queue.message_count - paged.count
+        account = queue.account
+        count -= queue.scheduled_count
+        if queue.scheduled_count > 0:
+            size = min(size, account.max_read_bytes - 1)  # theirs are not known apart
+        if count > 0 and (size >= account.max_read_bytes or count >= account.max_read_messages):
+            return False
+        if not within_prefetch(queue, account, count - queue.delivering_count):
+            return False
+        if hungry or count <= queue.delivering_count:
+            return True
+        if not paged.pages and not self.broker.memory.full_for(account):
+            return True
+        return size < READY_BYTES and not self.broker.memory.full_for(account)
+
+    def _read_block(self, now: int, paged: PagedQueue, page: Page) -> bool:
+        index = page.read
+        while index < page.entries and page.is_finished(index):
+            index += 1
+        if index >= page.entries:
+            page.read = page.entries
+            return False
+        block = page.block_of(index)
+        entries = self.reader.read(page, block)
+        if entries is None:
+            return False
+        queue = paged.queue
+        page.read = page.end_of(block)
+        came: list[Reference] = []
+        size = 0
+        for at in range(index - page.starts[block], len(entries)):
+            index = page.starts[block] + at
+            entry = entries[at]
+            if alive(page, index, entry, queue):
+                reference = self.reader.reference(queue, page, index, entry)
+                self.broker.memory.charge(reference)
+                size += reference.size
+                came.append(reference)
+        page.unread -= len(came)
+        page.unread_bytes -= size
+        self.outside(paged, -len(came), -size)
+        self._enter(now, queue, came)
+        return bool(came)
+
+    def _take_tail(self, now: int, paged: PagedQueue) -> bool:
+        """No page lies before the tail: it may enter directly."""
+        count = 0
+        size = 0
+        limit = BLOCK_BYTES
+        while count < len(paged.tail) and count < TAIL_MESSAGES_A_TURN and size < limit:
+            size += paged.tail[count].size
+            count += 1
+        came = paged.tail[:count]
+        paged.tail = paged.tail[count:]
+        paged.forget_encoding()
+        paged.tail_bytes -= size
+        self.tail_bytes -= size
+        self.outside(paged, -count, -size)
+        self._enter(now, paged.queue, came)
+        return count > 0
+
+    def _enter(self, now: int, queue: Queue, came: list[Reference]) -> None:
+        broker = self.broker
+        special = queue.special
+        replaced: list[Reference] = []
+        for reference in came:
+            queue.enter(reference)
+            if special is not None:
+                older = special.entered(reference)
+                if older is not None:
+                    replaced.append(older)
+                if older is reference:
+                    continue
+            if isinstance(reference, PagedReference):
+                delivered = reference.page.deliveries.get(reference.index)
+                if delivered is not None and delivered[1] * 1_000_000 > now:
+                    broker.scheduled.hold(reference, delivered[1])
+                    continue
+            if queue.open_consumers == 0 and not queue.has_match(reference.message):
+                broker.note_unattended(queue)
+        discard(broker, replaced)
+        broker.mark_dirty(queue)
+
+    # -- finished -------------------------------------------------------------------------------
+    def finished(self, reference: PagedReference) -> None:
+        """A message that came from a page has left its queue for good (its ACKS record is written by who knows)."""
+        page = reference.page
+        if page.gone or page.is_finished(reference.index):
+            return
+        self.finish_entry(page, reference.index)
+        page.live -= 1
+        if page.live <= 0:
+            self.done(page)
+
+    def finish_entry(self, page: Page, index: int) -> None:
+        """The entry's bit is set, and it holds its body no longer; who calls counts."""
+        page.finish(index)
+        if page.bodies:
+            body = page.bodies.pop(index, None)
+            if body is not None:
+                self.broker.large.release(body)
+
+    def done(self, page: Page) -> None:
+        """Nothing of the page is alive: the file goes when that is durable (`end_pages`)."""
+        page.gone = True
+        del self.pages[page.number]
+        self.ending.append(page)
+        for body in page.bodies.values():
+            self.broker.large.release(body)
+        page.bodies = {}
+
+    def end_pages(self) -> None:
+        """Say that pages are done with, behind the records that made them so."""
+        ending = self.ending
+        self.ending = []
+        for page in ending:
+            writer = Writer()
+            writer.int64(page.queue_id)
+            writer.int64(page.number)
+            lsn = self.broker.journal.append(records.PAGE_DONE, writer.getvalue())
+            self.doomed.append((lsn, page.number))
+
+    def store(self, page: Page) -> None:
+        """Its state anew, behind everything older that says something of it."""
+        page.lsn = self.broker.journal.append(records.PAGE, encode_page(page, []))
+
+    def record_bytes(self) -> int:
+        """About what the journal keeps of pages."""
+        return 512 * len(self.pages)
+
+    def relocate(self, lsn: int, number: int) -> None:
+        """The journal gives up the segment with this PAGE record."""
+        page = self.pages.get(number)
+        if page is not None and page.lsn == lsn:
+            self.store(page)

@@ -1,0 +1,117 @@
+"""Looking into pages: entries become references again, block by block."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.ports import PageError
+from atalanta.kernel.queue.paging.page import Entry, Page, decode_block
+from atalanta.kernel.queue.reference import PagedReference, Reference
+from atalanta.message.encoding.buffer import DecodeError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Pages
+    from atalanta.kernel.queue.queue import Queue
+
+TAIL_MESSAGES: Final = 1_000  # what one look at a tail gives at most
+BLOCKS_CACHED: Final = 4
+
+
+class PageReader:
+    """`failed`: why a page could not be read; the node must end then."""
+
+    def __init__(self, files: Pages) -> None:
+        self.files = files
+        self.failed: str | None = None
+        self._cache: dict[tuple[int, int], list[PagedReference]] = {}
+
+    def read(self, page: Page, block: int) -> list[Entry] | None:
+        """Entries of a block; None when it cannot be read: the node then has failed."""
+        try:
+            entries = decode_block(self.files.read(page.number, block))
+        except (PageError, DecodeError) as error:
+            self.failed = str(error)
+            return None
+        if len(entries) != page.end_of(block) - page.starts[block]:
+            self.failed = f"page {page.number}: block {block} has {len(entries)} entries"
+            return None
+        return entries
+
+    def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
+        if page.bodies:
+            entry.message.large = page.bodies.get(index)
+        reference = PagedReference(
+            entry.message, queue, entry.sequence, entry.route_to, page, index
+        )
+        reference.durable = entry.durable
+        reference.delivery_count = entry.delivery_count
+        delivered = page.deliveries.get(index)
+        if delivered is not None:
+            reference.delivery_count = delivered[0]
+        return reference
+
+    def after(self, queue: Queue, sequence: int) -> list[Reference]:
+        """Messages outside of memory behind `sequence`, in order: at most a block of them, none at the end.
+
+        Pages' are copies, to be looked at only.
+        """
+        paged = queue.paged
+        if paged is None:
+            return []
+        pages = paged.pages
+        for place in range(first_behind(pages, sequence), len(pages)):
+            page = pages[place]
+            block = max(page.block_with(sequence + 1), page.block_of(page.read))
+            while block < len(page.starts):
+                found: list[Reference] = [
+                    reference
+                    for reference in self.block(queue, page, block)
+                    if reference.sequence > sequence
+                ]
+                if found or self.failed is not None:
+                    return found
+                block += 1
+        low = paged.place_in_tail(sequence + 1)
+        return paged.tail[low : low + TAIL_MESSAGES]
+
+    def block(self, queue: Queue, page: Page, block: int) -> list[PagedReference]:
+        """What of a block is alive and not in memory."""
+        key = (page.number, block)
+        found = self._cache.get(key)
+        if found is None:
+            entries = self.read(page, block)
+            if entries is None:
+                return []
+            found = []
+            for at, entry in enumerate(entries):
+                if alive(page, page.starts[block] + at, entry, queue):
+                    found.append(self.reference(queue, page, page.starts[block] + at, entry))
+            if len(self._cache) >= BLOCKS_CACHED:
+                del self._cache[next(iter(self._cache))]
+            self._cache[key] = found
+        return [
+            reference
+            for reference in found
+            if reference.index >= page.read and not page.is_finished(reference.index)
+        ]
+
+
+def first_behind(pages: deque[Page], sequence: int) -> int:
+    """Of the pages, which are in order, the first that ends behind `sequence`; their number if none does."""
+    low = 0
+    high = len(pages)
+    while low < high:
+        middle = (low + high) // 2
+        if pages[middle].last <= sequence:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
+    """Is the entry still to be handed out?"""
+    if page.is_finished(index) or entry.sequence <= queue.acked_through:
+        return False
+    return entry.durable or not page.old

@@ -1,0 +1,237 @@
+"""Pages at a restart: which there are, what of them is finished, and the queues that go on with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.paging.page import Page, decode_page
+from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+from atalanta.kernel.queue.reference import PagedReference, Reference
+from atalanta.message.encoding.buffer import DecodeError, Reader
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.paging.paging import Paging
+    from atalanta.kernel.queue.queue import Queue
+
+
+class QueuePages:
+    """Pages of one queue by the message ids they may hold. Ranges ascend as a rule, but may overlap."""
+
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self.reach: list[int] = []  # the highest id of each page and those before it
+        self.sorted: bool = True
+
+    def add(self, page: Page) -> None:
+        pages = self.pages
+        if pages and pages[len(pages) - 1].id_min > page.id_min:
+            self.sorted = False
+        before = self.reach[len(self.reach) - 1] if self.reach else 0
+        pages.append(page)
+        self.reach.append(max(before, page.id_max))
+
+    def holding(self, message_id: int) -> list[Page]:
+        """Pages whose range the id is in."""
+        if not self.sorted:
+            self._sort()
+        low = 0
+        high = len(self.pages)
+        while low < high:
+            middle = (low + high) // 2
+            if self.pages[middle].id_min <= message_id:
+                low = middle + 1
+            else:
+                high = middle
+        found: list[Page] = []
+        place = low - 1
+        while place >= 0 and self.reach[place] >= message_id:
+            page = self.pages[place]
+            if page.id_max >= message_id and not page.gone:
+                found.append(page)
+            place -= 1
+        return found
+
+    def _sort(self) -> None:
+        pages = [page for page in self.pages if not page.gone]
+        pages.sort(key=_by_id)
+        self.pages = []
+        self.reach = []
+        self.sorted = True
+        for page in pages:
+            self.add(page)
+
+
+class PagingRecovery:
+    """Fed by Recovery with the records that concern pages. Ids of messages that no record of their own has are kept
+    where a page may have them."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, Page] = {}
+        self.queues: dict[int, QueuePages] = {}
+        self.acked: dict[int, dict[int, bool]] = {}
+        self.delivered: dict[int, dict[int, tuple[int, int]]] = {}
+
+    def page(self, lsn: int, payload: bytes) -> tuple[Page, list[int]]:
+        """A PAGE record: the page, and the messages whose own records it replaces for its queue."""
+        page, message_ids = decode_page(Reader(payload))
+        page.lsn = lsn
+        previous = self.pages.get(page.number)
+        if previous is not None:
+            previous.gone = True
+        self.pages[page.number] = page
+        self.queues.setdefault(page.queue_id, QueuePages()).add(page)
+        return page, message_ids
+
+    def done(self, number: int) -> None:
+        """A PAGE_DONE record."""
+        page = self.pages.pop(number, None)
+        if page is not None:
+            page.gone = True
+            self.acked.pop(number, None)
+            self.delivered.pop(number, None)
+
+    def ack(self, queue_id: int, message_id: int) -> None:
+        known = self.queues.get(queue_id)
+        if known is not None:
+            for page in known.holding(message_id):
+                self.acked.setdefault(page.number, {})[message_id] = True
+
+    def deliver(self, queue_id: int, message_id: int, count: int, at_ms: int) -> None:
+        known = self.queues.get(queue_id)
+        if known is not None:
+            for page in known.holding(message_id):
+                self.delivered.setdefault(page.number, {})[message_id] = (count, at_ms)
+
+    # -- the end --------------------------------------------------------------------------------
+    def attach(self, broker: Broker) -> None:
+        """Queues get their pages, before their other messages come. DecodeError when a file is missing or damaged."""
+        paging = broker.paging
+        if not paging.on:
+            if self.pages:
+                raise DecodeError("page", 0, "the journal speaks of page files, and paging is off")
+            return
+        there = dict.fromkeys(paging.files.numbers(), True)
+        for page in sorted(self.pages.values(), key=_by_sequence):
+            queue = broker.queues_by_id.get(page.queue_id)
+            if queue is None:
+                continue
+            if not there.pop(page.number, False):
+                raise DecodeError(
+                    "page", 0, f"page file {page.number} of queue {queue.name} is missing"
+                )
+            self._attach(paging, queue, page)
+        for number in there:
+            paging.files.delete(number)
+        self.pages.clear()
+        self.queues.clear()
+
+    def _attach(self, paging: Paging, queue: Queue, page: Page) -> None:
+        paging.pages[page.number] = page
+        page.live = page.durable_count
+        page.unread_bytes = page.durable_bytes
+        _restore_bodies(paging.broker, queue, page)
+        acked = self.acked.pop(page.number, {})
+        delivered = self.delivered.pop(page.number, {})
+        if acked or delivered or page.finished or page.first <= queue.acked_through:
+            _count(paging, queue, page, acked, delivered)
+        page.unread = page.live
+        if page.live == 0:
+            paging.done(page)
+            return
+        paged = queue.paged
+        if paged is None:
+            paged = PagedQueue(paging, queue)
+            queue.paged = paged
+        paged.pages.append(page)
+        paged.last = page.last
+        paged.page_end = page.last
+        paging.outside(paged, page.unread, page.unread_bytes)
+        queue.message_count += page.unread
+        queue.bytes += page.unread_bytes
+
+
+def _count(
+    paging: Paging,
+    queue: Queue,
+    page: Page,
+    acked: dict[int, bool],
+    delivered: dict[int, tuple[int, int]],
+) -> None:
+    """Look at every entry: which are finished, and how much is left."""
+    page.live = 0
+    page.unread_bytes = 0
+    for block in range(len(page.starts)):
+        entries = paging.reader.read(page, block)
+        if entries is None:
+            raise DecodeError("page", 0, paging.reader.failed or "")
+        for at, entry in enumerate(entries):
+            index = page.starts[block] + at
+            message_id = int(entry.message.id)
+            below = entry.sequence <= queue.acked_through
+            if message_id in acked or not entry.durable or below:
+                if not page.is_finished(index):
+                    page.finish(index)
+            if page.is_finished(index):
+                ended = page.bodies.pop(index, None)
+                if ended is not None:
+                    paging.broker.large.release(ended)
+                continue
+            if message_id in delivered:
+                page.deliveries[index] = delivered[message_id]
+            page.live += 1
+            page.unread_bytes += entry.message.size
+
+
+def _restore_bodies(broker: Broker, queue: Queue, page: Page) -> None:
+    """Large messages get their files back; one whose file is damaged counts as finished."""
+    for index, file, size in page.large:
+        if page.is_finished(index):
+            continue
+        body = broker.large.restored(file, size)
+        if body is None:
+            broker.large.damaged(file, size, -1, queue.name)
+            page.finish(index)
+        else:
+            broker.large.hold(body, 1)
+            page.bodies[index] = body
+    page.large = []
+
+
+def pull(broker: Broker, now: int, queue: Queue, message_id: int) -> Reference | None:
+    """A message that may lie in a page: the pages up to it come into memory. A branch in doubt has it."""
+    paged = queue.paged
+    if paged is not None:
+        for page in list(paged.pages):
+            if page.id_min <= message_id <= page.id_max:
+                broker.paging.bring_forward(now, queue, page.last)
+    for reference in queue.references:
+        if reference.message.id == message_id and isinstance(reference, PagedReference):
+            return reference
+    return None
+
+
+def out_of_tail(paging: Paging, reference: Reference) -> None:
+    """A branch in doubt has the message: it may not go to a page file, so it comes into memory (Paging.take)."""
+    queue = reference.queue
+    paged = queue.paged
+    if paged is None:
+        return
+    index = paged.place_in_tail(reference.sequence)
+    if index >= len(paged.tail) or paged.tail[index] is not reference:
+        return
+    del paged.tail[index]
+    paged.forget_encoding()
+    paged.tail_bytes -= reference.size
+    paging.tail_bytes -= reference.size
+    paging.outside(paged, -1, -reference.size)
+    queue.enter(reference)
+    paging.touch(queue)
+
+
+def _by_id(page: Page) -> int:
+    return page.id_min
+
+
+def _by_sequence(page: Page) -> int:
+    return page.first

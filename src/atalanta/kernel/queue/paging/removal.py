@@ -1,0 +1,122 @@
+"""Messages outside of memory that end there: purged, acknowledged as a log, or gone with their queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.queue.settle import drop
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.paging.page import Page
+    from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+    from atalanta.kernel.queue.paging.paging import Paging
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import PagedReference
+
+
+def clear(paging: Paging, queue: Queue) -> int:
+    """All that is outside goes (purge); returns how many messages. Who calls has journalled the tail's ids."""
+    paged = queue.paged
+    if paged is None:
+        return 0
+    queue.paged = None
+    dropped = paged.count
+    queue.message_count -= paged.count
+    queue.bytes -= paged.bytes
+    paging.tail_bytes -= paged.tail_bytes
+    paging.outside(paged, -paged.count, -paged.bytes)
+    for reference in paged.tail:
+        drop(paging.broker, reference)
+    for page in paged.pages:
+        for index in range(page.read, page.entries):
+            if not page.is_finished(index):
+                paging.finish_entry(page, index)
+        page.live -= page.unread
+        page.unread = 0
+        page.read = page.entries
+        if page.live <= 0:
+            paging.done(page)
+        else:
+            paging.store(page)
+    return dropped
+
+
+def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
+    """What is outside up to `sequence` is done with, durably (log view); returns how many messages that were."""
+    paged = queue.paged
+    if paged is None:
+        return 0
+    before = paged.count
+    while paged.pages and paged.pages[0].first <= sequence:
+        page = paged.pages[0]
+        _drop_entries(paging, queue, paged, page, sequence)
+        if page.unread > 0 or paging.reader.failed is not None:
+            break
+        paged.pages.popleft()
+        if page.live <= 0 and not page.gone:
+            paging.done(page)
+    dropped = [reference for reference in paged.tail if reference.sequence <= sequence]
+    if dropped:
+        paged.tail = paged.tail[len(dropped) :]
+        paged.forget_encoding()
+        for reference in dropped:
+            paged.tail_bytes -= reference.size
+            paging.tail_bytes -= reference.size
+            queue.message_count -= 1
+            queue.bytes -= reference.size
+            paging.outside(paged, -1, -reference.size)
+            drop(paging.broker, reference)
+    paging.touch(queue)
+    return before - paged.count
+
+
+def _drop_entries(
+    paging: Paging, queue: Queue, paged: PagedQueue, page: Page, sequence: int
+) -> None:
+    count = page.unread
+    size = page.unread_bytes
+    read = page.entries
+    if page.last > sequence:
+        found = _upto(paging, queue, page, sequence)
+        count = len(found)
+        size = 0
+        read = page.read
+        for reference in found:
+            size += reference.size
+            read = reference.index + 1
+    for index in range(page.read, read):
+        if not page.is_finished(index):
+            paging.finish_entry(page, index)
+    page.read = read
+    page.live -= count
+    page.unread -= count
+    page.unread_bytes -= size
+    queue.message_count -= count
+    queue.bytes -= size
+    paging.outside(paged, -count, -size)
+
+
+def _upto(paging: Paging, queue: Queue, page: Page, sequence: int) -> list[PagedReference]:
+    """Unread entries of the page up to `sequence`."""
+    found: list[PagedReference] = []
+    block = page.block_of(page.read)
+    while block < len(page.starts) and page.firsts[block] <= sequence:
+        for reference in paging.reader.block(queue, page, block):
+            if reference.sequence <= sequence:
+                found.append(reference)
+        block += 1
+    return found
+
+
+def forget(paging: Paging, queue: Queue) -> None:
+    """The queue is deleted (its record is written): nothing of it is alive."""
+    paged = queue.paged
+    if paged is not None:
+        queue.paged = None
+        paging.tail_bytes -= paged.tail_bytes
+        paging.outside(paged, -paged.count, -paged.bytes)
+        for reference in paged.tail:
+            drop(paging.broker, reference)
+    for page in list(paging.pages.values()):
+        if page.queue_id == queue.id:
+            paging.done(page)

@@ -1,0 +1,484 @@
+"""A queue: its messages in order, its consumers, and who gets what next.
+
+All references lie in one list in ascending sequence; a finished one stays as a tombstone until the list is
+trimmed. That one list serves competing consumers, selectors (each consumer has a position of its own), browsers
+and the log view alike. The queue must not know of journals, sockets or other queues: `Broker` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64
+
+from atalanta.kernel.memory.address_memory import Account
+from atalanta.kernel.queue.consumers import configure
+from atalanta.kernel.queue.dispatch_gate import hand_out_specially, look_at_gate
+from atalanta.kernel.queue.last_value_ring import Special, special_of
+from atalanta.kernel.queue.message_groups import NOWHERE, Groups
+from atalanta.kernel.queue.priorities import (
+    SCAN_MAX,
+    Priorities,
+    level_of,
+    mix_priorities,
+    next_by_priority,
+    settle_positions,
+)
+from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.log.lease import Lease
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.persisted_delivery_count import Counting
+    from atalanta.kernel.queue.paging.paged_queue import PagedQueue
+    from atalanta.kernel.queue.spec import QueueSpec
+    from atalanta.message.selector.selector import Filter
+
+# Tombstones before a trim is worth while. Few: each keeps its message, in every one of thousands of queues.
+TRIM_MIN: Final = 16
+# Finished references at which `trim_front` is worth while, and one in so many of all, since the others are moved.
+FINISHED_MIN: Final = 4
+FINISHED_SHARE: Final = 6
+
+
+class Queue:
+    """Messages `references[i].sequence` ascend; nothing below `cursor` is READY.
+
+    What every message reads or changes stands first, the flags behind it: with thousands of queues each of them comes
+    from far away, and then what counts is how many cache lines that is (bench/README.md, scaling).
+    """
+
+    def __init__(self, queue_id: int, spec: QueueSpec, selector: Filter | None, incarnation: str) -> None:
+        self.filter = selector
+        self.special: Special | None = special_of(spec)
+        self.account: Account = Account()  # of its address, see Address.add_queue
+        self.paged: PagedQueue | None = None  # more messages than memory should hold: kernel/queue/paging/paging.py
+        self.next_sequence: int = 1
+        self.pending: int = 0
+        self.references: list[Reference] = []
+        self.priorities: Priorities = Priorities()
+        self.message_count: int = 0
+        self.added: int = 0
+        self.bytes: int = 0
+        # Those that take every message: neither browsers nor selective.
+        self.open_consumers: int = 0
+        self.consumers: list[Consumer] = []
+        self.turns: list[Consumer] = self.consumers  # those of them that are asked, see arrange
+        self.cursor: int = 1
+        self.ring: int = 0
+        self.delivering_count: int = 0
+        self.acknowledged: int = 0
+        self.tombstones: int = 0
+        self.counting: Counting | None = None  # deliveries that wait for the journal
+        self.handed_out: list[tuple[Consumer, Reference]] | None = None  # if the broker is to tell it
+        self.durable = spec.durable
+        self.internal = spec.internal
+        self.deleted: bool = False
+        self.dirty: bool = False
+        self.guarded: bool = False  # takes messages only sometimes, see `open_to_messages`
+        self.groupable: bool = False
+        self.unattended: bool = False
+        self.paused: bool = False
+        self.alike: bool = False  # all consumers take all, in turn: _dispatch_alike
+        self.plain: bool = True  # hands out without looking at anything
+        self.leased: bool = False  # there are `leases`
+        self.aside: bool = False  # `found_expired` or `forced` holds something
+        self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
+        self.was_used: bool = False
+        self.swept: bool = False
+        self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
+        self.acknowledging: list[int] = []  # message ids: Broker.acknowledge_one
+        self.id = queue_id
+        self.spec = spec
+        self.name = spec.name
+        self.incarnation = incarnation
+        self.lsn: int = 0
+        self.scheduled_count: int = 0  # of message_count: their time has not come
+        self.scheduled_bytes: int = 0
+        self.scheduled_durable_count: int = 0
+        self.scheduled_durable_bytes: int = 0
+        self.expired: int = 0
+        self.killed: int = 0
+        self.created_at: int = 0
+        self.consumer_left_at: int = 0  # 0: no consumer has left yet
+        self.acked_through: int = 0
+        self.shown_through: int = 0
+        self.show_until: int = -1  # nothing behind that sequence is shown any more; -1: no such limit
+        self.leases: dict[str, Lease] = {}
+        self.lost: list[tuple[int, int, str]] = []
+        self.found_expired: list[Reference] = []
+        # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
+        self.forced: list[tuple[Consumer, int]] = []
+        self.clients: int = 0  # of a transient queue: connections that asked for it
+        self.expiry_scan: int = 0  # where the search for expired messages goes on
+        self.level_ends: list[int] = []  # see arrange
+        self.groups: Groups | None = None  # from the first message with a group id on
+        configure(self)
+
+    def open_to_messages(self) -> bool:
+        """Not while it is disabled, or nobody reads a queue that is purged then (QueueImpl.route)."""
+        spec = self.spec
+        return spec.enabled and (not spec.purge_on_no_consumers or self.consumer_count() > 0)
+
+    def routing_name(self) -> str:
+        """Bindings of one routing name share messages: an address' anycast queues do (LocalQueueBinding)."""
+        return self.spec.address if self.spec.routing_type == ANYCAST else self.name
+
+    # -- places ---------------------------------------------------------------------------------
+    def index_of(self, sequence: int) -> int:
+        """Index of the first reference whose sequence is >= `sequence` (len(references) if none)."""
+        references = self.references
+        high = len(references)
+        if high == 0:
+            return 0
+        guess = sequence - references[0].sequence
+        if guess <= 0:
+            return 0
+        if guess < high and references[guess].sequence == sequence:
+            return guess
+        if references[high - 1].sequence < sequence:
+            return high
+        low = 0
+        while low < high:
+            middle = (low + high) // 2
+            if references[middle].sequence < sequence:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def has(self, reference: Reference) -> bool:
+        """Whether it is in memory, itself and no copy of what lies in a page file."""
+        index = self.index_of(reference.sequence)
+        return index < len(self.references) and self.references[index] is reference
+
+    def take_sequence(self) -> int:
+        sequence = self.next_sequence
+        self.next_sequence = sequence + 1
+        return sequence
+
+    # -- content --------------------------------------------------------------------------------
+    def add(self, reference: Reference) -> None:
+        """Append a reference whose message is stable (durable, or not meant to be)."""
+        self.references.append(reference)
+        if reference.durable:
+            self.durable_through = reference.sequence
+        priorities = self.priorities
+        level = level_of(reference.message.priority)
+        if level != priorities.only and not priorities.mixed() and not self.internal:
+            mix_priorities(self, level)
+        priorities.count(level)
+        if self.groupable and reference.message.special and reference.message.grouped:
+            self.start_groups()
+        self.message_count += 1
+        self.added += 1
+        self.bytes += reference.size
+
+    def count_in(self, reference: Reference) -> None:
+        """The message is the queue's, though not in its list yet."""
+        if reference.durable:
+            self.durable_through = reference.sequence
+        self.message_count += 1
+        self.added += 1
+        self.bytes += reference.size
+
+    def enter(self, reference: Reference) -> None:
+        """One that was counted in comes into the list, as a rule behind all others."""
+        references = self.references
+        priorities = self.priorities
+        level = level_of(reference.message.priority)
+        if level != priorities.only and not priorities.mixed() and not self.internal:
+            if priorities.alike == 0:
+                priorities.only = level
+            else:
+                mix_priorities(self, level)
+        priorities.count(level)
+        if self.groupable and reference.message.special and reference.message.grouped:
+            self.start_groups()
+        if references and references[len(references) - 1].sequence > reference.sequence:
+            references.insert(self.index_of(reference.sequence), reference)
+            self.give_back(reference)
+        else:
+            references.append(reference)
+
+    def count_scheduled(self, reference: Reference, sign: int) -> None:
+        """One that waits for its time more (1) or less (-1)."""
+        size = sign * reference.size
+        self.scheduled_count += sign
+        self.scheduled_bytes += size
+        if reference.durable:
+            self.scheduled_durable_count += sign
+            self.scheduled_durable_bytes += size
+
+    def remove(self, reference: Reference) -> None:
+        """The reference is finished: acknowledged, expired, moved or purged."""
+        if self.special is not None:
+            self.special.removed(reference)
+        if reference.state == DELIVERING:
+            self.delivering_count -= 1
+        elif reference.state == SCHEDULED:
+            self.count_scheduled(reference, -1)
+            if reference.sequence == 0:
+                reference.state = DONE
+                self.message_count -= 1
+                self.bytes -= reference.size
+                return
+        reference.state = DONE
+        reference.consumer = None
+        if self.priorities.uncount(level_of(reference.message.priority)):
+            settle_positions(self)
+        self.message_count -= 1
+        self.bytes -= reference.size
+        self.tombstones += 1
+        if self.tombstones >= TRIM_MIN and self.tombstones * 2 > len(self.references):
+            self.references = [kept for kept in self.references if kept.state != DONE]
+            self.tombstones = 0
+
+    def trim_front(self) -> None:
+        """Takes finished references off the list's front while the CPU caches them: 2.1 to 1.5 us (bench/README.md)."""
+        references = self.references
+        finished: i64 = 0
+        size: i64 = len(references)
+        if self.tombstones * FINISHED_SHARE < size:
+            return
+        while finished < size and references[finished].state == DONE:
+            finished += 1
+        if finished > 0:
+            del references[:finished]
+            self.tombstones = max(0, self.tombstones - int(finished))
+
+    def start_groups(self) -> None:
+        """The first message with a group id came: from here on each consumer has a position of its own."""
+        self.groupable = False
+        self.plain = False
+        self.alike = False
+        self.groups = Groups(self.spec)
+        for consumer in self.consumers:
+            consumer.shares = False
+
+    def look_again(self, sequence: int) -> None:
+        """Messages from `sequence` on may be for other consumers now."""
+        if sequence == NOWHERE:
+            return
+        for consumer in self.consumers:
+            if not consumer.browse_only:
+                consumer.look_again(sequence)
+
+    def give_back(self, reference: Reference) -> None:
+        """A delivered reference becomes deliverable again, at its old place."""
+        if reference.state == DELIVERING:
+            self.delivering_count -= 1
+        reference.state = READY
+        reference.consumer = None
+        if self.special is not None:
+            self.special.came_back(reference)
+        sequence = reference.sequence
+        if sequence < self.cursor:
+            self.cursor = sequence
+        for consumer in self.consumers:
+            if sequence < consumer.position and not consumer.browse_only:
+                consumer.position = sequence
+        if self.priorities.mixed():
+            level = level_of(reference.message.priority)
+            self.priorities.cursors[level] = min(sequence, self.priorities.cursors[level])
+            for consumer in self.consumers:
+                if not consumer.browse_only:
+                    consumer.cursors[level] = min(sequence, consumer.cursors[level])
+
+    def live(self) -> list[Reference]:
+        """References that are not finished, in order (a copy)."""
+        return [reference for reference in self.references if reference.state != DONE]
+
+    # -- consumers ------------------------------------------------------------------------------
+    def consumer_count(self) -> int:
+        """Consumers that take messages: browsers are not counted."""
+        count = 0
+        for consumer in self.consumers:
+            if not consumer.browse_only:
+                count += 1
+        return count
+
+    def has_match(self, message: Message) -> bool:
+        """Would a local consumer (or an active log-view lease) take this message? (BindingsImpl "high accept")"""
+        for consumer in self.consumers:
+            if not consumer.browse_only and (
+                consumer.selector is None or consumer.selector.matches(message)
+            ):
+                return True
+        return self.active_lease() is not None
+
+    def lease(self, lease: Lease) -> None:
+        """Its group's from now on."""
+        self.leases[lease.group] = lease
+        self.leased = True
+
+    def active_lease(self) -> Lease | None:
+        for lease in self.leases.values():
+            if lease.active:
+                return lease
+        return None
+
+    # -- delivery -------------------------------------------------------------------------------
+    def dispatch(self, now: int, messages_max: int) -> bool:
+        """Hand out up to `messages_max` messages, consumers in turn; True if work may be left.
+
+        Expired references that were met are put into `found_expired` for the broker to move.
+        """
+        if self.special is not None:
+            look_at_gate(self, self.special, now)
+        if self.counting is not None:
+            self.counting.hand_over()
+        if self.paused or not self.turns:
+            return False
+        now_ms = now // 1_000_000
+        if self.alike and self.priorities.only >= 0:
+            return self._dispatch_alike(now_ms, messages_max)
+        left = messages_max
+        while left > 0:
+            start = 0
+            handed_out = 0
+            for end in self.level_ends:
+                handed_out = self._offer(start, end, now_ms)
+                if handed_out != 0:
+                    break
+                start = end
+            if handed_out == 0:
+                return False
+            if handed_out < 0:
+                return True
+            left -= 1
+        return True
+
+    def _dispatch_alike(self, now_ms: int, messages_max: int) -> bool:
+        """The usual case, in one walk: each message goes to the next consumer that has credit."""
+        references = self.references
+        size: i64 = len(references)
+        index: i64 = self.index_of(self.cursor)
+        end = min(size, index + 2 * messages_max)
+        left: i64 = messages_max
+        consumers = self.consumers
+        count = len(consumers)
+        while index < end and left > 0:
+            reference = references[index]
+            if reference.state == READY and not (
+                reference.message.expiration != 0 and self.set_aside_expired(reference, now_ms)
+            ):
+                consumer: Consumer | None = None
+                for _ in range(count):
+                    place = self.ring % count
+                    self.ring = place + 1
+                    if consumers[place].ready():
+                        consumer = consumers[place]
+                        break
+                if consumer is None:
+                    return False
+                self.cursor = reference.sequence + 1
+                self._hand_out(consumer, reference)
+                left -= 1
+            index += 1
+        if index > 0 and index <= size:
+            # What lies before is handed out or finished; a reference given back meanwhile is not passed over.
+            passed = references[index - 1].sequence + 1
+            if passed > self.cursor and references[index - 1].state != READY:
+                self.cursor = passed
+        return index < size
+
+    def _offer(self, start: int, end: int, now_ms: int) -> int:
+        """One message to the next of consumers[start:end] that can take one: 1; 0 nobody can; -1 not known yet."""
+        count = end - start
+        for _ in range(count):
+            place = self.ring % count
+            self.ring = place + 1
+            consumer = self.turns[start + place]
+            if not consumer.ready():
+                continue
+            by_priority = self.priorities.mixed()
+            paged = self.paged
+            reference: Reference | None = None
+            in_memory = paged is None or consumer.position < self.end() or by_priority
+            if in_memory or not (consumer.browse_only or self.keeps_messages):
+                if by_priority:
+                    reference = next_by_priority(self, consumer, now_ms)
+                    in_memory = reference is not None or self.priorities.unfinished
+                else:
+                    reference = self._next_for(consumer, now_ms)
+                    in_memory = reference is not None or consumer.position < self.end()
+            if paged is not None and not in_memory:
+                if consumer.browse_only or self.keeps_messages:
+                    reference = paged.browse(consumer, now_ms)
+                    if reference is None and consumer.position <= paged.last:
+                        return -1
+            if reference is not None:
+                self._hand_out(consumer, reference)
+                return 1
+            if self.priorities.unfinished if by_priority else consumer.position < self.end():
+                return -1
+        return 0
+
+    def end(self) -> int:
+        references = self.references
+        return references[len(references) - 1].sequence + 1 if references else 0
+
+    def _next_for(self, consumer: Consumer, now_ms: int) -> Reference | None:
+        position = consumer.position
+        if not consumer.browse_only and position < self.cursor:
+            position = self.cursor
+        references = self.references
+        index = self.index_of(position)
+        end = len(references)
+        stop = min(end, index + SCAN_MAX)
+        selector = consumer.selector
+        groups = None if consumer.browse_only else self.groups
+        while index < stop:
+            reference = references[index]
+            index += 1
+            if reference.state != READY and not (
+                consumer.browse_only and reference.state == DELIVERING
+            ):
+                continue
+            message = reference.message
+            if message.expiration != 0 and not consumer.browse_only:
+                if self.set_aside_expired(reference, now_ms):
+                    continue
+            if selector is not None and not selector.matches(message):
+                continue
+            if groups is not None and not groups.takes(consumer, reference):
+                continue
+            consumer.position = reference.sequence + 1
+            if consumer.shares:
+                self.cursor = consumer.position
+            return reference
+        consumer.position = references[stop - 1].sequence + 1 if stop else position
+        if consumer.shares and consumer.position > self.cursor:
+            self.cursor = consumer.position
+        return None
+
+    def set_aside_expired(self, reference: Reference, now_ms: int) -> bool:
+        """Put an expired reference where the broker fetches it; not while a log-view lease holds the queue."""
+        if reference.message.expiration > now_ms or self.active_lease() is not None:
+            return False
+        reference.state = DELIVERING
+        self.delivering_count += 1
+        self.found_expired.append(reference)
+        self.aside = True
+        return True
+
+    def _hand_out(self, consumer: Consumer, reference: Reference) -> None:
+        if consumer.browse_only:
+            cost = consumer.endpoint.deliver(consumer, reference)
+        elif not self.plain:
+            cost = hand_out_specially(self, consumer, reference)
+        else:
+            reference.state = DELIVERING
+            reference.delivery_count += 1
+            reference.consumer = consumer
+            self.delivering_count += 1
+            consumer.unacknowledged.add(reference)
+            cost = consumer.endpoint.deliver(consumer, reference)
+        consumer.delivered += 1
+        if self.handed_out is not None:
+            self.handed_out.append((consumer, reference))
+        if not consumer.unlimited:
+            consumer.credits -= cost

@@ -1,0 +1,64 @@
+"""One message in one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i16, i32
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.paging.page import Page
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.message.message import Message
+
+READY: Final = 0
+DELIVERING: Final = 1
+DONE: Final = 2
+SCHEDULED: Final = 3  # its time has not come: kernel/queue/delivery/scheduled.py
+
+
+class Reference:
+    """State of `message` in `queue`; `sequence` is its place there and never changes once it has one.
+
+    Sequence 0 has what was sent for later: it gets its place when its time comes.
+
+    `route_to` is used in store-and-forward queues only: the concatenated 8-byte binding ids on the peer
+    (what travels as `_AMQ_ROUTE_TO`). It is kept here and not in the message, so that one message can wait for
+    several peers without a copy.
+    """
+
+    def __init__(self, message: Message, queue: Queue, sequence: int, route_to: bytes) -> None:
+        self.message = message
+        self.queue = queue
+        self.sequence = sequence
+        self.route_to = route_to
+        self.consumer: Consumer | None = None
+        # As it was when the message came: what is counted in is counted out.
+        self.size: int = message.size
+        self.delivery_count: i32 = 0
+        self.state: i16 = READY
+        # A log-view reader is shown durable messages only: in a queue that has one, all are kept.
+        self.durable: bool = queue.durable and (message.durable or queue.leased)
+
+    def index_in(self, page: Page) -> int:
+        """Where it lies in that page file; -1 if it does not."""
+        return -1
+
+
+class PagedReference(Reference):
+    """One that was read from a page file (kernel/queue/paging/paging.py), where it keeps its place `index` until it is
+    finished.
+
+    Its message is not among Broker.messages: the page holds what a restart needs.
+    """
+
+    def __init__(
+        self, message: Message, queue: Queue, sequence: int, route_to: bytes, page: Page, index: int
+    ) -> None:
+        super().__init__(message, queue, sequence, route_to)
+        self.page = page
+        self.index = index
+
+    def index_in(self, page: Page) -> int:
+        return self.index if page is self.page else -1

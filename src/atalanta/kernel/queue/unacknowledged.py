@@ -1,0 +1,130 @@
+"""What a consumer holds unacknowledged, in order of delivery.
+
+Acknowledgements come nearly always in that order, so the first is looked at first. A dict would do too, but one whose
+first entries are deleted is walked over from its start each time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.reference import Reference
+
+TRIM_MIN: Final = 1_024  # finished places before those that are left move up
+
+
+class Held:
+    """References by message id; what was taken out of the middle leaves a hole (None).
+
+    `_places` is made at the first acknowledgement out of order, and kept until the list moves; it may name holes.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[Reference | None] = []
+        self._first: i64 = 0  # nothing before it is left
+        self._count: i64 = 0
+        self._places: dict[int, int] | None = None
+
+    def __len__(self) -> int:
+        return int(self._count)
+
+    def __contains__(self, message_id: int) -> bool:
+        return self._place_of(message_id) >= 0
+
+    def add(self, reference: Reference) -> None:
+        """Behind all others."""
+        places = self._places
+        if places is not None:
+            places[reference.message.id] = len(self._items)
+        self._items.append(reference)
+        self._count += 1
+
+    def pop(self, message_id: int) -> Reference | None:
+        """Take one out; None if it is not held."""
+        place = self._place_of(message_id)
+        if place < 0:
+            return None
+        reference = self._items[place]
+        self._items[place] = None
+        self._count -= 1
+        if place == self._first:
+            self._move_up()
+        return reference
+
+    def pop_first(self, message_id: i64) -> Reference | None:
+        """Take out the oldest if it is this one: what an acknowledgement in order means."""
+        first = self._first
+        if self._count == 0:
+            return None
+        reference = self._items[first]
+        if reference is None or reference.message.id != message_id:
+            return None
+        self._items[first] = None
+        self._count -= 1
+        self._move_up()
+        return reference
+
+    def pop_through(self, message_id: int) -> list[Reference]:
+        """Take out everything up to the message; empty, and nothing taken, if it is not held."""
+        taken: list[Reference] = []
+        last = self._place_of(message_id)
+        if last < 0:
+            return taken
+        items = self._items
+        for place in range(self._first, last + 1):
+            reference = items[place]
+            if reference is not None:
+                taken.append(reference)
+                items[place] = None
+                self._count -= 1
+        self._move_up()
+        return taken
+
+    def values(self) -> list[Reference]:
+        """All that is held, in order (a copy)."""
+        return [reference for reference in self._items if reference is not None]
+
+    def clear(self) -> None:
+        self._items = []
+        self._first = 0
+        self._count = 0
+        self._places = None
+
+    def _place_of(self, message_id: int) -> i64:
+        items = self._items
+        if self._count == 0:
+            return -1
+        reference = items[self._first]
+        if reference is not None and reference.message.id == message_id:
+            return self._first
+        places = self._places
+        if places is None:
+            places = {}
+            for place in range(self._first, len(items)):
+                reference = items[place]
+                if reference is not None:
+                    places[reference.message.id] = place
+            self._places = places
+        known = places.get(message_id, -1)
+        if known < 0 or items[known] is None:
+            return -1
+        return known
+
+    def _move_up(self) -> None:
+        """`_first` is a held one again, or the end."""
+        items = self._items
+        first = self._first
+        size: i64 = len(items)
+        if self._count == 0:
+            self.clear()
+            return
+        while first < size and items[first] is None:
+            first += 1
+        if first >= TRIM_MIN and first * 2 > size:
+            del items[:first]
+            first = 0
+            self._places = None
+        self._first = first

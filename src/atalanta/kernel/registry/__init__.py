@@ -1,0 +1,1 @@
+"""Registries of queues, addresses, diverts and duplicate ids."""

@@ -1,0 +1,1 @@
+"""Addresses, bindings, wildcards and diverts."""

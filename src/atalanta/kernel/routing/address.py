@@ -1,0 +1,139 @@
+"""An address and the bindings below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.memory.address_memory import Account
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.routing.bindings import BindingGroup, RemoteBinding
+from atalanta.message.encoding.interning import shared_name
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address_rules import AddressRules
+    from atalanta.kernel.routing.retroactive_names import Retained
+    from atalanta.message.message import Message
+
+
+class Address:
+    """`groups` by routing name, in order of creation; `mixed` when queues of both routing types exist."""
+
+    def __init__(self, name: str, anycast: bool, multicast: bool, auto_created: bool) -> None:
+        # What every message reads stands together: with thousands of addresses it comes from far away.
+        # `sole`: its only binding, when that is a queue here, see sole_queue; `sole_type`: that one's routing type.
+        self.sole: Queue | None = None
+        self.sole_type: int = ANYCAST
+        self.routed: int = 0
+        self.anycast_count: int = 0  # of the local queues
+        self.anycast = anycast
+        self.multicast = multicast
+        self.auto_created = auto_created
+        self.internal: bool = False
+        self.gone: bool = False  # deleted; there may be another one of that name
+        # As message_codec has it: the same object is found by a look at its place alone.
+        self.name = shared_name(name)
+        self.lsn: int = 0
+        self.groups: dict[str, BindingGroup] = {}
+        self.local_count: int = 0
+        self.created_at: int = 0
+        self.queue_left_at: int = 0  # 0: no queue has been removed yet
+        self.account: Account = Account()
+        self.unrouted: int = 0
+        self.swept: bool = False
+        self.rules: AddressRules | None = None  # nothing special: kernel/routing/address_rules.py
+        self.retained: Retained | None = None  # what it keeps for later queues: kernel/registry/retroactive.py
+        # Wildcard addresses that match this one: their queues receive its messages, too.
+        self.wildcards: list[Address] | None = None
+
+    def supports(self, routing_type: int) -> bool:
+        return self.anycast if routing_type == ANYCAST else self.multicast
+
+    def add_routing_type(self, routing_type: int) -> bool:
+        """True if that was new to the address."""
+        if self.supports(routing_type):
+            return False
+        if routing_type == ANYCAST:
+            self.anycast = True
+        elif routing_type == MULTICAST:
+            self.multicast = True
+        return True
+
+    def group(self, routing_name: str) -> BindingGroup:
+        found = self.groups.get(routing_name)
+        if found is None:
+            found = BindingGroup(routing_name)
+            self.groups[routing_name] = found
+        return found
+
+    def sole_queue(self, message: Message) -> Queue | None:
+        """The queue that takes the message without any choice; None where `router.route` must look."""
+        queue = self.sole
+        if queue is None or queue.filter is not None or queue.guarded or queue.special is not None:
+            return None
+        routing_type = message.routing_type
+        if routing_type >= 0 and routing_type != self.sole_type:
+            return None
+        return queue
+
+    def _note_sole(self) -> None:
+        """To be called by whatever changes the bindings, rules or wildcards."""
+        self.sole = None
+        if len(self.groups) == 1 and self.rules is None and self.wildcards is None:
+            for group in self.groups.values():
+                if len(group.locals) == 1 and not group.remotes:
+                    self.sole = group.locals[0]
+                    self.sole_type = self.sole.spec.routing_type
+
+    def set_rules(self, rules: AddressRules | None) -> None:
+        self.rules = rules
+        self._note_sole()
+
+    def set_wildcards(self, wildcards: list[Address] | None) -> None:
+        self.wildcards = wildcards
+        self._note_sole()
+
+    def add_queue(self, queue: Queue) -> None:
+        self.group(queue.routing_name()).locals.append(queue)
+        queue.account = self.account
+        self.local_count += 1
+        if queue.spec.routing_type == ANYCAST:
+            self.anycast_count += 1
+        self._note_sole()
+
+    def remove_queue(self, queue: Queue) -> None:
+        group = self.groups.get(queue.routing_name())
+        if group is not None and queue in group.locals:
+            group.locals.remove(queue)
+            group.position = 0
+            self.local_count -= 1
+            if queue.spec.routing_type == ANYCAST:
+                self.anycast_count -= 1
+            if group.empty():
+                del self.groups[group.routing_name]
+            self._note_sole()
+
+    def add_remote(self, remote: RemoteBinding) -> None:
+        self.group(remote.routing_name).remotes.append(remote)
+        self._note_sole()
+
+    def remove_remote(self, remote: RemoteBinding) -> None:
+        group = self.groups.get(remote.routing_name)
+        if group is not None and remote in group.remotes:
+            group.remotes.remove(remote)
+            group.position = 0
+            if group.empty():
+                del self.groups[remote.routing_name]
+            self._note_sole()
+
+    def queues(self) -> list[Queue]:
+        found: list[Queue] = []
+        for group in self.groups.values():
+            found.extend(group.locals)
+        return found
+
+    def remotes(self) -> list[RemoteBinding]:
+        found: list[RemoteBinding] = []
+        for group in self.groups.values():
+            found.extend(group.remotes)
+        return found

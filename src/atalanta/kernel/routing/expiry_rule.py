@@ -1,0 +1,53 @@
+"""Expirations an address gives to the messages that are sent to it (PostOfficeImpl.applyExpiryDelay)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.settings.address_settings import AddressSettings
+    from atalanta.message.message import Message
+
+
+class ExpiryRule:
+    """`delay_ms` for messages that have no expiration, bounds for those that have one; -1 where nothing is set."""
+
+    def __init__(self, settings: AddressSettings) -> None:
+        self.never: bool = settings.no_expiry
+        self.delay_ms: int = settings.expiry_delay_ms
+        self.min_ms: int = settings.min_expiry_delay_ms
+        self.max_ms: int = settings.max_expiry_delay_ms
+
+    def apply(self, message: Message, now: int) -> None:
+        """Changes the message's expiration if the rule says so; a delay of its own comes before the bounds."""
+        now_ms = now // 1_000_000
+        expiration = message.expiration
+        wanted = expiration
+        if self.never:
+            wanted = 0
+        elif self.delay_ms >= 0:
+            if expiration == 0:
+                wanted = now_ms + self.delay_ms
+        elif expiration == 0:
+            if self.max_ms >= 0:
+                wanted = now_ms + self.max_ms
+            elif self.min_ms >= 0:
+                wanted = now_ms + self.min_ms
+        elif 0 <= self.max_ms < expiration - now_ms:
+            wanted = now_ms + self.max_ms
+        elif self.min_ms >= 0 and expiration < now_ms + self.min_ms:
+            wanted = now_ms + self.min_ms
+        if wanted != expiration:
+            message.expiration = wanted
+
+
+def rule_of(settings: AddressSettings) -> ExpiryRule | None:
+    """None where messages keep what they say."""
+    if (
+        not settings.no_expiry
+        and settings.expiry_delay_ms < 0
+        and settings.min_expiry_delay_ms < 0
+        and settings.max_expiry_delay_ms < 0
+    ):
+        return None
+    return ExpiryRule(settings)

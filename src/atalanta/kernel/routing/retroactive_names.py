@@ -1,0 +1,38 @@
+"""Names of the internal queues and addresses behind retroactive addresses, and the copies they keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+
+
+SUFFIX: Final = "retro"
+
+
+class Retained:
+    """The rings of one retroactive address."""
+
+    def __init__(self, multicast: Queue, anycast: Queue) -> None:
+        self.multicast = multicast
+        self.anycast = anycast
+
+    def ring(self, routing_type: int) -> Queue:
+        return self.anycast if routing_type == ANYCAST else self.multicast
+
+
+def is_resource(config: BrokerConfig, name: str) -> bool:
+    """Whether address, queue or divert of that name is there for a retroactive address (ResourceNames)."""
+    return name.endswith(SUFFIX) and name.startswith(config.internal_naming_prefix)
+
+
+def kept_messages(broker: Broker, name: str) -> int:
+    """How many messages an address of that name is to keep: `retroactive-message-count`, and 0 for the broker's own."""
+    if name.startswith(broker.config.internal_naming_prefix):
+        return 0
+    return broker.settings_of(name).retroactive_message_count

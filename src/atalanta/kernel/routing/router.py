@@ -1,0 +1,81 @@
+"""Routing: which queues take a message. The first module to read on the path of a message.
+
+A route is a queue and, for a store-and-forward queue, the binding ids the peer must use. Nothing is changed here:
+`Broker.publish` journals the result and enqueues it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.routing.bindings import RemoteBinding
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+    from atalanta.message.message import Message
+
+
+class Route:
+    """`queue` takes the message; `route_to` is empty unless `queue` is a store-and-forward queue."""
+
+    def __init__(self, queue: Queue, route_to: bytes) -> None:
+        self.queue = queue
+        self.route_to = route_to
+
+
+
+
+def route(address: Address, message: Message, routing_type: int, only_queue: str) -> list[Route]:
+    """One binding of every group of the address that takes the message (fact sheet, "Routing algorithm").
+
+    `routing_type` -1 when the message does not say; `only_queue` restricts to queues of that name (FQQN).
+    """
+    routes: list[Route] = []
+    for group in address.groups.values():
+        choice = group.choose(message, routing_type, only_queue)
+        if choice < 0:
+            continue
+        if choice < len(group.locals):
+            routes.append(Route(group.locals[choice], b""))
+        else:
+            add_remote_route(routes, group.remotes[choice - len(group.locals)])
+    wildcards = address.wildcards
+    if wildcards is not None:
+        for wild in wildcards:
+            routes.extend(route(wild, message, routing_type, only_queue))
+    return routes
+
+
+def add_remote_route(routes: list[Route], remote: RemoteBinding) -> None:
+    """One copy for each peer, however many of its queues take it: ids are joined, newest first."""
+    encoded = remote.remote_id.to_bytes(8, "big", signed=True)
+    for known in routes:
+        if known.queue is remote.forward:
+            known.route_to = encoded + known.route_to
+            return
+    routes.append(Route(remote.forward, encoded))
+
+
+def route_by_ids(
+    raw_ids: bytes, queues_by_id: dict[int, Queue], remotes_by_id: dict[int, RemoteBinding]
+) -> tuple[list[Route], list[int]]:
+    """Routes for a message of a peer (`_AMQ_ROUTE_TO`): no second choice is made. Also the ids nobody has."""
+    routes: list[Route] = []
+    unknown: list[int] = []
+    seen: dict[int, bool] = {}
+    for start in range(0, len(raw_ids) - 7, 8):
+        binding_id = int.from_bytes(raw_ids[start : start + 8], "big", signed=True)
+        if binding_id in seen:
+            continue
+        seen[binding_id] = True
+        queue = queues_by_id.get(binding_id)
+        if queue is not None:
+            routes.append(Route(queue, b""))
+            continue
+        remote = remotes_by_id.get(binding_id)
+        if remote is not None:
+            add_remote_route(routes, remote)
+        else:
+            unknown.append(binding_id)
+    return routes, unknown

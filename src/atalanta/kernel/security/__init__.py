@@ -1,0 +1,1 @@
+"""Authentication, permissions and resource limits."""

@@ -1,0 +1,75 @@
+"""Stored passwords: plain text, or the one-way form `ENC(iterations:salt:hash)` that `artemis
+mask --hash` makes.
+
+The hash is PBKDF2 with HMAC-SHA1 over the password in UTF-8, salt and hash in hexadecimal, 1024
+iterations unless told otherwise (Artemis' DefaultSensitiveStringCodec and SecureHashProcessor).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Final
+
+from atalanta.message.encoding.digits import all_digits
+
+ITERATIONS_MAX: Final = 10_000_000
+HASH_BYTES_MAX: Final = 256
+
+
+class StoredPassword:
+    """`verify` compares in constant time. ValueError for a malformed `ENC(...)`."""
+
+    def __init__(self, text: str) -> None:
+        self.plain: bytes = b""
+        self.iterations: int = 0
+        self.salt: bytes = b""
+        self.hash: bytes = b""
+        if text.startswith("ENC(") and text.endswith(")"):
+            self._parse(text[4:-1])
+        else:
+            self.plain = text.encode("utf-8", "surrogatepass")
+
+    def _parse(self, text: str) -> None:
+        parts = text.split(":")
+        if len(parts) != 3:
+            raise ValueError("a hashed password has the form ENC(iterations:salt:hash)")
+        if not all_digits(parts[0], 9):
+            raise ValueError(f"'{parts[0]}' is no number of iterations")
+        self.iterations = int(parts[0])
+        if not 1 <= self.iterations <= ITERATIONS_MAX:
+            raise ValueError(f"{self.iterations} iterations are not between 1 and {ITERATIONS_MAX}")
+        try:
+            self.salt = bytes.fromhex(parts[1])
+            self.hash = bytes.fromhex(parts[2])
+        except ValueError:
+            raise ValueError("salt and hash of a password are hexadecimal") from None
+        if not 1 <= len(self.hash) <= HASH_BYTES_MAX:
+            raise ValueError(f"a password's hash has 1 to {HASH_BYTES_MAX} bytes")
+
+    @property
+    def slow(self) -> bool:
+        """Whether `verify` takes about a millisecond for each 1,000 iterations: not in the loop, then."""
+        return self.iterations > 0
+
+    def same(self, other: StoredPassword) -> bool:
+        """Whether both were read from the same text (two salts of one password differ)."""
+        return (
+            self.iterations == other.iterations
+            and self.salt == other.salt
+            and self.hash == other.hash
+            and self.plain == other.plain
+        )
+
+    def verify(self, password: str) -> bool:
+        given = password.encode("utf-8", "surrogatepass")
+        if self.iterations == 0:
+            return hmac.compare_digest(self.plain, given)
+        made = hashlib.pbkdf2_hmac("sha1", given, self.salt, self.iterations, len(self.hash))
+        return hmac.compare_digest(made, self.hash)
+
+
+def hash_password(password: str, salt: bytes, iterations: int = 1024) -> str:
+    """The stored form of `password` under a salt the caller drew (32 random bytes in Artemis)."""
+    made = hashlib.pbkdf2_hmac("sha1", password.encode("utf-8"), salt, iterations, 64)
+    return f"ENC({iterations}:{salt.hex()}:{made.hex()})"

@@ -1,0 +1,338 @@
+"""Who may do what: users with passwords and roles, and permissions of roles by address match.
+
+Follows Artemis (SecurityStoreImpl, fact sheet C12): of all matches the most specific one decides
+alone, roles of others are not added; where none matches nobody may. The cluster user may
+everything.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.kernel.routing.uuid_namespace import in_namespace
+from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
+from atalanta.kernel.security.login_modules import ACCEPTED, LoginChain
+from atalanta.kernel.security.password import StoredPassword
+
+SEND: Final = "send"
+CONSUME: Final = "consume"
+BROWSE: Final = "browse"
+MANAGE: Final = "manage"
+CREATE_ADDRESS: Final = "createAddress"
+DELETE_ADDRESS: Final = "deleteAddress"
+CREATE_DURABLE_QUEUE: Final = "createDurableQueue"
+DELETE_DURABLE_QUEUE: Final = "deleteDurableQueue"
+CREATE_NON_DURABLE_QUEUE: Final = "createNonDurableQueue"
+DELETE_NON_DURABLE_QUEUE: Final = "deleteNonDurableQueue"
+VIEW: Final = "view"
+EDIT: Final = "edit"
+PERMISSIONS: Final = (
+    SEND,
+    CONSUME,
+    BROWSE,
+    MANAGE,
+    CREATE_ADDRESS,
+    DELETE_ADDRESS,
+    CREATE_DURABLE_QUEUE,
+    DELETE_DURABLE_QUEUE,
+    CREATE_NON_DURABLE_QUEUE,
+    DELETE_NON_DURABLE_QUEUE,
+    VIEW,
+    EDIT,
+)
+OLD_PERMISSIONS: Final = {
+    "createTempQueue": CREATE_NON_DURABLE_QUEUE,
+    "deleteTempQueue": DELETE_NON_DURABLE_QUEUE,
+}
+DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
+DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
+CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users reaches
+ANSWERS_MAX: Final = 10_000  # remembered answers of one identity and permission
+# What an unknown user's password is compared with where passwords are hashed, so that the answer
+# takes as long as a known one's.
+NOBODY: Final = StoredPassword("ENC(1024:00:" + "00" * 64 + ")")
+NOBODY_PLAIN: Final = StoredPassword("")
+
+
+@dataclass
+class SecurityRule:
+    """One `<security-setting>`: permission -> roles that have it on addresses that match."""
+
+    match: str
+    permissions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Identity:
+    """An authenticated user; `cluster` for the one that nodes use among themselves.
+
+    All sessions of a user share one, so that a change of the user's roles reaches all of them.
+    """
+
+    def __init__(self, user: str, roles: Sequence[str], cluster: bool) -> None:
+        self.user = user
+        self.roles: tuple[str, ...] = tuple(roles)
+        self.cluster = cluster
+        self.version: int = -1
+        self.answers: dict[str, dict[str, bool]] = {}
+
+
+class User:
+    def __init__(self, name: str, password: StoredPassword, roles: tuple[str, ...]) -> None:
+        self.name = name
+        self.password = password
+        self.roles = roles
+        self.identity: Identity = Identity(name, roles, False)
+
+
+class Security:
+    """Users and rules of one broker. Not `enabled`: everybody is let in and may everything."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        cluster_user: str = DEFAULT_CLUSTER_USER,
+        cluster_password: str = DEFAULT_CLUSTER_PASSWORD,
+        wildcard: WildcardConfiguration | None = None,
+        uuid_namespace: str = "",
+    ) -> None:
+        self.enabled = enabled
+        self.cluster_user = cluster_user
+        self.cluster_password = cluster_password
+        self.wildcard: WildcardConfiguration = (
+            wildcard if wildcard is not None else WildcardConfiguration()
+        )
+        self.uuid_namespace = uuid_namespace
+        self.users: dict[str, User] = {}
+        self.peer: Identity = Identity(cluster_user, (), True)
+        self.slow: bool = False  # whether a password of some user is hashed
+        self.exact: dict[str, SecurityRule] = {}
+        self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
+        self.version: int = 0
+        self.chain: LoginChain | None = (
+            None  # where login.config says more than "users with passwords"
+        )
+        # Users of acceptors that have a securityDomain: rules and cluster are this one's.
+        self.domains: dict[str, Security] = {}
+        self.certified: dict[
+            tuple[str, str, bool], Identity
+        ] = {}  # by subject, name of the password's user, and whether as a guest
+
+    def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
+        """ValueError if `password` begins like a hash but is none."""
+        user = User(name, StoredPassword(password), tuple(roles))
+        self.users[name] = user
+        self.slow = self.slow or user.password.slow
+        self.version += 1
+
+    def replace(self, fresh: Security) -> None:
+        """Users and rules of `fresh`, from now on, also for those who are logged in.
+
+        Who is no user any more, or has another password now, keeps the sessions but may do nothing
+        (as in Artemis, where such a session fails to authenticate again).
+        """
+        same: dict[str, User] = {}
+        for name, user in self.users.items():
+            known = fresh.users.get(name)
+            if known is not None and known.password.same(user.password):
+                user.identity.roles = known.roles
+                known.identity = user.identity
+                same[name] = known
+            else:
+                user.identity.roles = ()
+        self.users = fresh.users
+        before = None if self.chain is None else self.chain.guest
+        self.chain = fresh.chain
+        guests = self.chain is not None and before is not None and before.same(self.chain.guest)
+        for key, identity in list(self.certified.items()):
+            subject, name, guest = key
+            renewed = self._certified(subject, same.get(name), guest)
+            if (
+                renewed is not None
+                and (guests or not guest)
+                and renewed.user == identity.user
+                and (name == "" or name in same)
+            ):
+                identity.roles = renewed.roles
+            else:
+                identity.roles = ()
+                del self.certified[key]
+        self.exact = fresh.exact
+        self.wild = fresh.wild
+        self.slow = fresh.slow
+        self.version += 1
+        for name, domain in self.domains.items():
+            domain.replace(fresh.domains.get(name, Security()))
+        for name, domain in fresh.domains.items():
+            self.domains.setdefault(name, domain)
+
+    def domain(self, name: str) -> Security:
+        """Who is to be asked for users of that domain, "" the usual one; of an unknown one nobody is known."""
+        if not name:
+            return self
+        found = self.domains.get(name)
+        if found is None:
+            found = Security(self.enabled, self.cluster_user, self.cluster_password)
+        return found
+
+    def add_rule(
+        self, match: str, permissions: Mapping[str, Sequence[str]], literal: bool = False
+    ) -> None:
+        """ValueError for a malformed match or an unknown permission. `literal`: no wildcards in it."""
+        if not literal:
+            verify_match(match, self.wildcard)
+        held: dict[str, tuple[str, ...]] = {}
+        for name, roles in permissions.items():
+            current = OLD_PERMISSIONS.get(name, name)
+            if current not in PERMISSIONS:
+                raise ValueError(f"unknown permission '{name}'")
+            held[current] = held.get(current, ()) + tuple(roles)
+        rule = SecurityRule(match, held)
+        self.version += 1
+        if literal or not self.wildcard.is_wild(match):
+            self.exact[match] = rule
+            return
+        self.wild = [entry for entry in self.wild if entry[0].text != match]
+        self.wild.append((WildcardMatch(match, self.wildcard), rule))
+        self.wild.sort(key=_order)
+
+    def quick_answer(self, user: str | None, password: str | None) -> Identity | None:
+        """The identity where no stored password is needed; None: ask `stored_password`, or refuse."""
+        if user is not None and user == self.cluster_user:
+            if password is not None and _same(password, self.cluster_password):
+                return self.peer
+            if self.enabled:
+                return None
+        if not self.enabled:
+            return Identity(user if user is not None else "", (), False)
+        return None
+
+    def stored_password(self, user: str) -> StoredPassword:
+        """What the password of `user` must agree with; for unknown users one that costs as much to compare."""
+        known = self.users.get(user)
+        if known is not None:
+            return known.password
+        return NOBODY if self.slow else NOBODY_PLAIN
+
+    def verified(self, user: str, stored: StoredPassword, ok: bool) -> Identity | None:
+        """The identity after a comparison with `stored`; None if it failed or was of an older password."""
+        known = self.users.get(user)
+        if not ok or known is None or not known.password.same(stored):
+            return None
+        return known.identity
+
+    def combined(
+        self, subject: str, named: Identity | None, guest: bool = False
+    ) -> Identity | None:
+        """Who somebody with the certificate of `subject`, and the right password of `named`, is; None: refused.
+
+        `guest`: may be one, if login.config says so.
+        """
+        chain = self.chain
+        if chain is None or (named is not None and named.cluster):
+            return named
+        certified = chain.certificates.user_of(subject)
+        if chain.verdict(certified is not None, named is not None, guest) != ACCEPTED:
+            return None
+        guest = guest and chain.is_guest(certified is not None, named is not None)
+        if certified is None and not guest:
+            return named
+        key = (
+            "" if certified is None else subject,
+            "" if named is None else named.user,
+            guest,
+        )
+        found = self.certified.get(key)
+        if found is None:
+            found = self._certified(key[0], self.users.get(key[1]), guest)
+            if found is not None and len(self.certified) < CERTIFIED_MAX:
+                self.certified[key] = found
+        return found
+
+    def _certified(self, subject: str, user: User | None, guest: bool) -> Identity | None:
+        chain = self.chain
+        certified = None if chain is None else chain.certificates.user_of(subject)
+        if chain is None or (certified is None and (not guest or subject)):
+            return None
+        named = None if user is None else user.name
+        roles = chain.roles(certified, named, () if user is None else user.roles, guest)
+        return Identity(chain.name(certified, named, guest), roles, False)
+
+    def authenticate(self, user: str | None, password: str | None) -> Identity | None:
+        """The identity behind the credentials, None if they are wrong or missing; hashes at once.
+
+        The node itself asks `kernel.logins`, which has the hash computed elsewhere.
+        """
+        identity = self.quick_answer(user, password)
+        if identity is not None:
+            return identity
+        if user is None or password is None or user == self.cluster_user:
+            return None
+        stored = self.stored_password(user)
+        return self.verified(user, stored, stored.verify(password))
+
+    def authenticate_cluster(self, user: str, password: str) -> bool:
+        """Whether a node that wants to join knows the cluster's credentials (also with security
+        off).
+        """
+        return _same(user, self.cluster_user) and _same(password, self.cluster_password)
+
+    def allowed(self, identity: Identity, permission: str, address: str) -> bool:
+        """Whether `identity` has `permission` on `address`, which may be an FQQN
+        `address::queue`.
+        """
+        if not self.enabled or identity.cluster:
+            return True
+        if identity.version != self.version:
+            identity.answers = {}
+            identity.version = self.version
+        answers = identity.answers.get(permission)
+        if answers is None:
+            answers = {}
+            identity.answers[permission] = answers
+        answer = answers.get(address)
+        if answer is None:
+            answer = self._holds(identity, permission, address)
+            if len(answers) >= ANSWERS_MAX:
+                answers.clear()
+            answers[address] = answer
+        return answer
+
+    def _holds(self, identity: Identity, permission: str, address: str) -> bool:
+        rule = self.rule(address)
+        if rule is None:
+            return False
+        granted = rule.permissions.get(permission, ())
+        for role in identity.roles:
+            if role in granted:
+                return True
+        return False
+
+    def rule(self, address: str) -> SecurityRule | None:
+        """The one rule that decides for `address`: an exact one for the FQQN, then for the address,
+        then the most specific wildcard."""
+        if self.uuid_namespace:
+            address = in_namespace(address, self.uuid_namespace, self.wildcard.delimiter)
+        found = self.exact.get(address)
+        if found is not None:
+            return found
+        bare = address.split("::", 1)[0]
+        found = self.exact.get(bare)
+        if found is not None:
+            return found
+        for compiled, rule in self.wild:
+            if compiled.matches(bare):
+                return rule
+        return None
+
+
+def _order(entry: tuple[WildcardMatch, SecurityRule]) -> tuple[int, int, tuple[int, ...], int]:
+    return entry[0].order
+
+
+def _same(left: str, right: str) -> bool:
+    return hmac.compare_digest(
+        left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    )

@@ -1,0 +1,1 @@
+"""Clients and their sessions, whatever the protocol."""

@@ -1,0 +1,82 @@
+"""A bridge as the kernel sees it: an endpoint with one consumer, no answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumers import add_consumer, remove_consumer
+from atalanta.kernel.queue.reference import DELIVERING, Reference
+from atalanta.kernel.trace import tell
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.message.selector.selector import Filter
+
+
+class BridgeEndpoint(Endpoint):
+    """`take` gets each message of the queue and returns its cost in credits."""
+
+    def __init__(self, take: Callable[[Reference], int]) -> None:
+        self.take = take
+
+    def consumer_of(self, queue: Queue, selector: Filter | None = None) -> Consumer:
+        return Consumer(0, queue, self, selector, False, 0)
+
+    def attach(self, broker: Broker, consumer: Consumer, window_bytes: int) -> None:
+        consumer.started = True
+        consumer.credits = window_bytes
+        add_consumer(consumer.queue, consumer)
+        broker.mark_dirty(consumer.queue)
+
+    def detach(self, broker: Broker, consumer: Consumer) -> None:
+        """What was not finished goes back to its place, to be sent again."""
+        consumer.closed = True
+        queue = consumer.queue
+        if consumer in queue.consumers:
+            remove_consumer(queue, consumer)
+        held = consumer.unacknowledged.values()
+        consumer.unacknowledged.clear()
+        for reference in held:
+            self._give_back(broker, queue, reference)
+        broker.mark_dirty(queue)
+
+    def give_back(self, broker: Broker, consumer: Consumer, references: list[Reference]) -> None:
+        """These were not sent: they go back to their places, the consumer stays."""
+        for reference in references:
+            consumer.unacknowledged.pop(reference.message.id)
+            self._give_back(broker, consumer.queue, reference)
+        broker.mark_dirty(consumer.queue)
+
+    def _give_back(self, broker: Broker, queue: Queue, reference: Reference) -> None:
+        """No client has seen it: a way tried in vain is no delivery (as BridgeImpl.cancelRefs)."""
+        if reference.state == DELIVERING:
+            reference.delivery_count -= 1
+            queue.give_back(reference)
+            if broker.trace.on:
+                tell(broker.trace, "story_given_back", reference.message, queue.name)
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        return self.take(reference)
+
+    def forced(self, consumer: Consumer, sequence: int) -> None:
+        return None
+
+    def done(self, token: int) -> None:
+        return None
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        return None
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        consumer.closed = True
+
+    def credits(self, address: str, amount: int) -> None:
+        return None
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        return None

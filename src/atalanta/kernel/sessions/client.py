@@ -1,0 +1,60 @@
+"""One connection of a client, as far as the kernel cares: who it is and what dies with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.registry import queues
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.sessions.session import Session
+
+
+class Client:
+    """`connection` is the shell's number; temporary queues live as long as the connection that made them."""
+
+    def __init__(self, connection: int, remote: str) -> None:
+        self.connection = connection
+        self.remote = remote
+        self.certificate: str = ""  # the subject of the client's, if it showed one
+        self.client_id: str | None = None
+        self.created_at: int = 0  # of its first session
+        self.sessions: dict[str, Session] = {}
+        self.temporary_queues: dict[str, Queue] = {}
+        self.transient_queues: dict[str, Queue] = {}
+
+    def use_transient(self, queue: Queue) -> None:
+        """This client made or found a shared subscription that lives as long as somebody uses it."""
+        if queue.name not in self.transient_queues:
+            self.transient_queues[queue.name] = queue
+            queue.clients += 1
+
+    def hand_over(self, other: Client, session: Session) -> None:
+        """`session` goes on on another connection of its client, and what dies with a connection goes along."""
+        self.sessions.pop(session.name, None)
+        session.client = other
+        other.sessions[session.name] = session
+        other.client_id = other.client_id or self.client_id
+        other.temporary_queues.update(self.temporary_queues)
+        self.temporary_queues.clear()
+        for queue in self.transient_queues.values():
+            queue.clients -= 1
+            other.use_transient(queue)
+        self.transient_queues.clear()
+
+    def close(self, now: int, broker: Broker, failed: bool) -> None:
+        for session in list(self.sessions.values()):
+            session.close(now, failed)
+        for queue in list(self.temporary_queues.values()):
+            if not queue.deleted:
+                queues.delete_queue(broker, now, queue.name, "its connection was closed")
+        self.temporary_queues.clear()
+        for queue in list(self.transient_queues.values()):
+            queue.clients -= 1
+            # Its consumers may never have come: nobody else would delete it then.
+            if queue.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
+                queues.delete_queue(broker, now, queue.name, "its connection was closed")
+        self.transient_queues.clear()
+        broker.clients.gone(now, broker, self)

@@ -1,0 +1,53 @@
+"""What the broker writes into a message at its arrival: who sent it and when it came.
+
+Follows ServerSessionImpl.doSend: `populate-validated-user`, `reject-empty-validated-user` and the address setting
+`enable-ingress-timestamp`. JMS clients read the sender as JMSXUserID.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.message.message import Message
+
+VALIDATED_USER: Final = "_AMQ_VALIDATED_USER"
+INGRESS_TIMESTAMP: Final = "_AMQ_INGRESS_TIMESTAMP"
+
+
+def stamping_wanted(config: BrokerConfig, settings: AddressSettingsRepository) -> bool:
+    """Whether any message has to be looked at: else sending costs nothing of it."""
+    return (
+        config.populate_validated_user
+        or config.reject_empty_validated_user
+        or settings.states("enable_ingress_timestamp", True)
+    )
+
+
+def stamp(session: Session, now: int, message: Message) -> None:
+    """Before it is routed. BrokerError ILLEGAL_STATE for a message without a user where that is refused.
+
+    What a peer forwards keeps the user it was sent by; a real Artemis puts the cluster's own user in its place.
+    """
+    broker = session.broker
+    config = broker.config
+    if not session.identity.cluster:
+        user = session.identity.user
+        if config.populate_validated_user and user:
+            message.put_property(VALIDATED_USER, user)
+        if config.reject_empty_validated_user and not message.has_property(VALIDATED_USER):
+            error = BrokerError(
+                ILLEGAL_STATE,
+                f"message to {message.address} names no user, and this broker refuses such messages",
+            )
+            if not session.auto_commit_sends:
+                session.transaction.rollback_only = error
+            raise error
+    if broker.settings_of(split_fqqn(message.address)[0]).enable_ingress_timestamp:
+        message.put_property(INGRESS_TIMESTAMP, now // 1_000_000)

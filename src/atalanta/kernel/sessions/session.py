@@ -1,0 +1,463 @@
+"""A session: what one logged-in user does with the broker, whatever the protocol.
+
+The protocol's own session translates frames into these calls and is the `Endpoint` that gets the answers. Errors are
+BrokerError, raised before anything has changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from atalanta.kernel.errors import (
+    DUPLICATE_ID,
+    FENCED,
+    ILLEGAL_STATE,
+    MAX_CONSUMERS,
+    SECURITY,
+    BrokerError,
+)
+from atalanta.kernel.publish.deduplicate import duplicate_cache
+from atalanta.kernel.publish.redelivery import redeliver
+from atalanta.kernel.publish.reroute import expire, purge
+from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumers import add_consumer
+from atalanta.kernel.queue.reference import DELIVERING, Reference
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.registry import queues
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.sessions import full_address
+from atalanta.kernel.sessions.auto_create import prepare_address
+from atalanta.kernel.sessions.ingress_headers import stamp
+from atalanta.kernel.trace import tell
+from atalanta.kernel.transactions import xa_session
+from atalanta.kernel.transactions.commit import commit_transaction, refuse_duplicate
+from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX, Transaction
+from atalanta.message.fqqn import split_fqqn
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.memory.large_body import LargeStream
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.message.message import Message
+
+PRODUCERS_MAX: Final = 10_000
+FORCED_MAX: Final = 10_000  # forced deliveries that wait at one queue
+
+
+class Session:
+    """`auto_commit_sends` / `auto_commit_acks` False: that side belongs to the transaction."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        client: Client,
+        name: str,
+        endpoint: Endpoint,
+        identity: Identity,
+        auto_commit_sends: bool,
+        auto_commit_acks: bool,
+        pre_acknowledge: bool,
+    ) -> None:
+        self.broker = broker
+        self.client = client
+        self.name = name
+        self.endpoint = endpoint
+        self.identity = identity
+        self.auto_commit_sends = auto_commit_sends
+        self.auto_commit_acks = auto_commit_acks
+        self.pre_acknowledge = pre_acknowledge
+        self.consumers: dict[int, Consumer] = {}
+        self._acknowledging: Consumer | None = None
+        self.transaction = Transaction()
+        # The addresses by that name, None where there is none of it; of this version of the rules:
+        self.may_send: dict[str, Address | None] = {}
+        self.rules_version: int = broker.security.version
+        self.metadata: dict[str, str] = {}
+        self.xa: bool = False
+        self.branch: Branch | None = None  # it works in; `transaction` is that branch's then
+        self.ended_branch: Branch | None = None  # it ended last, until it is committed or rolled back
+        self.xa_timeout_s: int = -1
+        self.started: bool = False
+        self.blocked: bool = False
+        self.closed: bool = False
+        self.created_at: int = broker.now
+        # What the client told of its producers: its number -> (address, when).
+        self.producers: dict[int, tuple[str | None, int]] = {}
+        broker.clients.opened(self)
+
+    def check(self, permission: str, address: str) -> None:
+        """BrokerError SECURITY unless the user may."""
+        if not self.broker.security.allowed(self.identity, permission, address):
+            self.broker.clients.permissions_refused += 1
+            for observer in self.broker.observers:
+                observer.on_permission_refused(self.broker.now, self.identity, permission, address)
+            raise BrokerError(
+                SECURITY,
+                f"user {self.identity.user} does not have permission {permission} on address {address}",
+            )
+        self.broker.clients.permissions_granted += 1
+
+    # -- sending --------------------------------------------------------------------------------
+    def send(self, now: int, message: Message, token: int) -> None:
+        """`endpoint.done(token)` follows when the message is safe (or, in a transaction, taken up)."""
+        address = self.may_send.get(message.address)
+        routing_type = message.routing_type
+        if (
+            address is None
+            or address.gone
+            or self.rules_version != self.broker.security.version
+            or (routing_type == ANYCAST and address.anycast_count == 0)
+            or (routing_type >= 0 and not address.supports(routing_type))
+        ):
+            try:
+                prepare_address(self, now, message)
+            except BrokerError as error:
+                if not self.auto_commit_sends:
+                    self.transaction.rollback_only = error
+                raise
+            address = self.may_send.get(message.address)
+        if self.broker.memory.refusing and full_address.refused(self, message, token):
+            return
+        if self.broker.stamping:
+            stamp(self, now, message)
+        if self.auto_commit_sends:
+            self.broker.publish(now, message, self.endpoint, token, address)
+        else:
+            if not full_address.refused_in_transaction(self, address, message):
+                self._send_in_transaction(now, message)
+            self.endpoint.done(token)
+
+    def _send_in_transaction(self, now: int, message: Message) -> None:
+        transaction = self.transaction
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
+            name = split_fqqn(message.address)[0]
+            cache = duplicate_cache(self.broker, name)
+            key = (name, duplicate_id)
+            if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
+                transaction.rollback_only = BrokerError(
+                    DUPLICATE_ID,
+                    f"duplicate message detected on {name}: message will not be routed",
+                )
+            transaction.duplicate_ids[key] = True
+        transaction.add_send(message)
+        self.broker.memory.uncommitted_bytes += message.size
+        if self.broker.memory.uncommitted_bytes > TRANSACTION_BYTES_MAX:
+            full_address.limit_uncommitted(self, transaction)
+
+    def request_credits(self, address: str, amount: int) -> None:
+        full_address.request_credits(self, address, amount)
+
+    # -- consuming ------------------------------------------------------------------------------
+    def create_consumer(
+        self,
+        now: int,
+        consumer_id: int,
+        queue_name: str,
+        filter_text: str | None,
+        browse_only: bool,
+        priority: int,
+    ) -> Queue:
+        broker = self.broker
+        queue = queues.find_queue(broker, queue_name)
+        self.check("browse" if browse_only else "consume", queue.spec.address)
+        if consumer_id in self.consumers:
+            raise BrokerError(
+                ILLEGAL_STATE, f"consumer {consumer_id} already exists in session {self.name}"
+            )
+        selector = queues.parse_filter(filter_text)
+        lease = queue.active_lease()
+        if lease is not None and not browse_only:
+            raise BrokerError(
+                FENCED,
+                f"queue {queue.name} is leased to the log-view group {lease.group} of {lease.owner}",
+            )
+        limit = queue.spec.max_consumers
+        if not browse_only and 0 <= limit <= queue.consumer_count():
+            raise BrokerError(MAX_CONSUMERS, f"queue {queue.name} already has {limit} consumers")
+        consumer = Consumer(consumer_id, queue, self.endpoint, selector, browse_only, priority)
+        consumer.session = self
+        consumer.started = self.started and not self.blocked
+        consumer.blocked = self.blocked
+        consumer.pre_acknowledge = self.pre_acknowledge
+        consumer.created_at = now
+        self.consumers[consumer_id] = consumer
+        add_consumer(queue, consumer)
+        # It has no credit yet, and others got what they could; but groups may have been shared anew.
+        if queue.groups is not None:
+            broker.mark_dirty(queue)
+        if not browse_only:
+            for observer in broker.observers:
+                observer.on_consumer_added(now, consumer)
+        return queue
+
+    def consumer(self, consumer_id: int) -> Consumer:
+        found = self.consumers.get(consumer_id)
+        if found is None:
+            raise BrokerError(ILLEGAL_STATE, f"session {self.name} has no consumer {consumer_id}")
+        return found
+
+    def add_credits(self, consumer_id: int, amount: int) -> None:
+        consumer = self.consumer(consumer_id)
+        consumer.add_credits(amount)
+        if consumer.stream is not None:
+            consumer.stream.pump()
+        elif consumer.ready():
+            self.broker.mark_dirty(consumer.queue)
+
+    def force_delivery(self, now: int, consumer_id: int, sequence: int) -> None:
+        """Deliver what can be delivered, then say so (`endpoint.forced`): at once, or after further turns."""
+        consumer = self.consumer(consumer_id)
+        queue = consumer.queue
+        if len(queue.forced) >= FORCED_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: too many forced deliveries wait")
+        queue.forced.append((consumer, sequence))
+        queue.aside = True
+        self.broker.dispatch(now, queue)
+
+    def start(self) -> None:
+        self._set_started(True)
+
+    def stop(self) -> None:
+        self._set_started(False)
+
+    def _set_started(self, started: bool) -> None:
+        self.started = started
+        self._show_started()
+
+    def set_blocked(self, blocked: bool) -> None:
+        """The way to the client is full (or free again): what its consumers would get stays in the queues."""
+        self.blocked = blocked
+        self._show_started()
+
+    def _show_started(self) -> None:
+        started = self.started and not self.blocked
+        for consumer in self.consumers.values():
+            stream = consumer.stream
+            if stream is not None:
+                if not self.blocked:
+                    stream.pump()
+                continue
+            consumer.started = started
+            consumer.blocked = self.blocked
+            if started:
+                self.broker.mark_dirty(consumer.queue)
+
+    def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
+        """The consumer gets a large message, and until `end_stream` nothing else."""
+        consumer.stream = stream
+        consumer.started = False
+        consumer.blocked = True
+
+    def end_stream(self, consumer: Consumer) -> None:
+        consumer.stream = None
+        consumer.started = self.started and not self.blocked
+        consumer.blocked = self.blocked
+        if consumer.started and not consumer.closed:
+            self.broker.mark_dirty(consumer.queue)
+
+    def close_consumer(self, now: int, consumer_id: int) -> None:
+        """What it held unacknowledged goes back to its place, as if not delivered."""
+        consumer = self.consumer(consumer_id)
+        del self.consumers[consumer_id]
+        self._detach(now, consumer, False)
+
+    def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
+        """An operator ends it: the client is told, what it held comes back as if the connection was lost."""
+        consumer = self.consumer(consumer_id)
+        consumer.endpoint.consumer_gone(consumer, why)
+        self.consumers.pop(consumer_id, None)
+        self._detach(now, consumer, True)
+
+    def add_producer(self, now: int, producer_id: int, address: str | None) -> None:
+        """For management's lists only; beyond PRODUCERS_MAX of one session no more are kept."""
+        if len(self.producers) < PRODUCERS_MAX:
+            self.producers[producer_id] = (address, now)
+
+    def _detach(self, now: int, consumer: Consumer, failed: bool) -> None:
+        queue = consumer.queue
+        consumer.closed = True
+        if consumer.stream is not None:
+            consumer.stream.abort()
+        held = consumer.unacknowledged.values()
+        consumer.unacknowledged.clear()
+        if queue.deleted:
+            return
+        queues.remove_from_queue(self.broker, now, queue, consumer)
+        back: list[Reference] = []
+        for reference in held:
+            if reference.state != DELIVERING:
+                continue
+            if not failed:
+                reference.delivery_count -= 1
+            back.append(reference)
+            if self.broker.trace.on:
+                tell(self.broker.trace, "story_given_back", reference.message, queue.name)
+        redeliver(self.broker, now, back, False)
+        self.broker.mark_dirty(queue)
+        if queue.consumer_count() > 0:
+            return
+        if queue.spec.transient:
+            queues.delete_queue(self.broker, now, queue.name, "last consumer left")
+        elif queue.spec.purge_on_no_consumers:
+            purge(self.broker, queue, "purged without consumers")
+
+    def expire(self, now: int, consumer_id: int, message_id: int) -> None:
+        """The client found the message expired."""
+        consumer = self.consumer(consumer_id)
+        reference = consumer.unacknowledged.pop(message_id)
+        if reference is None:
+            return
+        # Of a non-destructive queue it may lie in a page file, or wait for one: it expires when it comes into memory.
+        if reference.state == DELIVERING or consumer.queue.has(reference):
+            expire(self.broker, now, [reference])
+
+    # -- acknowledging --------------------------------------------------------------------------
+    def acknowledge(
+        self, now: int, consumer_id: int, message_id: int, individual: bool, token: int
+    ) -> None:
+        """Cumulative: everything delivered to the consumer up to the message; individual: that one."""
+        consumer = self._acknowledging  # as a rule the same as before
+        if consumer is None or consumer.id != consumer_id or consumer.closed:
+            consumer = self.consumers.get(consumer_id)
+            if consumer is None:
+                self._refuse_acknowledge(f"session {self.name} has no consumer {consumer_id}")
+            self._acknowledging = consumer
+        held = consumer.unacknowledged
+        first = held.pop_first(message_id)
+        if first is not None:
+            if self.auto_commit_acks:
+                self.broker.acknowledge_one(first, self.endpoint, token)
+            else:
+                self.transaction.add_acknowledged(first)
+                self.endpoint.done(token)
+            return
+        taken: list[Reference] = []
+        if individual:
+            reference = held.pop(message_id)
+            if reference is not None:
+                taken.append(reference)
+        else:
+            taken = held.pop_through(message_id)
+        if not taken:
+            if consumer.pre_acknowledge or consumer.browse_only:
+                self.endpoint.done(token)
+                return
+            self._refuse_acknowledge(
+                f"message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
+            )
+        if self.auto_commit_acks:
+            self.broker.acknowledge(now, taken, self.endpoint, token)
+        else:
+            for reference in taken:
+                self.transaction.add_acknowledged(reference)
+            self.endpoint.done(token)
+
+    def _refuse_acknowledge(self, text: str) -> NoReturn:
+        """A transaction that misses an acknowledgement must not be committed (ServerConsumerImpl.acknowledge)."""
+        error = BrokerError(ILLEGAL_STATE, text)
+        if not self.auto_commit_acks:
+            self.transaction.rollback_only = error
+        raise error
+
+    # -- transactions ---------------------------------------------------------------------------
+    def commit(self, now: int, token: int) -> None:
+        """Everything at once, in one record; `endpoint.done(token)` when durable. DUPLICATE_ID rolls back."""
+        self._refuse_in_branch()
+        commit_transaction(self, now, self.transaction, self.endpoint, token, "", 0, 0)
+
+    def _refuse_in_branch(self) -> None:
+        if self.branch is not None:
+            raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
+
+    def commit_sink(self, now: int, token: int, query: str, batch: int, partition: int) -> None:
+        """Commit under a sink id: a batch of that query and partition that is not newer is DUPLICATE_ID.
+
+        The newest batch per query and partition is kept (kernel/transactions/sinks.py), in the same record as the
+        messages.
+        """
+        self._refuse_in_branch()
+        sinks = self.broker.sinks
+        if batch <= sinks.newest(query, partition):
+            refuse_duplicate(
+                self,
+                now,
+                self.transaction,
+                self.endpoint,
+                token,
+                sinks.lsn_of(query, partition),
+                f"batch {batch} of query {query} partition {partition} was committed before",
+            )
+            return
+        commit_transaction(self, now, self.transaction, self.endpoint, token, query, batch, partition)
+
+    def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
+        if self.branch is not None:
+            xa_session.local_rollback(self, now)
+        self.roll_back(now, self.transaction, last_as_delivered)
+        self.endpoint.done(token)
+
+    def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
+        """Sends vanish; what was acknowledged in it comes back as redelivered, what was only prefetched as new.
+
+        Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
+        """
+        self.begin_after(transaction)
+        self.give_back_prefetched(now, transaction.acknowledged, last_as_delivered)
+
+    def begin_after(self, transaction: Transaction) -> None:
+        """The session's own transaction is over and the next one begins; another's is none of its business."""
+        if transaction is self.transaction:
+            self.transaction = Transaction()
+
+    def give_back_prefetched(
+        self, now: int, acknowledged: list[Reference], last_as_delivered: bool
+    ) -> None:
+        """What was acknowledged as redelivered, what its consumers hold as new."""
+        back: list[Reference] = list(acknowledged)
+        for consumer in self.consumers.values():
+            first = last_as_delivered
+            if consumer.stream is not None:
+                consumer.stream.abort()  # it comes again from its beginning
+            if consumer.queue.keeps_messages:
+                self._show_again(consumer)
+            for reference in consumer.unacknowledged.values():
+                if not first:
+                    reference.delivery_count -= 1
+                first = False
+                back.append(reference)
+            consumer.unacknowledged.clear()
+        redeliver(self.broker, now, back, True)
+
+    def _show_again(self, consumer: Consumer) -> None:
+        """Of a non-destructive queue: what was only prefetched comes to this consumer again."""
+        for reference in consumer.unacknowledged.values():
+            consumer.look_again(reference.sequence)
+        consumer.unacknowledged.clear()
+        self.broker.mark_dirty(consumer.queue)
+
+    # -- the end --------------------------------------------------------------------------------
+    def close(self, now: int, failed: bool) -> None:
+        """Transaction rolled back, consumers gone; `failed` when the connection was lost, not closed."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.xa:
+            xa_session.leave(self, now, failed)
+        elif not failed:
+            self.roll_back(now, self.transaction, False)  # ServerSessionImpl.doClose
+        acknowledged = self.transaction.acknowledged
+        self.transaction = Transaction()
+        for consumer in list(self.consumers.values()):
+            self._detach(now, consumer, failed)
+        self.consumers.clear()
+        redeliver(self.broker, now, acknowledged, True)
+        self.broker.memory.forget(self.endpoint)
+        self.client.sessions.pop(self.name, None)
+        for observer in self.broker.observers:
+            observer.on_session_closed(now, self)

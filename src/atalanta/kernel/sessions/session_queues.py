@@ -1,0 +1,55 @@
+"""Queues that a session makes and deletes: permissions first, and what is temporary dies with the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.registry import addresses, queues
+from atalanta.kernel.security.resource_limits import check_queues
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.spec import QueueSpec
+    from atalanta.kernel.sessions.session import Session
+
+
+def create_queue(session: Session, now: int, spec: QueueSpec) -> Queue:
+    """With the permission that fits (createDurableQueue, createNonDurableQueue, createAddress)."""
+    session.check("createDurableQueue" if spec.durable else "createNonDurableQueue", spec.address)
+    _check_address_of(session, spec)
+    check_queues(session.broker, session.identity.user)
+    spec.user = session.identity.user
+    # A member makes queues that go on for its own, as it leaves.
+    queue = queues.create_queue(session.broker, now, spec, not session.identity.cluster)
+    if spec.temporary:
+        session.client.temporary_queues[queue.name] = queue
+    if spec.transient:
+        session.client.use_transient(queue)
+    return queue
+
+
+def _check_address_of(session: Session, spec: QueueSpec) -> None:
+    """A queue may not bring an address, or a routing type of it, that the user could not create."""
+    address = session.broker.addresses.get(spec.address)
+    if address is not None and address.supports(spec.routing_type):
+        return
+    automatic = session.broker.settings_of(spec.address).auto_create_addresses
+    if not automatic and not spec.temporary:
+        if address is not None:
+            addresses.check_routing_type(address, spec.routing_type)
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"address {spec.address} does not exist")
+    # Where addresses are not created automatically a temporary queue still has one of its own.
+    if automatic or address is not None:
+        session.check("createAddress", spec.address)
+
+
+def delete_queue(session: Session, now: int, name: str) -> None:
+    queue = queues.find_queue(session.broker, name)
+    session.check(
+        "deleteDurableQueue" if queue.durable else "deleteNonDurableQueue", queue.spec.address
+    )
+    if queue.consumer_count() > 0:
+        raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} still has consumers")
+    session.client.temporary_queues.pop(queue.name, None)
+    queues.delete_queue(session.broker, now, queue.name, "deleted")

@@ -1,0 +1,412 @@
+"""What the broker itself is told: its name, addresses, limits and scan periods (fact sheet C1,
+C8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.kernel.option import option
+from atalanta.kernel.queue.changes import QueueChanges
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.routing.wildcard import WildcardConfiguration
+from atalanta.kernel.security.resource_limits import ResourceLimit
+from atalanta.kernel.security.security import (
+    DEFAULT_CLUSTER_PASSWORD,
+    DEFAULT_CLUSTER_USER,
+    SecurityRule,
+)
+from atalanta.kernel.settings.notification_options import NotificationOptions
+from atalanta.kernel.settings.repository import SettingValue
+
+CRITICAL_POLICIES: Final = {"LOG": "LOG", "HALT": "HALT", "SHUTDOWN": "SHUTDOWN"}
+
+
+@dataclass
+class QueueConfig:
+    """A `<queue>` below an address (or of the old `<queues>` section)."""
+
+    name: str = option("", "name", "unique in the broker", attribute=True)
+    address: str = option(
+        "", "address", "only in the old <queues> section; else the enclosing address"
+    )
+    routing_type: int = MULTICAST
+    filter_text: str | None = option(None, "filter", "takes only messages that match")
+    durable: bool = option(True, "durable", "survives a restart")
+    user: str | None = option(None, "user", "recorded as the creator")
+    max_consumers: int | None = option(
+        None,
+        "max-consumers",
+        "consumers allowed at once, -1 any (the address setting if absent)",
+        unit="count",
+        minimum=-1,
+        attribute=True,
+    )
+    purge_on_no_consumers: bool | None = option(
+        None,
+        "purge-on-no-consumers",
+        "drop messages when the last consumer leaves",
+        attribute=True,
+        kind="bool",
+    )
+    exclusive: bool | None = option(
+        None,
+        "exclusive",
+        "one consumer gets all messages",
+        attribute=True,
+        kind="bool",
+    )
+    last_value: bool | None = option(
+        None,
+        "last-value",
+        "keeps the last message of a key",
+        attribute=True,
+        kind="bool",
+    )
+    last_value_key: str | None = option(None, "last-value-key", "that key", attribute=True)
+    non_destructive: bool | None = option(
+        None,
+        "non-destructive",
+        "consuming removes nothing",
+        attribute=True,
+        kind="bool",
+    )
+    consumers_before_dispatch: int | None = option(
+        None,
+        "consumers-before-dispatch",
+        "consumers waited for",
+        unit="count",
+        minimum=0,
+        maximum=(1 << 31) - 1,
+        attribute=True,
+    )
+    delay_before_dispatch_ms: int | None = option(
+        None,
+        "delay-before-dispatch",
+        "longest wait for them",
+        unit="ms",
+        minimum=-1,
+        attribute=True,
+    )
+    group_rebalance: bool | None = option(
+        None,
+        "group-rebalance",
+        "share groups anew when a consumer comes",
+        attribute=True,
+        kind="bool",
+    )
+    group_rebalance_pause_dispatch: bool | None = option(
+        None,
+        "group-rebalance-pause-dispatch",
+        "wait for what is in flight",
+        attribute=True,
+        kind="bool",
+    )
+    group_buckets: int | None = option(
+        None,
+        "group-buckets",
+        "buckets of groups",
+        unit="count",
+        minimum=-1,
+        maximum=(1 << 31) - 1,
+        attribute=True,
+    )
+    group_first_key: str | None = option(
+        None,
+        "group-first-key",
+        "property of a group's first message",
+        attribute=True,
+    )
+    ring_size: int | None = option(
+        None, "ring-size", "messages kept", unit="count", minimum=-1, attribute=True
+    )
+    enabled: bool | None = option(
+        None, "enabled", "messages are routed to it", attribute=True, kind="bool"
+    )
+
+    def spec(self) -> QueueSpec:
+        """The queue as the kernel creates it."""
+        spec = QueueSpec(self.name, self.address, self.routing_type)
+        spec.filter_text = self.filter_text
+        spec.durable = self.durable
+        spec.user = self.user
+        spec.configuration_managed = True
+        self.changes().create(spec)
+        return spec
+
+    def changes(self) -> QueueChanges:
+        """What the file says of the queue; the rest is up to the address settings."""
+        changes = QueueChanges()
+        changes.max_consumers = self.max_consumers
+        changes.purge_on_no_consumers = self.purge_on_no_consumers
+        changes.exclusive = self.exclusive
+        changes.last_value = self.last_value
+        changes.last_value_key = self.last_value_key
+        changes.non_destructive = self.non_destructive
+        changes.consumers_before_dispatch = self.consumers_before_dispatch
+        changes.delay_before_dispatch_ms = self.delay_before_dispatch_ms
+        changes.group_rebalance = self.group_rebalance
+        changes.group_rebalance_pause_dispatch = self.group_rebalance_pause_dispatch
+        changes.group_buckets = self.group_buckets
+        changes.group_first_key = self.group_first_key
+        changes.ring_size = self.ring_size
+        changes.enabled = self.enabled
+        return changes
+
+
+@dataclass
+class AddressConfig:
+    """An `<address>` with its routing types and queues."""
+
+    name: str
+    anycast: bool = False
+    multicast: bool = False
+    queues: list[QueueConfig] = field(default_factory=list)
+
+    def add(self, queue: QueueConfig) -> None:
+        """Also makes the address carry the queue's routing type."""
+        if queue.routing_type == ANYCAST:
+            self.anycast = True
+        else:
+            self.multicast = True
+        self.queues.append(queue)
+
+
+@dataclass
+class AddressSetting:
+    """One `<address-setting>`: attribute names of AddressSettings -> values, only those that are
+    set.
+    """
+
+    match: str
+    values: dict[str, SettingValue] = field(default_factory=dict)
+
+
+@dataclass
+class BrokerConfig:
+    """The broker's own options; sizes in bytes, times in milliseconds."""
+
+    name: str = option(
+        "localhost", "name", "shown to peers and consoles; tells nodes of a host apart"
+    )
+    persistence_enabled: bool = option(
+        True, "persistence-enabled", "false keeps everything in memory"
+    )
+    security_enabled: bool = option(
+        True, "security-enabled", "false lets everybody in (warned about)"
+    )
+    populate_validated_user: bool = option(
+        False, "populate-validated-user", "messages get the name of who sent them (JMSXUserID)"
+    )
+    reject_empty_validated_user: bool = option(
+        False, "reject-empty-validated-user", "messages without that name are refused"
+    )
+    configuration_file_refresh_period_ms: int = option(
+        5000,
+        "configuration-file-refresh-period",
+        "how often the files are looked at for changes, -1 never; SIGHUP reads them at once",
+        unit="ms",
+        minimum=-1,
+    )
+    security_invalidation_interval_ms: int = option(
+        10_000,
+        "security-invalidation-interval",
+        "a hashed password that was right is believed this long without hashing again, 0 not at "
+        "all; changed permissions count at once",
+        unit="ms",
+        minimum=0,
+    )
+    authentication_cache_size: int = option(
+        1000,
+        "authentication-cache-size",
+        "credentials believed that way at once, 0 none",
+        unit="count",
+        minimum=0,
+    )
+    authorization_cache_size: int = option(
+        1000,
+        "authorization-cache-size",
+        "answers are remembered for each user until the rules change",
+        unit="count",
+        supported=False,
+    )
+    cluster_user: str = option(
+        DEFAULT_CLUSTER_USER, "cluster-user", "by which nodes of a cluster know each other"
+    )
+    cluster_password: str = option(
+        DEFAULT_CLUSTER_PASSWORD,
+        "cluster-password",
+        "the same on all nodes; the default is warned about",
+    )
+    management_address: str = option(
+        "activemq.management", "management-address", "takes management requests as messages"
+    )
+    management_notification_address: str = option(
+        "activemq.notifications", "management-notification-address", "gives out notifications"
+    )
+    management_message_rbac: bool = option(
+        False,
+        "management-message-rbac",
+        "each management call needs the permission view or edit on an address of its own",
+    )
+    management_rbac_prefix: str = option(
+        "mops", "management-rbac-prefix", "begins the addresses of those permissions"
+    )
+    view_permission_pattern: str = option(
+        "^(get|is|count|list|browse|query).*$",
+        "view-permission-method-match-pattern",
+        "methods that need view; all others need edit",
+        kind="pattern",
+    )
+    internal_naming_prefix: str = option(
+        "$.artemis.internal.",
+        "internal-naming-prefix",
+        "begins the names of store-and-forward queues",
+    )
+    suppress_session_notifications: bool = option(
+        False, "suppress-session-notifications", "no notification of sessions"
+    )
+    connection_ttl_override_ms: int = option(
+        -1, "connection-ttl-override", "replaces the clients' own time to live, -1 not", unit="ms"
+    )
+    connection_ttl_check_interval_ms: int = option(
+        2000,
+        "connection-ttl-check-interval",
+        "how often silent clients are looked for",
+        unit="ms",
+        minimum=1,
+    )
+    transaction_timeout_ms: int = option(
+        300_000,
+        "transaction-timeout",
+        "distributed transactions that are not prepared by then are rolled back",
+        unit="ms",
+        minimum=1,
+    )
+    transaction_timeout_scan_period_ms: int = option(
+        1000,
+        "transaction-timeout-scan-period",
+        "how often they are looked for",
+        unit="ms",
+        minimum=1,
+    )
+    message_expiry_scan_period_ms: int = option(
+        30_000,
+        "message-expiry-scan-period",
+        "how often expired messages are looked for, -1 never",
+        unit="ms",
+    )
+    address_queue_scan_period_ms: int = option(
+        30_000,
+        "address-queue-scan-period",
+        "how often unused addresses and queues are deleted, -1 never",
+        unit="ms",
+    )
+    id_cache_size: int = option(
+        20_000,
+        "id-cache-size",
+        "duplicate ids remembered for each address",
+        unit="count",
+        minimum=0,
+    )
+    persist_id_cache: bool = option(True, "persist-id-cache", "duplicate ids survive a restart")
+    # Artemis takes half of the JVM's heap. A Python process has no such limit: 512 MiB fits small
+    # machines beside Spark, and a full broker slows its senders down instead of failing.
+    global_max_size_bytes: int = option(
+        512 * 1024 * 1024,
+        "global-max-size",
+        "memory for messages; above it senders get no credit",
+        unit="bytes",
+    )
+    global_max_size_percent: int = option(
+        50,
+        "global-max-size-percent-of-jvm-max-memory",
+        "there is no JVM",
+        supported=False,
+        minimum=1,
+        maximum=100,
+    )
+    global_max_messages: int = option(
+        -1, "global-max-messages", "messages in memory, -1 any", unit="count"
+    )
+    max_redelivery_records: int = option(
+        10,
+        "max-redelivery-records",
+        "delivery counts kept on disk for a message",
+        unit="count",
+        supported=False,
+    )
+    message_counter_enabled: bool = option(
+        False, "message-counter-enabled", "the messages of each queue are counted by the hour"
+    )
+    message_counter_sample_period_ms: int = option(
+        10_000,
+        "message-counter-sample-period",
+        "how often the queues are looked at for that",
+        unit="ms",
+        minimum=1,
+    )
+    message_counter_max_day_history: int = option(
+        10, "message-counter-max-day-history", "days those counts are kept", unit="count", minimum=1
+    )
+    graceful_shutdown_enabled: bool = option(
+        False, "graceful-shutdown-enabled", "a stop waits until the clients have left"
+    )
+    graceful_shutdown_timeout_ms: int = option(
+        -1, "graceful-shutdown-timeout", "longest such wait, -1 for ever", unit="ms"
+    )
+    critical_analyzer: bool = option(
+        True, "critical-analyzer", "a thread watches whether the node's loop and its disk go on"
+    )
+    critical_analyzer_timeout_ms: int = option(
+        120_000,
+        "critical-analyzer-timeout",
+        "so long may one of them hang; after 5 s it is told",
+        unit="ms",
+        minimum=1,
+    )
+    critical_analyzer_check_period_ms: int = option(
+        -1,
+        "critical-analyzer-check-period",
+        "how often that is looked at; -1, and anything above: every second",
+        unit="ms",
+    )
+    critical_analyzer_policy: str = option(
+        "LOG",
+        "critical-analyzer-policy",
+        "what is done then: it is told again, the node stops, or its process ends at once",
+        choices=CRITICAL_POLICIES,
+    )
+    literal_match_markers: str | None = option(
+        None, "literal-match-markers", "two characters around matches meant literally"
+    )
+    temporary_queue_namespace: str = option(
+        "", "temporary-queue-namespace", "the older name of uuid-namespace"
+    )
+    uuid_namespace: str = option(
+        "",
+        "uuid-namespace",
+        "settings and permissions of addresses named by a UUID (temporary ones) are those of this name and the UUID",
+    )
+    persist_delivery_count_before_delivery: bool = option(
+        False,
+        "persist-delivery-count-before-delivery",
+        "a durable message is handed out when the journal knows of the delivery, so that a crash "
+        "meanwhile counts as one; else deliveries are counted when they fail",
+    )
+    max_disk_usage: int = option(
+        90, "max-disk-usage", "percent of the disk above which senders are blocked"
+    )
+    min_disk_free_bytes: int = option(-1, "min-disk-free", "the same as free bytes", unit="bytes")
+    disk_scan_period_ms: int = option(
+        5000, "disk-scan-period", "how often the disk is looked at", unit="ms", minimum=1
+    )
+    wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
+    addresses: list[AddressConfig] = field(default_factory=list)
+    diverts: list[DivertConfig] = field(default_factory=list)
+    notifications: NotificationOptions = field(default_factory=NotificationOptions)
+    address_settings: list[AddressSetting] = field(default_factory=list)
+    security_rules: list[SecurityRule] = field(default_factory=list)
+    resource_limits: list[ResourceLimit] = field(default_factory=list)

@@ -1,0 +1,140 @@
+"""Which settings an address has: matches with wildcards, merged as Artemis merges them.
+
+Attribute by attribute the most specific match that sets it wins; what nobody sets has the default
+of AddressSettings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from atalanta.kernel.routing.uuid_namespace import in_namespace
+from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
+from atalanta.kernel.settings.address_settings import AddressSettings
+
+__all__ = ["AddressSettings", "AddressSettingsRepository", "SettingValue"]
+
+# Addresses whose merged settings are remembered; then the memory starts anew.
+CACHE_MAX: Final = 10_000
+
+SettingValue = bool | int | float | str | None
+
+
+class AddressSettingsRepository:
+    """Settings by match. `add` states attributes of one match, `match` gives an address its merged
+    settings.
+    """
+
+    def __init__(
+        self,
+        wildcard: WildcardConfiguration | None = None,
+        literal_markers: str | None = None,
+        uuid_namespace: str = "",
+    ) -> None:
+        self.wildcard: WildcardConfiguration = (
+            wildcard if wildcard is not None else WildcardConfiguration()
+        )
+        self.literal_markers = literal_markers
+        self.uuid_namespace = uuid_namespace
+        self.exact: dict[str, dict[str, SettingValue]] = {}
+        self.literal: dict[str, dict[str, SettingValue]] = {}
+        self.wild: list[tuple[WildcardMatch, dict[str, SettingValue]]] = []
+        self.cache: dict[str, AddressSettings] = {}
+
+    def add(self, match: str, values: Mapping[str, SettingValue]) -> None:
+        """Replace what `match` sets. `values`: attribute name of AddressSettings -> value; absent
+        means not set.
+
+        Raises ValueError for a malformed match, AttributeError for an unknown attribute.
+        """
+        literal = self._is_literal(match)
+        verify_match(match[1:-1] if literal else match, self.wildcard)
+        template = AddressSettings()
+        stated: dict[str, SettingValue] = {}
+        for name, value in values.items():
+            getattr(template, name)
+            stated[name] = value
+        self.cache.clear()
+        if literal:
+            self.literal[match[1:-1]] = stated
+            return
+        if not self.wildcard.is_wild(match):
+            self.exact[match] = stated
+            return
+        compiled = WildcardMatch(match, self.wildcard)
+        self.wild = [entry for entry in self.wild if entry[0].text != match]
+        self.wild.append((compiled, stated))
+        self.wild.sort(key=_order)
+
+    def replace(self, fresh: AddressSettingsRepository) -> None:
+        """From now on the matches of `fresh`, which is not used any further."""
+        self.exact = fresh.exact
+        self.literal = fresh.literal
+        self.wild = fresh.wild
+        self.cache.clear()
+
+    def match(self, address: str) -> AddressSettings:
+        """Merged settings of `address` (the part before `::`, if it is an FQQN). The same object
+        until `add` or `replace`.
+        """
+        found = self.cache.get(address)
+        if found is not None:
+            return found
+        bare = address.split("::", 1)[0]
+        merged = self._merge(in_namespace(bare, self.uuid_namespace, self.wildcard.delimiter))
+        if len(self.cache) >= CACHE_MAX:
+            self.cache.clear()
+        self.cache[address] = merged
+        return merged
+
+    def _merge(self, address: str) -> AddressSettings:
+        layers: list[dict[str, SettingValue]] = []  # the most specific first
+        if address in self.exact:
+            layers.append(self.exact[address])
+        if address in self.literal:
+            layers.append(self.literal[address])
+        for compiled, stated in self.wild:
+            if compiled.matches(address):
+                layers.append(stated)
+        merged = AddressSettings()
+        for layer in reversed(layers):
+            for name, value in layer.items():
+                setattr(merged, name, value)
+        return merged
+
+    def states(self, name: str, value: SettingValue) -> bool:
+        """Whether any match sets the attribute `name` to `value`."""
+        return any(layer.get(name) == value for layer in self._layers())
+
+    def _layers(self) -> list[dict[str, SettingValue]]:
+        layers = [*self.exact.values(), *self.literal.values()]
+        layers.extend(stated for _, stated in self.wild)
+        return layers
+
+    def slow_consumer_period_s(self) -> int:
+        """The shortest slow-consumer-check-period there is, 0 if no match sets a slow-consumer-threshold."""
+        layers = self._layers()
+        if not any("slow_consumer_threshold" in layer for layer in layers):
+            return 0
+        shortest = AddressSettings().slow_consumer_check_period_s
+        for layer in layers:
+            period = layer.get("slow_consumer_check_period_s")
+            if isinstance(period, int):
+                shortest = min(shortest, period)
+        return shortest
+
+    def _is_literal(self, match: str) -> bool:
+        markers = self.literal_markers
+        return (
+            markers is not None
+            and len(match) > 2
+            and match[0] == markers[0]
+            and match[-1] == markers[1]
+        )
+
+
+def _order(
+    entry: tuple[WildcardMatch, dict[str, SettingValue]],
+) -> tuple[int, int, tuple[int, ...], int]:
+    return entry[0].order

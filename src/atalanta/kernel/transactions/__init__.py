@@ -1,0 +1,1 @@
+"""Local and XA transactions."""

@@ -1,0 +1,48 @@
+"""A local transaction: sends and acknowledgements that become durable in one record, or not at all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
+
+TRANSACTION_BYTES_MAX: Final = 256 << 20
+
+
+class Transaction:
+    """Nothing of it is visible before commit; `rollback_only` holds the error the commit will answer with."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.acknowledged: list[Reference] = []
+        self.duplicate_ids: dict[tuple[str, bytes], bool] = {}
+        self.bytes: int = 0
+        # What it is going to take of addresses that fail or drop when they are full: name -> bytes, messages.
+        self.pressing: dict[str, tuple[int, int]] | None = None
+        self.rollback_only: BrokerError | None = None
+
+    def add_send(self, message: Message) -> None:
+        self.bytes += message.size
+        if self.bytes > TRANSACTION_BYTES_MAX:
+            self.fail(f"transaction is larger than {TRANSACTION_BYTES_MAX} bytes")
+        if self.rollback_only is None:
+            self.messages.append(message)
+
+    def fail(self, why: str) -> None:
+        """It has become too much: what it was going to send is let go of at once."""
+        self.rollback_only = BrokerError(ILLEGAL_STATE, why)
+        self.messages = []
+
+    def held_bytes(self) -> int:
+        """Of messages that are in memory until the end of the transaction."""
+        return self.bytes if self.messages else 0
+
+    def add_acknowledged(self, reference: Reference) -> None:
+        self.acknowledged.append(reference)
+
+    def empty(self) -> bool:
+        return not self.messages and not self.acknowledged and self.rollback_only is None

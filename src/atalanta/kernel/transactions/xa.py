@@ -1,0 +1,345 @@
+"""Distributed transactions (XA): the branches of one node, in doubt or not, and what an operator decided over them.
+
+Follows ResourceManagerImpl and TransactionImpl. A prepared branch is one record (XA_PREPARED: messages with their
+routes and duplicate ids, acknowledgements); its commit is one record again, which holds what a local commit
+holds and the end of the branch. Until then its messages are nowhere and what it acknowledged is nobody's.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import (
+    DUPLICATE_ID,
+    ILLEGAL_STATE,
+    TRANSACTION_TIMEOUT,
+    BrokerError,
+)
+from atalanta.kernel.journal import records
+from atalanta.kernel.publish import prepare as preparing
+from atalanta.kernel.publish.deduplicate import (
+    duplicate_cache,
+    headers_of_links,
+    put_back,
+    remember,
+    store_brought,
+)
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.publish.redelivery import redeliver
+from atalanta.kernel.publish.scale_down_target import store_acknowledged
+from atalanta.kernel.queue.delivery.enqueue import add_to_batch
+from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.queue.settle import finish
+from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.xa_records import encode_ended, encode_prepared
+from atalanta.message.encoding.buffer import Reader
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.endpoint import Endpoint
+
+XA_TIMER: Final = "kernel.xa"
+BRANCHES_MAX: Final = 10_000  # of one node, prepared ones not counted
+XID_BYTES_MAX: Final = 1_024
+# States of a branch.
+ACTIVE: Final = 0
+SUSPENDED: Final = 1
+PREPARED: Final = 2
+ROLLED_BACK: Final = 3
+# How a branch ended (XA_ENDED); a heuristic end is remembered until its manager forgets it.
+ENDED: Final = 0
+HEURISTICALLY_COMMITTED: Final = 1
+HEURISTICALLY_ROLLED_BACK: Final = 2
+
+
+class Branch:
+    """`xid` is as it travels (XidCodecSupport); `timeout_s` < 0 is the node's own."""
+
+    def __init__(self, xid: bytes, created_at: int, timeout_s: int) -> None:
+        self.xid = xid
+        self.created_at = created_at
+        self.timeout_s = timeout_s
+        self.state: int = ACTIVE
+        self.timed_out: bool = False
+        self.workers: int = 0  # sessions that work in it
+        self.clients: dict[int, bool] = {}  # connections of those that have worked in it, in this life
+        self.transaction = Transaction()
+        self.plans: list[Plan] = []
+        self.lsn: int = 0
+        self.stored_bytes: int = 0
+
+
+class Heuristic:
+    """An operator ended a prepared branch: its manager is told at its next call, and may then forget it."""
+
+    def __init__(self, outcome: int, lsn: int) -> None:
+        self.outcome = outcome
+        self.lsn = lsn
+
+
+class Branches:
+    """All branches of a node by xid."""
+
+    def __init__(self) -> None:
+        self.by_xid: dict[bytes, Branch] = {}
+        self.heuristics: dict[bytes, Heuristic] = {}
+        self.prepared: int = 0
+        self.stored_bytes: int = 0
+        self.timer_set: bool = False
+
+    def in_doubt(self) -> list[bytes]:
+        """What a recovery scan gets: prepared branches and heuristic ends."""
+        found = [branch.xid for branch in self.by_xid.values() if branch.state == PREPARED]
+        found.extend(self.heuristics)
+        return found
+
+    def newest_lsn(self) -> int:
+        """Everything that `in_doubt` says is on disk when this is."""
+        newest = 0
+        for branch in self.by_xid.values():
+            newest = max(newest, branch.lsn)
+        for heuristic in self.heuristics.values():
+            newest = max(newest, heuristic.lsn)
+        return newest
+
+
+# -- the two phases -------------------------------------------------------------------------------
+def prepare(broker: Broker, now: int, branch: Branch, endpoint: Endpoint, token: int) -> None:
+    """`endpoint.done(token)` when the branch would survive a crash. BrokerError: it is rolled back instead.
+
+    As after a repeat, which `endpoint.failed` says when the first copy is as safe as the answer makes believe.
+    """
+    transaction = branch.transaction
+    error = transaction.rollback_only
+    plans: list[Plan] = []
+    if error is None:
+        try:
+            plans = _plan(broker, now, transaction)
+        except Undecided:
+            raise  # tried again
+        except BrokerError as refused:
+            error = refused
+    if error is not None:
+        roll_back_active(broker, now, branch, error)
+        if error.code != DUPLICATE_ID:
+            raise error
+        broker.refuse_when_durable(broker.journal.last, endpoint, token, error)
+        return
+    batch = records.Batch()
+    written: list[Plan] = []
+    arrived: list[Reference] = []
+    for plan in plans:
+        if plan.acknowledged is not None:
+            written.append(store_acknowledged(broker, plan, batch, arrived))
+    branch.plans = [plan for plan in plans if plan not in written]
+    transaction.acknowledged.extend(arrived)
+    brought = store_brought(broker, branch.plans, batch)
+    hold(branch)
+    branch.state = PREPARED
+    payload = encode_prepared(branch)
+    branch.stored_bytes = len(payload)
+    broker.branches.prepared += 1
+    broker.branches.stored_bytes += branch.stored_bytes
+    batch.add(records.XA_PREPARED, payload)
+    branch.lsn = broker.append_batch(batch, written, arrived, endpoint, token)
+    remember(broker, brought, branch.lsn)
+
+
+def _plan(broker: Broker, now: int, transaction: Transaction) -> list[Plan]:
+    plans: list[Plan] = []
+    undecided: list[str] = []
+    headers = headers_of_links(transaction.messages) if broker.grouping is not None else []
+    for message in transaction.messages:
+        try:
+            plan = preparing.prepare(broker, now, message)
+        except Undecided as waiting:
+            undecided.extend(waiting.ids)
+            continue
+        if plan.repeats_lsn >= 0:
+            raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+        plans.append(plan)
+        if plan.diverted is not None:
+            plans.extend(plan.diverted)
+            plan.diverted = None
+    if undecided:
+        put_back(headers)
+        raise Undecided(undecided)
+    return plans
+
+
+def hold(branch: Branch) -> None:
+    """Queues that a prepared branch will send to are not deleted as unused."""
+    for plan in branch.plans:
+        for planned in plan.routes:
+            planned.queue.pending += 1
+
+
+def _release(broker: Broker, branch: Branch) -> None:
+    """The branch is no longer in doubt."""
+    for plan in branch.plans:
+        for planned in plan.routes:
+            planned.queue.pending -= 1
+    broker.branches.by_xid.pop(branch.xid, None)
+    broker.branches.prepared -= 1
+    broker.branches.stored_bytes -= branch.stored_bytes
+
+
+def commit_prepared(
+    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Endpoint | None, token: int
+) -> None:
+    """One record: the messages in their queues, the acknowledgements, the end of the branch.
+
+    A message whose duplicate id arrived by another way meanwhile is there already, and not sent again.
+    """
+    _release(broker, branch)
+    batch = records.Batch()
+    references: list[Reference] = []
+    plans: list[Plan] = []
+    for plan in branch.plans:
+        plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
+        if _arrived_meanwhile(broker, plan):
+            broker.trace.count("duplicates_dropped")
+            continue
+        plans.append(plan)
+        references.extend(add_to_batch(broker, plan, batch))
+    finish(broker, branch.transaction.acknowledged, batch)
+    batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+    lsn = broker.append_batch(batch, plans, references, endpoint, token)
+    if outcome != ENDED:
+        broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
+
+
+def _arrived_meanwhile(broker: Broker, plan: Plan) -> bool:
+    for cache_name, duplicate_id in plan.duplicates:
+        if duplicate_cache(broker, cache_name).lsn_of(duplicate_id) >= 0:
+            return True
+    return False
+
+
+def hand_over(broker: Broker, branch: Branch, batch: records.Batch) -> None:
+    """Another node has the branch: it ends here without effect; what it acknowledged is the caller's to finish."""
+    _release(broker, branch)
+    for plan in branch.plans:
+        if plan.message.large is not None:
+            broker.large.hold(plan.message.large, 0)  # its transaction is over
+    batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
+
+
+def roll_back_prepared(
+    broker: Broker, now: int, branch: Branch, outcome: int, endpoint: Endpoint | None, token: int
+) -> None:
+    """Sends vanish; what was acknowledged comes back to its queues."""
+    _release(broker, branch)
+    batch = records.Batch()
+    batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+    lsn = broker.append_batch(batch, [], [], endpoint, token)
+    if outcome != ENDED:
+        broker.branches.heuristics[branch.xid] = Heuristic(outcome, lsn)
+    redeliver(broker, now, branch.transaction.acknowledged, True)
+    branch.transaction = Transaction()
+
+
+def roll_back_active(broker: Broker, now: int, branch: Branch, error: BrokerError) -> None:
+    """Not prepared: nothing of it was stored. `error` is what its commit would be answered with from now on."""
+    transaction = branch.transaction
+    back = transaction.acknowledged
+    transaction.acknowledged = []
+    transaction.messages = []
+    transaction.rollback_only = error
+    branch.state = ROLLED_BACK
+    redeliver(broker, now, back, True)
+
+
+def forget(broker: Broker, xid: bytes, endpoint: Endpoint, token: int) -> bool:
+    """The manager has taken note of a heuristic end; False if there is none."""
+    if broker.branches.heuristics.pop(xid, None) is None:
+        return False
+    batch = records.Batch()
+    batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
+    broker.append_batch(batch, [], [], endpoint, token)
+    return True
+
+
+# -- time -------------------------------------------------------------------------------------------
+def watch(broker: Broker, now: int) -> None:
+    """Branches that are not prepared have limited time (transaction-timeout, -scan-period)."""
+    if not broker.branches.timer_set:
+        broker.branches.timer_set = True
+        period_ns = broker.config.transaction_timeout_scan_period_ms * 1_000_000
+        broker.timers.set(XA_TIMER, now + period_ns)
+
+
+def on_timer(broker: Broker, now: int) -> None:
+    """Roll back what took too long (ResourceManagerImpl.TxTimeoutHandler); a prepared branch never does."""
+    branches = broker.branches
+    branches.timer_set = False
+    unprepared = 0
+    for branch in list(branches.by_xid.values()):
+        if branch.state == PREPARED:
+            continue
+        limit_ns = broker.config.transaction_timeout_ms * 1_000_000
+        if branch.timeout_s > 0:
+            limit_ns = branch.timeout_s * 1_000_000_000
+        if now - branch.created_at <= limit_ns:
+            unprepared += 1
+            continue
+        del branches.by_xid[branch.xid]
+        branch.timed_out = True
+        broker.trace.event("transaction_timed_out", {"xid": identifier(branch.xid)})
+        roll_back_active(
+            broker, now, branch, BrokerError(TRANSACTION_TIMEOUT, "transaction timed out")
+        )
+    if unprepared:
+        watch(broker, now)
+
+
+# -- for management -------------------------------------------------------------------------------------
+def identifier(xid: bytes) -> str:
+    """As Artemis names a transaction to operators (XidImpl.toBase64String)."""
+    reader = Reader(xid)
+    format_id = reader.int32("xid.format_id")
+    branch = reader.blob("xid.branch_qualifier")
+    data = bytearray(branch + reader.blob("xid.global_transaction_id"))
+    for shift in (0, 8, 16, 24):
+        shifted = format_id >> shift
+        # Java's % keeps the sign, and the byte cast its low eight bits.
+        remainder = abs(shifted) % 0xFF
+        data.append((remainder if shifted >= 0 else -remainder) & 0xFF)
+    return b2a_base64(bytes(data), newline=False).decode("ascii")
+
+
+def list_prepared(broker: Broker) -> list[Branch]:
+    """Prepared branches, the oldest first."""
+    found = [branch for branch in broker.branches.by_xid.values() if branch.state == PREPARED]
+    found.sort(key=_by_age)
+    return found
+
+
+def _by_age(branch: Branch) -> int:
+    return branch.created_at
+
+
+def list_heuristic(broker: Broker, outcome: int) -> list[bytes]:
+    """Xids that an operator committed or rolled back and no manager has forgotten yet."""
+    return [xid for xid, ended in broker.branches.heuristics.items() if ended.outcome == outcome]
+
+
+def end_by_operator(broker: Broker, now: int, name: str, commit: bool) -> bool:
+    """Commit or roll back a prepared branch over its manager's head; `name` is its `identifier`. False: no such."""
+    for branch in list_prepared(broker):
+        if identifier(branch.xid) == name:
+            if commit:
+                commit_prepared(broker, now, branch, HEURISTICALLY_COMMITTED, None, 0)
+            else:
+                roll_back_prepared(broker, now, branch, HEURISTICALLY_ROLLED_BACK, None, 0)
+            return True
+    return False
+
+
+def in_wrong_state(branch: Branch) -> BrokerError:
+    names = ("active", "suspended", "prepared", "rolled back")
+    return BrokerError(
+        ILLEGAL_STATE, f"transaction {identifier(branch.xid)} is {names[branch.state]}"
+    )

@@ -1,0 +1,46 @@
+"""How distributed transactions are kept: the records XA_PREPARED and XA_ENDED."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.journal.message_record import encode_message_record
+from atalanta.kernel.queue.reference import DELIVERING, Reference
+from atalanta.message.encoding.buffer import Writer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.transactions.xa import Branch
+
+
+def encode_prepared(branch: Branch) -> bytes:
+    """blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32
+    delivery count). Non-durable messages and acknowledgements are not kept over a restart."""
+    writer = Writer()
+    writer.blob(branch.xid)
+    writer.int64(branch.created_at)
+    stored = [plan for plan in branch.plans if plan.message.durable]
+    writer.int32(len(stored))
+    for plan in stored:
+        routes = [
+            Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes
+        ]
+        writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
+    # What a non-destructive queue handed out is not: that it was acknowledged means nothing.
+    held = [
+        reference
+        for reference in branch.transaction.acknowledged
+        if reference.durable and reference.state == DELIVERING
+    ]
+    writer.int32(len(held))
+    for reference in held:
+        writer.int64(reference.queue.id)
+        writer.int64(reference.message.id)
+        writer.int32(reference.delivery_count)
+    return writer.getvalue()
+
+
+def encode_ended(xid: bytes, outcome: int) -> bytes:
+    writer = Writer()
+    writer.blob(xid)
+    writer.int8(outcome)
+    return writer.getvalue()

@@ -1,0 +1,288 @@
+"""What a session does in distributed transactions: XA's verbs, with the errors ServerSessionImpl answers.
+
+Outside a branch an XA session commits by itself, so `auto_commit_*` are off exactly while it works in one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.commit import commit_transaction
+from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.xa import Branch
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.sessions.session import Session
+
+# javax.transaction.xa.XAException.
+XA_RBTIMEOUT: Final = 106
+XA_HEURCOM: Final = 7
+XA_HEURRB: Final = 6
+XAER_RMERR: Final = -3
+XAER_NOTA: Final = -4
+XAER_INVAL: Final = -5
+XAER_PROTO: Final = -6
+XAER_DUPID: Final = -8
+
+
+class XaError(Exception):
+    """Answered with XA's own `code`; nothing has changed."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+def _check(session: Session, xid: bytes) -> None:
+    if not session.xa:
+        raise BrokerError(ILLEGAL_STATE, f"session {session.name} is not one for XA")
+    if len(xid) > xa.XID_BYTES_MAX:
+        raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
+
+
+def _known(session: Session, xid: bytes) -> Branch:
+    _check(session, xid)
+    branch = session.broker.branches.by_xid.get(xid)
+    if branch is None:
+        raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
+    return branch
+
+
+def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
+    """The two phases come after `end`, of every session that joined (Artemis asks its own only)."""
+    branch = session.broker.branches.by_xid.get(xid)
+    if branch is not None and branch.workers > 0:
+        raise XaError(
+            XAER_PROTO,
+            f"cannot {verb}, a session is currently doing work in transaction {xa.identifier(xid)}",
+        )
+
+
+def _enter(session: Session, branch: Branch | None) -> None:
+    """The session works in `branch` from now on; None: in no transaction."""
+    if session.branch is not None:
+        session.branch.workers -= 1
+    if branch is not None:
+        branch.workers += 1
+        branch.clients[session.client.connection] = True
+    session.branch = branch
+    session.transaction = Transaction() if branch is None else branch.transaction
+    session.auto_commit_sends = branch is None
+    session.auto_commit_acks = branch is None
+
+
+# -- association --------------------------------------------------------------------------------------
+def start(session: Session, now: int, xid: bytes) -> None:
+    """A new branch; one the session still works in is rolled back (xidReplacedOnXStart)."""
+    _check(session, xid)
+    branches = session.broker.branches
+    if xid in branches.by_xid or xid in branches.heuristics:
+        raise XaError(XAER_DUPID, f"cannot start, there is already a xid {xa.identifier(xid)}")
+    if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
+        raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
+    if session.branch is not None:
+        _abandon(session, now, session.branch)
+    branch = Branch(xid, now, session.xa_timeout_s)
+    branches.by_xid[xid] = branch
+    _enter(session, branch)
+    xa.watch(session.broker, now)
+
+
+def end(session: Session, now: int, xid: bytes) -> None:
+    _check(session, xid)
+    branch = session.branch
+    if branch is not None and branch.xid == xid:
+        _enter(session, None)
+        if branch.state == xa.ROLLED_BACK:
+            # What the client acknowledged without knowing comes back as well.
+            rolled_back = branch.transaction.rollback_only
+            assert rolled_back is not None
+            xa.roll_back_active(session.broker, now, branch, rolled_back)
+            code = XA_RBTIMEOUT if branch.timed_out else XAER_PROTO
+            raise XaError(code, "cannot end, transaction is rolled back")
+        session.ended_branch = branch
+        return
+    other = session.broker.branches.by_xid.get(xid)
+    if other is None:
+        raise XaError(XAER_NOTA, f"cannot find suspended transaction to end {xa.identifier(xid)}")
+    if other.state == xa.SUSPENDED:
+        other.state = xa.ACTIVE
+    elif other.state != xa.ACTIVE:
+        raise XaError(XAER_PROTO, f"transaction is not suspended {xa.identifier(xid)}")
+
+
+def suspend(session: Session) -> None:
+    _check(session, b"")
+    branch = session.branch
+    if branch is None:
+        raise XaError(XAER_PROTO, "cannot suspend, session is not doing work in a transaction")
+    if branch.state == xa.ACTIVE:
+        branch.state = xa.SUSPENDED
+    _enter(session, None)
+
+
+def resume(session: Session, xid: bytes) -> None:
+    if session.branch is not None:
+        raise XaError(XAER_PROTO, "cannot resume, session is currently doing work in a transaction")
+    branch = _known(session, xid)
+    if branch.state != xa.SUSPENDED:
+        raise XaError(XAER_PROTO, f"cannot resume, it is not suspended {xa.identifier(xid)}")
+    branch.state = xa.ACTIVE
+    _enter(session, branch)
+
+
+def join(session: Session, xid: bytes) -> None:
+    branch = _known(session, xid)
+    if branch.state == xa.SUSPENDED:
+        raise XaError(XAER_PROTO, f"cannot join, it is suspended {xa.identifier(xid)}")
+    if branch.state != xa.ACTIVE:
+        raise XaError(XAER_PROTO, f"cannot join, it is not active {xa.identifier(xid)}")
+    if session.branch is not None:
+        raise XaError(XAER_PROTO, "cannot join, session is currently doing work in a transaction")
+    _enter(session, branch)
+
+
+def failed(session: Session, now: int, xid: bytes) -> None:
+    """The client lost its connection while it worked in the branch: it must not be committed any more."""
+    _check(session, xid)
+    branches = session.broker.branches
+    branch = branches.by_xid.get(xid)
+    if branch is None:
+        branch = Branch(xid, now, session.xa_timeout_s)
+        branches.by_xid[xid] = branch
+        xa.watch(session.broker, now)
+    if branch.state == xa.PREPARED:
+        _enter(session, None)
+        return
+    branch.transaction.rollback_only = BrokerError(
+        TRANSACTION_ROLLED_BACK, "cannot commit as a failover happened during the operation"
+    )
+    _enter(session, branch)
+
+
+def set_timeout(session: Session, seconds: int) -> None:
+    """0 is the node's own again (javax.transaction.xa.XAResource.setTransactionTimeout)."""
+    _check(session, b"")
+    session.xa_timeout_s = seconds if seconds > 0 else -1
+    if session.branch is not None:
+        session.branch.timeout_s = session.xa_timeout_s
+
+
+def timeout(session: Session) -> int:
+    """In seconds."""
+    _check(session, b"")
+    if session.xa_timeout_s > 0:
+        return session.xa_timeout_s
+    return session.broker.config.transaction_timeout_ms // 1_000
+
+
+def in_doubt(session: Session) -> list[bytes]:
+    _check(session, b"")
+    return session.broker.branches.in_doubt()
+
+
+# -- phases ---------------------------------------------------------------------------------------------
+def prepare(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: int) -> None:
+    _not_at_work(session, xid, "prepare")
+    branch = _known(session, xid)
+    if branch.state == xa.SUSPENDED:
+        raise XaError(XAER_PROTO, f"cannot prepare, it is suspended {xa.identifier(xid)}")
+    if branch.state == xa.PREPARED:
+        session.broker.reply_when_durable(branch.lsn, endpoint, token)
+        return
+    xa.prepare(session.broker, now, branch, endpoint, token)
+
+
+def commit(
+    session: Session, now: int, xid: bytes, one_phase: bool, endpoint: Endpoint, token: int
+) -> None:
+    ended = session.ended_branch
+    session.ended_branch = None
+    _not_at_work(session, xid, "commit")
+    _check_heuristic(session, xid)
+    branch = _known(session, xid)
+    if branch.state == xa.SUSPENDED:
+        raise XaError(XAER_PROTO, f"cannot commit, it is suspended {xa.identifier(xid)}")
+    if branch.state == xa.PREPARED and not one_phase:
+        xa.commit_prepared(session.broker, now, branch, xa.ENDED, endpoint, token)
+        return
+    if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
+        raise xa.in_wrong_state(branch)
+    del session.broker.branches.by_xid[xid]
+    if branch.state == xa.ROLLED_BACK:
+        raise branch.transaction.rollback_only or xa.in_wrong_state(branch)
+    try:
+        commit_transaction(session, now, branch.transaction, endpoint, token, "", 0, 0)
+    except Undecided:
+        session.broker.branches.by_xid[xid] = branch  # tried again
+        session.ended_branch = ended
+        raise
+
+
+def roll_back(session: Session, now: int, xid: bytes, endpoint: Endpoint, token: int) -> None:
+    """What the session's consumers have only prefetched comes back too (ServerSessionImpl.doRollback)."""
+    session.ended_branch = None
+    _not_at_work(session, xid, "roll back")
+    _check_heuristic(session, xid)
+    branch = _known(session, xid)
+    if branch.state == xa.SUSPENDED:
+        raise XaError(XAER_PROTO, f"cannot roll back, it is suspended {xa.identifier(xid)}")
+    if branch.state == xa.PREPARED:
+        xa.roll_back_prepared(session.broker, now, branch, xa.ENDED, endpoint, token)
+        session.give_back_prefetched(now, [], False)
+        return
+    del session.broker.branches.by_xid[xid]
+    session.give_back_prefetched(now, branch.transaction.acknowledged, False)
+    branch.transaction = Transaction()
+    endpoint.done(token)
+
+
+def forget(session: Session, xid: bytes, endpoint: Endpoint, token: int) -> None:
+    _check(session, xid)
+    if not xa.forget(session.broker, xid, endpoint, token):
+        raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(xid)} is known")
+
+
+def _check_heuristic(session: Session, xid: bytes) -> None:
+    _check(session, xid)
+    ended = session.broker.branches.heuristics.get(xid)
+    if ended is None:
+        return
+    if ended.outcome == xa.HEURISTICALLY_COMMITTED:
+        raise XaError(
+            XA_HEURCOM, f"transaction has been heuristically committed: {xa.identifier(xid)}"
+        )
+    raise XaError(
+        XA_HEURRB, f"transaction has been heuristically rolled back: {xa.identifier(xid)}"
+    )
+
+
+# -- the end of a session -----------------------------------------------------------------------------
+def local_rollback(session: Session, now: int) -> None:
+    """SESS_ROLLBACK of a client that gave its branch up."""
+    if session.branch is not None:
+        _abandon(session, now, session.branch)
+        _enter(session, None)
+
+
+def leave(session: Session, now: int, lost: bool) -> None:
+    """A lost client's branches go unless they are prepared; after a close in good order any session may end them."""
+    if lost:
+        for branch in (session.branch, session.ended_branch):
+            if branch is not None:
+                _abandon(session, now, branch)
+    _enter(session, None)
+    session.ended_branch = None
+
+
+def _abandon(session: Session, now: int, branch: Branch) -> None:
+    if branch.state == xa.PREPARED:
+        return
+    session.broker.branches.by_xid.pop(branch.xid, None)
+    error = BrokerError(TRANSACTION_ROLLED_BACK, "the session that worked in it is gone")
+    xa.roll_back_active(session.broker, now, branch, error)

@@ -1,0 +1,1 @@
+"""Management by message: resources, operations and metrics."""

@@ -1,0 +1,1 @@
+"""Resources that management requests name, one module each."""

@@ -1,0 +1,180 @@
+"""What can be asked of an address: resource `address.NAME` (AddressControl)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.memory.address_memory import UNLIMITED
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.management.operations.create import routing_types
+from atalanta.management.operations.move_messages import Remove
+from atalanta.management.operations.roles import roles_as_json, roles_of
+from atalanta.management.operations.send_message import send
+from atalanta.management.request.call import Attribute, Call, Operations, Parameters, flag_of
+from atalanta.management.request.json_text import encode_json
+
+if TYPE_CHECKING:
+    from atalanta.kernel.routing.address import Address
+
+
+def address_id(name: str) -> int:
+    """A number that stays the same for the name: FNV-1a in 48 bits. Addresses here have no id of their own."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode("utf-8", "surrogatepass"):
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value >> 16
+
+
+def local_names(address: Address) -> list[str]:
+    return [queue.name for queue in address.queues()]
+
+
+def remote_names(address: Address) -> list[str]:
+    return [remote.cluster_name for remote in address.remotes()]
+
+
+def message_count(address: Address) -> int:
+    return sum(queue.message_count for queue in address.queues())
+
+
+def limit_percent(address: Address) -> int:
+    """Used part of max-size-bytes."""
+    account = address.account
+    return (
+        0
+        if account.limit_bytes >= UNLIMITED
+        else account.bytes * 100 // max(1, account.limit_bytes)
+    )
+
+
+def shown_limit(limit: int) -> int:
+    return -1 if limit >= UNLIMITED else limit
+
+
+def prefetch_bytes(address: Address) -> int:
+    account = address.account
+    return shown_limit(min(account.prefetch_bytes, account.max_read_bytes))
+
+
+def prefetch_messages(address: Address) -> int:
+    account = address.account
+    return shown_limit(min(account.prefetch_messages, account.max_read_messages))
+
+
+def is_paging(address: Address) -> bool:
+    return any(queue.paged is not None for queue in address.queues())
+
+
+def page_count(address: Address) -> int:
+    return sum(0 if queue.paged is None else len(queue.paged.pages) for queue in address.queues())
+
+
+def duplicate_ids(call: Call) -> object:
+    cache = call.broker.caches.by_name.get(call.address.name)
+    return 0 if cache is None else len(cache.ids)
+
+
+ADDRESS_ATTRIBUTES: Final[dict[str, Attribute]] = {
+    "Id": lambda call: address_id(call.address.name),
+    "Address": lambda call: call.address.name,
+    "RoutingTypes": lambda call: routing_types(call.address),
+    "RoutingTypesAsJSON": lambda call: encode_json(routing_types(call.address)),
+    "QueueNames": lambda call: local_names(call.address),
+    "RemoteQueueNames": lambda call: remote_names(call.address),
+    "AllQueueNames": lambda call: local_names(call.address) + remote_names(call.address),
+    "BindingNames": lambda call: local_names(call.address) + remote_names(call.address),
+    "QueueCount": lambda call: call.address.local_count,
+    "MessageCount": lambda call: message_count(call.address),
+    "NumberOfMessages": lambda call: message_count(call.address),
+    "RoutedMessageCount": lambda call: call.address.routed,
+    "UnRoutedMessageCount": lambda call: call.address.unrouted,
+    "AddressSize": lambda call: call.address.account.bytes,
+    "AddressLimitPercent": lambda call: limit_percent(call.address),
+    "Paging": lambda call: is_paging(call.address),
+    "NumberOfPages": lambda call: page_count(call.address),
+    "NumberOfBytesPerPage": lambda call: call.address.account.page_size_bytes,
+    "MaxPageReadBytes": lambda call: shown_limit(call.address.account.max_read_bytes),
+    "MaxPageReadMessages": lambda call: shown_limit(call.address.account.max_read_messages),
+    "PrefetchPageBytes": lambda call: prefetch_bytes(call.address),
+    "PrefetchPageMessages": lambda call: prefetch_messages(call.address),
+    "Paused": lambda call: call.address.name in call.management.pauses.addresses,
+    "BlockedViaManagement": lambda call: call.address.account.held,
+    "AutoCreated": lambda call: call.address.auto_created,
+    "Internal": lambda call: call.address.internal,
+    "Temporary": lambda call: call.address.lsn == 0,
+    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.address.name),
+    "CurrentDuplicateIdCacheSize": duplicate_ids,
+    "Roles": lambda call: roles_of(call, call.address.name),
+    "RolesAsJSON": lambda call: roles_as_json(call, call.address.name),
+}
+
+
+def pause(call: Call, given: Parameters) -> object:
+    call.management.pauses.pause_address(call.address, len(given) > 0 and flag_of(given, 0))
+    return None
+
+
+def resume(call: Call, given: Parameters) -> object:
+    call.management.pauses.resume_address(call.address)
+    return None
+
+
+class Purge(Remove):
+    """Every queue of the address, one after the other."""
+
+    def __init__(self, call: Call) -> None:
+        self.queues = call.address.queues()
+        super().__init__(call, self.queues.pop(), None)
+
+    def step(self, now: int) -> bool:
+        if not self.queue.deleted and not super().step(now):
+            return False
+        if not self.queues:
+            return True
+        self.queue = self.queues.pop()
+        self.cursor = 0
+        self.scheduled = None
+        self.end = self.queue.next_sequence
+        return False
+
+
+def purge(call: Call, given: Parameters) -> object:
+    if call.address.local_count == 0:
+        return 0
+    return call.management.jobs.run(Purge(call))
+
+
+def send_message(call: Call, given: Parameters) -> object:
+    return send(call, call.address.name, given)
+
+
+def block(call: Call, given: Parameters) -> object:
+    """Senders get no further credits until `unblock` or the next start; what they had they may still send."""
+    account = call.address.account
+    if account.held:
+        return False
+    account.held = True
+    return True
+
+
+def unblock(call: Call, given: Parameters) -> object:
+    call.address.account.held = False
+    call.broker.memory.freed = True
+    call.broker.wake(call.now)
+    return None
+
+
+def clean_pages(call: Call, given: Parameters) -> object:
+    """Page files go by themselves as soon as nothing in them is alive."""
+    return None
+
+
+ADDRESS_OPERATIONS: Final[Operations] = {
+    "block": [("", block)],
+    "unblock": [("", unblock)],
+    "schedulePageCleanup": [("", clean_pages)],
+    "pause": [("", pause), ("b", pause)],
+    "resume": [("", resume)],
+    "purge": [("", purge)],
+    "sendMessage": [("miSbSS", send_message), ("miSbSSb", send_message)],
+}

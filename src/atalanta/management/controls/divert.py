@@ -1,0 +1,187 @@
+"""Diverts: their attributes (resource `divert.NAME`, DivertControl), making and ending them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.registry.diverts import create_divert, destroy_divert, update_divert
+from atalanta.kernel.routing.divert_config import ADD_HEADERS, ROUTING_TYPES, DivertConfig
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.management.request.call import (
+    Attribute,
+    Call,
+    Operations,
+    Parameters,
+    flag_of,
+    optional_text,
+    text_of,
+)
+from atalanta.management.request.json_text import encode_json
+
+if TYPE_CHECKING:
+    from atalanta.kernel.routing.divert import Divert
+
+
+def routing_type_name(divert: Divert) -> str:
+    for name, value in ROUTING_TYPES.items():
+        if value == divert.routing_type:
+            return name
+    return str(divert.routing_type)
+
+
+def transformer(call: Call) -> object:
+    return ADD_HEADERS if call.divert.config.headers else None
+
+
+DIVERT_ATTRIBUTES: Final[dict[str, Attribute]] = {
+    "UniqueName": lambda call: call.divert.name,
+    "RoutingName": lambda call: call.divert.config.routing_name or call.divert.name,
+    "Address": lambda call: call.divert.address,
+    "ForwardingAddress": lambda call: call.divert.config.forwarding_address,
+    "Filter": lambda call: call.divert.config.filter_text,
+    "Exclusive": lambda call: call.divert.exclusive,
+    "RoutingType": lambda call: routing_type_name(call.divert),
+    "TransformerClassName": transformer,
+    "TransformerProperties": lambda call: dict(call.divert.config.headers),
+    "TransformerPropertiesAsJSON": lambda call: encode_json(call.divert.config.headers),
+    "RetroactiveResource": lambda call: is_resource(call.broker.config, call.divert.name),
+}
+DIVERT_OPERATIONS: Final[Operations] = {}
+
+
+def routing_type_of(name: str | None) -> int:
+    value = ROUTING_TYPES.get("STRIP" if name is None else name.upper())
+    if value is None:
+        raise BrokerError(ILLEGAL_STATE, f"a divert has no routing type {name}")
+    return value
+
+
+def check_transformer(name: str | None) -> None:
+    if name is not None and name.strip() and name != ADD_HEADERS:
+        raise BrokerError(
+            ILLEGAL_STATE, f"the transformer {name} is Java: only {ADD_HEADERS} is known"
+        )
+
+
+def create(call: Call, given: Parameters) -> object:
+    """(name, routingName, address, forwardingAddress, exclusive, filter, transformerClassName [, properties
+    [, routingType]])."""
+    config = DivertConfig()
+    config.name = text_of(given, 0)
+    config.routing_name = optional_text(given, 1)
+    config.address = text_of(given, 2)
+    config.forwarding_address = text_of(given, 3)
+    config.exclusive = flag_of(given, 4)
+    config.filter_text = optional_text(given, 5)
+    check_transformer(optional_text(given, 6))
+    if len(given) > 7:
+        config.headers = headers_of(given[7])
+    if len(given) > 8:
+        config.routing_type = routing_type_of(optional_text(given, 8))
+    create_divert(call.broker, config, True)
+    return None
+
+
+def update(call: Call, given: Parameters) -> object:
+    """(name, forwardingAddress, filter, transformerClassName, properties, routingType); null leaves all but the
+    filter as it is (ActiveMQServerImpl.updateDivert)."""
+    config = known_config(call, text_of(given, 0))
+    forwarding = optional_text(given, 1)
+    if forwarding is not None:
+        config.forwarding_address = forwarding
+    config.filter_text = optional_text(given, 2)
+    name = optional_text(given, 3)
+    if name is not None and name.strip():
+        check_transformer(name)
+        config.headers = headers_of(given[4])
+    routing_type = optional_text(given, 5)
+    if routing_type is not None:
+        config.routing_type = routing_type_of(routing_type)
+    update_divert(call.broker, config)
+    return None
+
+
+def update_json(call: Call, given: Parameters) -> object:
+    """DivertConfiguration as JSON; of what it does not name, the filter goes and the routing type becomes STRIP."""
+    definition = read_object(text_of(given, 0))
+    config = known_config(call, str(definition.get("name") or ""))
+    forwarding = definition.get("forwarding-address")
+    if forwarding is not None:
+        config.forwarding_address = str(forwarding)
+    take_definition(config, definition)
+    update_divert(call.broker, config)
+    return None
+
+
+def known_config(call: Call, name: str) -> DivertConfig:
+    """A copy of what the divert is; BrokerError when there is none."""
+    divert = call.broker.diverts.get(name)
+    if divert is None:
+        raise BrokerError(ILLEGAL_STATE, f"AMQ229231: Divert Does Not Exist: {name}")
+    return replace(divert.config, headers=dict(divert.config.headers))
+
+
+def take_definition(config: DivertConfig, definition: dict[str, object]) -> None:
+    """Filter, routing type and transformer of a DivertConfiguration."""
+    filter_text = definition.get("filter-string")
+    config.filter_text = None if filter_text is None else str(filter_text)
+    kind = definition.get("routing-type")
+    config.routing_type = routing_type_of(None if kind is None else str(kind))
+    described = definition.get("transformer-configuration")
+    if isinstance(described, dict):
+        check_transformer(str(described.get("class-name") or ""))
+        config.headers = headers_of(described.get("properties"))
+
+
+def headers_of(given: object) -> dict[str, str]:
+    """Properties of AddHeadersTransformer: a map, or one as JSON text."""
+    if isinstance(given, str):
+        given = read_object(given)
+    if not isinstance(given, dict):
+        return {}
+    return {str(name): str(value) for name, value in given.items()}
+
+
+def create_json(call: Call, given: Parameters) -> object:
+    """DivertConfiguration as JSON."""
+    definition = read_object(text_of(given, 0))
+    config = DivertConfig()
+    config.name = str(definition.get("name") or "")
+    config.address = str(definition.get("address") or "")
+    config.forwarding_address = str(definition.get("forwarding-address") or "")
+    config.exclusive = str(definition.get("exclusive", False)).lower() == "true"
+    take_definition(config, definition)
+    create_divert(call.broker, config, True)
+    return None
+
+
+def read_object(text: str) -> dict[str, object]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BrokerError(ILLEGAL_STATE, f"not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
+    return found
+
+
+def destroy(call: Call, given: Parameters) -> object:
+    destroy_divert(call.broker, call.now, text_of(given, 0))
+    return None
+
+
+MAKING_OPERATIONS: Final[Operations] = {
+    "createDivert": [
+        ("s", create_json),
+        ("sSssbSS", create),
+        ("sSssbSSm", create),
+        ("sSssbSSS", create),
+        ("sSssbSSmS", create),
+        ("sSssbSSSS", create),
+    ],
+    "updateDivert": [("s", update_json), ("sSSSmS", update)],
+    "destroyDivert": [("s", destroy)],
+}

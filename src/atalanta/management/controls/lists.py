@@ -1,0 +1,311 @@
+"""The paged lists of the broker: listQueues, listAddresses, listConnections, listSessions and so on.
+
+Fields as in QueueView, AddressView and so on; what this broker does not count is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.management.controls.address import (
+    address_id,
+    is_paging,
+    limit_percent,
+    message_count,
+    page_count,
+    prefetch_bytes,
+    prefetch_messages,
+    shown_limit,
+)
+from atalanta.management.operations.connections import (
+    IMPLEMENTATION,
+    PROTOCOL,
+    acknowledged_uncommitted,
+    connection_id,
+    remote_address,
+)
+from atalanta.management.operations.create import routing_types
+from atalanta.management.operations.queue_definition import routing_name
+from atalanta.management.request.call import (
+    Call,
+    Operations,
+    Parameters,
+    number_of,
+    optional_text,
+    text_of,
+)
+from atalanta.management.request.json_text import encode_json
+from atalanta.management.request.times import date_text
+from atalanta.management.request.views import View
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session import Session
+
+
+class ListedQueue:
+    """A queue with what its row needs from elsewhere."""
+
+    def __init__(self, call: Call, queue: Queue) -> None:
+        self.queue = queue
+        self.persisted_pause: bool = call.management.pauses.queues.get(queue.name, False)
+
+
+class ListedAddress:
+    def __init__(self, call: Call, address: Address) -> None:
+        self.address = address
+        self.paused: bool = address.name in call.management.pauses.addresses
+        cache = call.broker.caches.by_name.get(address.name)
+        self.duplicate_ids: int = 0 if cache is None else len(cache.ids)
+        self.retroactive: bool = is_resource(call.broker.config, address.name)
+
+
+class ListedConsumer:
+    def __init__(self, session: Session, consumer: Consumer) -> None:
+        self.session = session
+        self.consumer = consumer
+        self.awaiting = acknowledged_uncommitted(session, consumer)
+
+
+class ListedProducer:
+    def __init__(self, session: Session, number: int, address: str | None, since: int) -> None:
+        self.session = session
+        self.number = number
+        self.address = address
+        self.since = since
+
+
+def users(client: Client) -> list[str]:
+    found: list[str] = []
+    for session in client.sessions.values():
+        if session.identity.user not in found:
+            found.append(session.identity.user)
+    return sorted(found)
+
+
+QUEUES: Final[View[ListedQueue]] = View(
+    {
+        "id": lambda row: row.queue.id,
+        "name": lambda row: row.queue.name,
+        "address": lambda row: row.queue.spec.address,
+        "filter": lambda row: row.queue.spec.filter_text,
+        "durable": lambda row: row.queue.durable,
+        "paused": lambda row: row.queue.paused,
+        "persistedPause": lambda row: row.persisted_pause,
+        "temporary": lambda row: row.queue.spec.temporary,
+        "purgeOnNoConsumers": lambda row: row.queue.spec.purge_on_no_consumers,
+        "consumerCount": lambda row: row.queue.consumer_count(),
+        "maxConsumers": lambda row: row.queue.spec.max_consumers,
+        "autoCreated": lambda row: row.queue.spec.auto_created,
+        "user": lambda row: row.queue.spec.user,
+        "routingType": lambda row: routing_name(row.queue.spec.routing_type),
+        "messagesAdded": lambda row: row.queue.added,
+        "messageCount": lambda row: row.queue.message_count,
+        "messagesAcked": lambda row: row.queue.acknowledged,
+        "messagesExpired": lambda row: row.queue.expired,
+        "deliveringCount": lambda row: row.queue.delivering_count,
+        "messagesKilled": lambda row: row.queue.killed,
+        "directDeliver": lambda row: False,
+        "exclusive": lambda row: row.queue.spec.exclusive,
+        "lastValue": lambda row: row.queue.spec.last_value_key is not None,
+        "lastValueKey": lambda row: row.queue.spec.last_value_key,
+        "scheduledCount": lambda row: row.queue.scheduled_count,
+        "groupRebalance": lambda row: row.queue.spec.group_rebalance,
+        "groupRebalancePauseDispatch": (lambda row: row.queue.spec.group_rebalance_pause_dispatch),
+        "groupBuckets": lambda row: row.queue.spec.group_buckets,
+        "groupFirstKey": lambda row: row.queue.spec.group_first_key,
+        "enabled": lambda row: row.queue.spec.enabled,
+        "ringSize": lambda row: row.queue.spec.ring_size,
+        "consumersBeforeDispatch": lambda row: row.queue.spec.consumers_before_dispatch,
+        "delayBeforeDispatch": lambda row: row.queue.spec.delay_before_dispatch_ms,
+        "autoDelete": lambda row: row.queue.spec.auto_delete,
+        "internalQueue": lambda row: row.queue.internal,
+        "consumerID": lambda row: [str(one.id) for one in row.queue.consumers],
+    },
+    "name",
+    hidden=("consumerID",),
+)
+
+ADDRESSES: Final[View[ListedAddress]] = View(
+    {
+        "id": lambda row: address_id(row.address.name),
+        "name": lambda row: row.address.name,
+        "routingTypes": lambda row: routing_types(row.address),
+        "queueCount": lambda row: row.address.local_count,
+        "internal": lambda row: row.address.internal,
+        "temporary": lambda row: row.address.lsn == 0,
+        "autoCreated": lambda row: row.address.auto_created,
+        "paused": lambda row: row.paused,
+        "currentDuplicateIdCacheSize": lambda row: row.duplicate_ids,
+        "retroactiveResource": lambda row: row.retroactive,
+        "unroutedMessageCount": lambda row: row.address.unrouted,
+        "routedMessageCount": lambda row: row.address.routed,
+        "messageCount": lambda row: message_count(row.address),
+        "numberOfBytesPerPage": lambda row: row.address.account.page_size_bytes,
+        "addressLimitPercent": lambda row: limit_percent(row.address),
+        "paging": lambda row: is_paging(row.address),
+        "numberOfPages": lambda row: page_count(row.address),
+        "addressSize": lambda row: row.address.account.bytes,
+        "maxPageReadBytes": lambda row: shown_limit(row.address.account.max_read_bytes),
+        "maxPageReadMessages": lambda row: shown_limit(row.address.account.max_read_messages),
+        "prefetchPageBytes": lambda row: prefetch_bytes(row.address),
+        "prefetchPageMessages": lambda row: prefetch_messages(row.address),
+    },
+    "id",
+)
+
+CONNECTIONS: Final[View[Client]] = View(
+    {
+        "connectionID": connection_id,
+        "remoteAddress": remote_address,
+        "users": lambda client: ",".join(users(client)),
+        "creationTime": lambda client: date_text(client.created_at),
+        "implementation": lambda client: IMPLEMENTATION,
+        "protocol": lambda client: PROTOCOL,
+        "clientID": lambda client: client.client_id,
+        "localAddress": lambda client: "",
+        "sessionCount": lambda client: len(client.sessions),
+        "sessionID": lambda client: list(client.sessions),
+    },
+    "connectionID",
+    numbers=("sessionCount",),
+    hidden=("sessionID",),
+)
+
+SESSIONS: Final[View[Session]] = View(
+    {
+        "id": lambda session: session.name,
+        "user": lambda session: session.identity.user,
+        "validatedUser": lambda session: session.identity.user,
+        "creationTime": lambda session: date_text(session.created_at),
+        "consumerCount": lambda session: len(session.consumers),
+        "producerCount": lambda session: len(session.producers),
+        "connectionID": lambda session: connection_id(session.client),
+        "clientID": lambda session: session.client.client_id,
+        "protocol": lambda session: PROTOCOL,
+        "remoteAddress": lambda session: remote_address(session.client),
+    },
+    "id",
+    numbers=("consumerCount", "producerCount"),
+    hidden=("protocol", "remoteAddress"),
+)
+
+CONSUMERS: Final[View[ListedConsumer]] = View(
+    {
+        "id": lambda row: row.consumer.id,
+        "session": lambda row: row.session.name,
+        "clientID": lambda row: row.session.client.client_id,
+        "user": lambda row: row.session.identity.user,
+        "validatedUser": lambda row: row.session.identity.user,
+        "protocol": lambda row: PROTOCOL,
+        "queue": lambda row: row.consumer.queue.name,
+        "queueType": lambda row: routing_name(row.consumer.queue.spec.routing_type).lower(),
+        "filter": lambda row: None if row.consumer.selector is None else row.consumer.selector.text,
+        "address": lambda row: row.consumer.queue.spec.address,
+        "localAddress": lambda row: "",
+        "remoteAddress": lambda row: remote_address(row.session.client),
+        "creationTime": lambda row: date_text(row.consumer.created_at),
+        "messagesInTransit": lambda row: len(row.consumer.unacknowledged),
+        "messagesInTransitSize": lambda row: sum(
+            reference.message.size for reference in row.consumer.unacknowledged.values()
+        ),
+        "messagesDelivered": lambda row: row.consumer.delivered,
+        "messagesAcknowledged": lambda row: max(
+            0, row.consumer.delivered - len(row.consumer.unacknowledged) - row.awaiting
+        ),
+        "messagesAcknowledgedAwaitingCommit": lambda row: row.awaiting,
+        "status": lambda row: "OK",
+        "ready": lambda row: row.consumer.ready(),  # ours alone: started, and has credit
+    },
+    "id",
+    other_names={"consumerID": "id", "sessionID": "session", "queueName": "queue"},
+)
+
+PRODUCERS: Final[View[ListedProducer]] = View(
+    {
+        "id": lambda row: row.number,
+        "name": lambda row: str(row.number),
+        "session": lambda row: row.session.name,
+        "clientID": lambda row: row.session.client.client_id,
+        "user": lambda row: row.session.identity.user,
+        "validatedUser": lambda row: row.session.identity.user,
+        "protocol": lambda row: PROTOCOL,
+        "address": lambda row: row.address,
+        "localAddress": lambda row: "",
+        "remoteAddress": lambda row: remote_address(row.session.client),
+        "creationTime": lambda row: row.since // 1_000_000,
+        "connectionID": lambda row: connection_id(row.session.client),
+    },
+    "creationTime",
+    hidden=("connectionID",),
+    other_names={"sessionID": "session", "destination": "address"},
+)
+
+
+def shown_addresses(call: Call) -> list[Address]:
+    """Without the address of management itself: in Artemis it is none."""
+    own = call.broker.config.management_address
+    return [address for address in call.broker.addresses.values() if address.name != own]
+
+
+def list_queues(call: Call, given: Parameters) -> object:
+    rows = [ListedQueue(call, queue) for queue in call.broker.queues.values()]
+    return QUEUES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_addresses(call: Call, given: Parameters) -> object:
+    rows = [ListedAddress(call, address) for address in shown_addresses(call)]
+    return ADDRESSES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_connections(call: Call, given: Parameters) -> object:
+    rows = list(call.broker.clients.connected.values())
+    return CONNECTIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_sessions(call: Call, given: Parameters) -> object:
+    rows = call.broker.clients.sessions()
+    return SESSIONS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_consumers(call: Call, given: Parameters) -> object:
+    rows = [
+        ListedConsumer(session, consumer)
+        for session in call.broker.clients.sessions()
+        for consumer in session.consumers.values()
+    ]
+    return CONSUMERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_producers(call: Call, given: Parameters) -> object:
+    rows = [
+        ListedProducer(session, number, address, since)
+        for session in call.broker.clients.sessions()
+        for number, (address, since) in session.producers.items()
+    ]
+    return PRODUCERS.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+
+
+def list_address_names(call: Call, given: Parameters) -> object:
+    """All names in one text, sorted without regard to case, between them the given separator."""
+    names = sorted((address.name for address in shown_addresses(call)), key=str.lower)
+    return text_of(given, 0).join(names)
+
+
+def list_network_topology(call: Call, given: Parameters) -> object:
+    return encode_json(call.management.topology())
+
+
+LIST_OPERATIONS: Final[Operations] = {
+    "listQueues": [("Sii", list_queues)],
+    "listAddresses": [("s", list_address_names), ("Sii", list_addresses)],
+    "listConnections": [("Sii", list_connections)],
+    "listSessions": [("Sii", list_sessions)],
+    "listConsumers": [("Sii", list_consumers)],
+    "listProducers": [("Sii", list_producers)],
+    "listNetworkTopology": [("", list_network_topology)],
+}

@@ -1,0 +1,229 @@
+"""All figures of a broker as Prometheus reads them, in slices that delay nobody.
+
+Names are those of Artemis' meters (BrokerMetricNames, AddressMetricNames, QueueMetricNames with the prefix
+"artemis." and dots as underscores), labels as MetricsManager tags them; what is ours begins with "atalanta_".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from atalanta.management.controls.address import limit_percent, page_count
+from atalanta.management.queue_totals import Tally, tally
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+    from atalanta.management.management import Management
+
+SLICE_LINES: Final = 500  # about a millisecond of work
+ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged anew
+
+TallyFigure = tuple[str, str, Callable[["Tally"], int]]
+QueueFigure = tuple[str, str, Callable[["Queue"], int]]
+AddressFigure = tuple[str, str, Callable[["Address"], int]]
+
+QUEUE_FIGURES: Final[list[QueueFigure]] = [
+    ("message_count", "messages in the queue, delivered and scheduled ones too",
+     lambda queue: queue.message_count),
+    ("persistent_size", "bytes of the messages in the queue", lambda queue: queue.bytes),
+    ("delivering_message_count", "messages that consumers hold",
+     lambda queue: queue.delivering_count),
+    ("scheduled_message_count", "messages whose time has not come",
+     lambda queue: queue.scheduled_count),
+    ("scheduled_durable_message_count", "durable ones among them",
+     lambda queue: queue.scheduled_durable_count),
+    ("scheduled_persistent_size", "bytes of messages whose time has not come",
+     lambda queue: queue.scheduled_bytes),
+    ("scheduled_durable_persistent_size", "bytes of the durable ones among them",
+     lambda queue: queue.scheduled_durable_bytes),
+    ("messages_acknowledged", "messages acknowledged since the start",
+     lambda queue: queue.acknowledged),
+    ("messages_added", "messages added since the start", lambda queue: queue.added),
+    ("messages_killed", "messages removed or sent to the dead letters since the start",
+     lambda queue: queue.killed),
+    ("messages_expired", "messages expired since the start", lambda queue: queue.expired),
+    ("consumer_count", "consumers of the queue", lambda queue: queue.consumer_count()),
+]  # fmt: skip
+TALLY_FIGURES: Final[list[TallyFigure]] = [
+    ("durable_message_count", "durable messages in the queue, and all in page files",
+     lambda tally: tally.durable_count),
+    ("durable_persistent_size", "bytes of them", lambda tally: tally.durable_bytes),
+    ("delivering_durable_message_count", "durable messages that consumers hold",
+     lambda tally: tally.delivering_durable_count),
+    ("delivering_persistent_size", "bytes of the messages that consumers hold",
+     lambda tally: tally.delivering_bytes),
+    ("delivering_durable_persistent_size", "bytes of the durable ones among them",
+     lambda tally: tally.delivering_durable_bytes),
+]  # fmt: skip
+ADDRESS_FIGURES: Final[list[AddressFigure]] = [
+    ("routed_message_count", "messages that a queue took since the start",
+     lambda address: address.routed),
+    ("unrouted_message_count", "messages that no queue took since the start",
+     lambda address: address.unrouted),
+    ("address_size", "bytes of memory its messages take", lambda address: address.account.bytes),
+    ("limit_percent", "used part of max-size-bytes", limit_percent),
+    ("number_of_pages", "page files that hold messages nobody has read", page_count),
+]  # fmt: skip
+
+
+def metric_slices(management: Management) -> Iterator[str]:
+    """The text format (version 0.0.4), SLICE_LINES at a time; what changes meanwhile may or may not be seen."""
+    yield broker_figures(management)
+    yield from own_figures(management)
+    yield from bridge_figures(management)
+    broker = management.broker
+    name = escape(broker.config.name)
+    addresses: list[tuple[Address, str]] = []
+    queues: list[tuple[Queue, str]] = []
+    for looked, address in enumerate(list(broker.addresses.values()), 1):
+        if broker.settings_of(address.name).enable_metrics:
+            label = f'{{address="{escape(address.name)}",broker="{name}"'
+            addresses.append((address, label + "}"))
+            for queue in address.queues():
+                queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
+        if looked % ADDRESSES_LOOKED_UP == 0:
+            yield ""
+    for figure, why, of_address in ADDRESS_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(addresses), SLICE_LINES):
+            part = addresses[start : start + SLICE_LINES]
+            yield "".join(
+                f"artemis_{figure}{label} {of_address(address)}\n" for address, label in part
+            )
+    for figure, why, of_queue in QUEUE_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(queues), SLICE_LINES):
+            yield "".join(
+                f"artemis_{figure}{label} {of_queue(queue)}\n"
+                for queue, label in queues[start : start + SLICE_LINES]
+                if not queue.deleted
+            )
+    yield from tally_figures(queues)
+
+
+def tally_figures(queues: list[tuple[Queue, str]]) -> Iterator[str]:
+    found: list[Tally] = []
+    for _ in tally([queue for queue, _ in queues], found):
+        yield ""
+    for figure, why, of_tally in TALLY_FIGURES:
+        yield head(figure, why)
+        for start in range(0, len(queues), SLICE_LINES):
+            part = zip(
+                queues[start : start + SLICE_LINES],
+                found[start : start + SLICE_LINES],
+                strict=True,
+            )
+            yield "".join(
+                f"artemis_{figure}{label} {of_tally(figures)}\n"
+                for (queue, label), figures in part
+                if not queue.deleted
+            )
+
+
+def head(name: str, why: str, kind: str = "gauge", prefix: str = "artemis_") -> str:
+    return f"# HELP {prefix}{name} {why}\n# TYPE {prefix}{name} {kind}\n"
+
+
+def escape(value: str) -> str:
+    """A label's value."""
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def broker_figures(management: Management) -> str:
+    broker = management.broker
+    clients = broker.clients
+    memory = broker.memory
+    label = f'{{broker="{escape(broker.config.name)}"}}'
+    percentage = 100 * memory.used_bytes // memory.limit_bytes if memory.limit_bytes > 0 else 0
+    figures: list[tuple[str, str, float]] = [
+        ("connection_count", "connections that have logged in", len(clients.connected)),
+        ("total_connection_count", "connections since the start", clients.connections_total),
+        ("session_count", "sessions", clients.session_count()),
+        ("total_session_count", "sessions since the start", clients.sessions_total),
+        ("address_memory_usage", "bytes of memory that messages take", memory.used_bytes),
+        ("address_memory_usage_percentage", "used part of global-max-size", percentage),
+        ("active", "1 while clients are served", 0 if broker.stopping else 1),
+        ("replica_sync", "1 while a replica is in step", 0),
+    ]
+    if management.disk_used >= 0:
+        figures.append(
+            ("disk_store_usage", "used part of the data folder's disk", management.disk_used)
+        )
+    plain = "".join(
+        f"{head(name, why)}artemis_{name}{label} {value}\n" for name, why, value in figures
+    )
+    return plain + security_figures(management)
+
+
+def security_figures(management: Management) -> str:
+    """What was granted to a session for its messages to one address is counted once, not with every message."""
+    clients = management.broker.clients
+    name = escape(management.broker.config.name)
+    lines = head("authentication_count", "logins since the start")
+    for result, count in (("success", clients.logins_total), ("failure", clients.logins_refused)):
+        lines += f'artemis_authentication_count{{broker="{name}",result="{result}"}} {count}\n'
+    lines += head("authorization_count", "permissions asked for since the start")
+    answers = (("success", clients.permissions_granted), ("failure", clients.permissions_refused))
+    for result, count in answers:
+        lines += f'artemis_authorization_count{{broker="{name}",result="{result}"}} {count}\n'
+    return lines
+
+
+def own_figures(management: Management) -> Iterator[str]:
+    """The journal's progress, the queues' number, and the counters of the trace port."""
+    broker = management.broker
+    label = f'{{broker="{escape(broker.config.name)}"}}'
+    now = max(broker.now, management.started_at)
+    figures: list[tuple[str, str, str, float]] = [
+        ("uptime_seconds", "since the start", "gauge", (now - management.started_at) / 1e9),
+        ("queues", "queues, internal ones too", "gauge", len(broker.queues)),
+        ("addresses", "addresses", "gauge", len(broker.addresses)),
+        ("stored_messages", "durable messages in memory", "gauge", len(broker.messages)),
+        ("stored_bytes", "bytes of them", "gauge", broker.stored_bytes),
+        ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.times)),
+        ("journal_records_total", "records written", "counter", broker.journal.last),
+        ("journal_durable_records_total", "records on disk", "counter", broker.journal.durable),
+        ("management_jobs", "long operations under way", "gauge", len(management.jobs.running)),
+    ]
+    for name, why, kind, value in figures:
+        yield f"{head(name, why, kind, 'atalanta_')}atalanta_{name}{label} {value}\n"
+    for counter in sorted(management.counters):
+        name = counter_name(counter)
+        count = management.counters[counter]
+        text = head(name, f"events counted as {counter}", "counter", "atalanta_")
+        yield f"{text}atalanta_{name}{label} {count}\n"
+
+
+BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
+    ("bridge_connected", "1 while the bridge forwards messages", "gauge", "Connected"),
+    ("bridge_messages_sent_total", "messages sent, repeats too", "counter",
+     "MessagesPendingAcknowledgement"),
+    ("bridge_messages_acknowledged_total", "messages that are safe at the target", "counter",
+     "MessagesAcknowledged"),
+]  # fmt: skip
+
+
+def bridge_figures(management: Management) -> Iterator[str]:
+    """Of core bridges; what waits for them is in their queues' figures."""
+    broker = escape(management.broker.config.name)
+    shown: list[tuple[str, dict[str, object]]] = []
+    for name in management.bridges.names():
+        found = management.bridges.find(name)
+        if found is not None:
+            shown.append((f'{{broker="{broker}",bridge="{escape(name)}"}}', found.shown()))
+    if not shown:
+        return
+    for figure, why, kind, attribute in BRIDGE_FIGURES:
+        yield head(figure, why, kind, "atalanta_")
+        for label, values in shown:
+            value = values[attribute]
+            assert isinstance(value, int)
+            yield f"atalanta_{figure}{label} {int(value)}\n"
+
+
+def counter_name(counter: str) -> str:
+    """A name of the trace port as Prometheus allows it."""
+    plain = "".join(one if one.isascii() and one.isalnum() else "_" for one in counter)
+    return f"{plain}_total"

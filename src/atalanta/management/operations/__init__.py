@@ -1,0 +1,1 @@
+"""Operations on queues, messages, connections and transactions."""

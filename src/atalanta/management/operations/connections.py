@@ -1,0 +1,263 @@
+"""Connections, sessions and consumers: their lists, and how an operator ends them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, INTERNAL_ERROR, BrokerError
+from atalanta.kernel.routing.wildcard import WildcardMatch
+from atalanta.management.request.call import Call, Operations, Parameters, text_of
+from atalanta.management.request.json_text import encode_json
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.sessions.client import Client
+    from atalanta.kernel.sessions.session import Session
+
+IMPLEMENTATION: Final = "RemotingConnectionImpl"  # what Artemis calls a CORE connection
+PROTOCOL: Final = "CORE"
+
+
+def connection_id(client: Client) -> str:
+    """Eight hexadecimal digits, as Artemis' ids look."""
+    return f"{client.connection:08x}"
+
+
+def remote_address(client: Client) -> str:
+    return client.remote
+
+
+def find_client(call: Call, wanted: str) -> Client | None:
+    for client in call.broker.clients.connected.values():
+        if connection_id(client) == wanted:
+            return client
+    return None
+
+
+def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
+    count = 0
+    for reference in session.transaction.acknowledged:
+        if reference.consumer is consumer:
+            count += 1
+    return count
+
+
+def consumer_details(session: Session, consumer: Consumer) -> dict[str, object]:
+    """As ActiveMQServerControlImpl.toJSONObject; sizes and times that are not counted here are left out.
+
+    `messagesAcknowledged` is what was delivered and is not held any more: given back counts as well.
+    """
+    held = len(consumer.unacknowledged)
+    waiting = acknowledged_uncommitted(session, consumer)
+    found: dict[str, object] = {
+        "consumerID": consumer.id,
+        "sequentialId": consumer.id,
+        "connectionID": connection_id(session.client),
+        "sessionID": session.name,
+        "queueName": consumer.queue.name,
+        "browseOnly": consumer.browse_only,
+        "creationTime": consumer.created_at // 1_000_000,
+        "deliveringCount": held,
+        "messagesInTransit": held,
+        "messagesInTransitSize": sum(
+            reference.message.size for reference in consumer.unacknowledged.values()
+        ),
+        "messagesDelivered": consumer.delivered,
+        "messagesAcknowledged": max(0, consumer.delivered - held - waiting),
+        "messagesAcknowledgedAwaitingCommit": waiting,
+        "status": "OK",
+    }
+    if consumer.selector is not None:
+        found["filter"] = consumer.selector.text
+    return found
+
+
+def session_details(session: Session) -> dict[str, object]:
+    found: dict[str, object] = {
+        "sessionID": session.name,
+        "creationTime": session.created_at // 1_000_000,
+        "consumerCount": len(session.consumers),
+        "validatedUser": session.identity.user,
+        "principal": session.identity.user,
+    }
+    if session.metadata:
+        found["metadata"] = dict(session.metadata)
+    return found
+
+
+# -- lists ----------------------------------------------------------------------------------------
+def list_connections_as_json(call: Call, given: Parameters) -> object:
+    found = [
+        {
+            "connectionID": connection_id(client),
+            "clientAddress": remote_address(client),
+            "creationTime": client.created_at // 1_000_000,
+            "implementation": IMPLEMENTATION,
+            "sessionCount": len(client.sessions),
+        }
+        for client in call.broker.clients.connected.values()
+    ]
+    return encode_json(found)
+
+
+def list_connection_ids(call: Call, given: Parameters) -> object:
+    return [connection_id(client) for client in call.broker.clients.connected.values()]
+
+
+def sessions_of(call: Call, wanted: str) -> list[Session]:
+    client = find_client(call, wanted)
+    return [] if client is None else list(client.sessions.values())
+
+
+def list_sessions_of(call: Call, given: Parameters) -> object:
+    return [session.name for session in sessions_of(call, text_of(given, 0))]
+
+
+def list_sessions_as_json(call: Call, given: Parameters) -> object:
+    found = [session_details(session) for session in sessions_of(call, text_of(given, 0))]
+    return encode_json(found)
+
+
+def list_all_sessions_as_json(call: Call, given: Parameters) -> object:
+    return encode_json([session_details(session) for session in call.broker.clients.sessions()])
+
+
+def _consumers(sessions: list[Session]) -> str:
+    found = [
+        consumer_details(session, consumer)
+        for session in sessions
+        for consumer in session.consumers.values()
+    ]
+    return encode_json(found)
+
+
+def list_consumers_of(call: Call, given: Parameters) -> object:
+    return _consumers(sessions_of(call, text_of(given, 0)))
+
+
+def list_all_consumers(call: Call, given: Parameters) -> object:
+    return _consumers(call.broker.clients.sessions())
+
+
+def list_producers_info(call: Call, given: Parameters) -> object:
+    found = [
+        {
+            "connectionID": connection_id(session.client),
+            "sessionID": session.name,
+            "id": str(number),
+            "creationTime": str(since // 1_000_000),
+            "destination": address,
+        }
+        for session in call.broker.clients.sessions()
+        for number, (address, since) in session.producers.items()
+    ]
+    return encode_json(found)
+
+
+def list_remote_addresses(call: Call, given: Parameters) -> object:
+    wanted = text_of(given, 0) if given else ""
+    clients = call.broker.clients.connected.values()
+    return [remote_address(one) for one in clients if wanted in remote_address(one)]
+
+
+# -- closing --------------------------------------------------------------------------------------
+def close(call: Call, client: Client, why: str) -> None:
+    call.broker.trace.event("connection_closed_by_operator", {"why": why, "remote": client.remote})
+    call.broker.clients.close(client.connection, why)
+
+
+def close_connections_for_address(call: Call, given: Parameters) -> object:
+    """Every connection whose remote address contains the text."""
+    wanted = text_of(given, 0)
+    closed = False
+    for client in list(call.broker.clients.connected.values()):
+        if wanted in remote_address(client):
+            close(call, client, f"AMQ229005: connections for {wanted} closed by management")
+            closed = True
+    return closed
+
+
+def close_connections_for_user(call: Call, given: Parameters) -> object:
+    wanted = text_of(given, 0)
+    closed = False
+    for client in list(call.broker.clients.connected.values()):
+        if any(session.identity.user == wanted for session in client.sessions.values()):
+            close(call, client, f"AMQ229108: connections for user {wanted} closed by management")
+            closed = True
+    return closed
+
+
+def close_consumer_connections_for_address(call: Call, given: Parameters) -> object:
+    """Connections that consume from an address that the text (with wildcards) matches."""
+    wanted = text_of(given, 0)
+    try:
+        match = WildcardMatch(wanted, call.broker.security.wildcard)
+    except ValueError as error:
+        raise BrokerError(ILLEGAL_STATE, str(error)) from error
+    closed = False
+    for client in list(call.broker.clients.connected.values()):
+        addresses = [
+            consumer.queue.spec.address
+            for session in client.sessions.values()
+            for consumer in session.consumers.values()
+        ]
+        if any(address == wanted or match.matches(address) for address in addresses):
+            why = f"AMQ229107: consumer connections for address {wanted} closed by management"
+            close(call, client, why)
+            closed = True
+    return closed
+
+
+def close_connection_with_id(call: Call, given: Parameters) -> object:
+    wanted = text_of(given, 0)
+    client = find_client(call, wanted)
+    if client is None:
+        return False
+    close(call, client, f"AMQ229120: connection with ID {wanted} closed by management")
+    return True
+
+
+def close_session_with_id(call: Call, given: Parameters) -> object:
+    """(connectionID, sessionID [, force]): its consumers are told, its transaction is rolled back."""
+    name = text_of(given, 1)
+    for session in sessions_of(call, text_of(given, 0)):
+        if session.name == name:
+            for consumer_id in list(session.consumers):
+                session.disconnect_consumer(call.now, consumer_id, "closed by management")
+            session.endpoint.ended_by_operator(call.now)
+            return True
+    return False
+
+
+def close_consumer_with_id(call: Call, given: Parameters) -> object:
+    """(sessionID, consumerID): the ids that listConsumers gives."""
+    name = text_of(given, 0)
+    try:
+        consumer_id = int(text_of(given, 1))
+    except ValueError:
+        text = f'For input string: "{text_of(given, 1)}"'
+        raise BrokerError(INTERNAL_ERROR, text) from None
+    for session in call.broker.clients.sessions():
+        if session.name == name and consumer_id in session.consumers:
+            session.disconnect_consumer(call.now, consumer_id, "closed by management")
+            return True
+    return False
+
+
+CLIENT_OPERATIONS: Final[Operations] = {
+    "listConnectionsAsJSON": [("", list_connections_as_json)],
+    "listConnectionIDs": [("", list_connection_ids)],
+    "listSessions": [("s", list_sessions_of)],
+    "listSessionsAsJSON": [("s", list_sessions_as_json)],
+    "listAllSessionsAsJSON": [("", list_all_sessions_as_json)],
+    "listConsumersAsJSON": [("s", list_consumers_of)],
+    "listAllConsumersAsJSON": [("", list_all_consumers)],
+    "listProducersInfoAsJSON": [("", list_producers_info)],
+    "listRemoteAddresses": [("", list_remote_addresses), ("s", list_remote_addresses)],
+    "closeConnectionsForAddress": [("s", close_connections_for_address)],
+    "closeConnectionsForUser": [("s", close_connections_for_user)],
+    "closeConsumerConnectionsForAddress": [("s", close_consumer_connections_for_address)],
+    "closeConnectionWithID": [("s", close_connection_with_id)],
+    "closeSessionWithID": [("ss", close_session_with_id), ("ssb", close_session_with_id)],
+    "closeConsumerWithID": [("ss", close_consumer_with_id)],
+}

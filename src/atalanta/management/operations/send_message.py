@@ -1,0 +1,65 @@
+"""A message sent by an operator (AbstractControl.sendMessage)."""
+
+from __future__ import annotations
+
+import base64
+
+from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, BrokerError
+from atalanta.kernel.security.security import SEND
+from atalanta.management.request.call import Call, Parameters, flag_of, number_of, optional_text
+from atalanta.message.encoding.buffer import Writer
+from atalanta.message.message import TEXT, Message
+
+
+def send(call: Call, target: str, given: Parameters) -> object:
+    """(headers, type, body, durable, user, password [, createMessageId]): the new message's id.
+
+    A text body is text, any other is base64. Who asks must be able to send to `target`; other credentials than the
+    session's own are not taken.
+    """
+    body = optional_text(given, 2)
+    check(call, target, optional_text(given, 4))
+    kind = number_of(given, 1)
+    if not 0 <= kind <= 6:
+        raise BrokerError(ILLEGAL_STATE, f"there is no message type {kind}")
+    encoded = b""
+    if body is not None:
+        encoded = text_body(body) if kind == TEXT else binary_body(body)
+    now_ms = call.now // 1_000_000
+    message = Message.create(target, encoded, kind, flag_of(given, 3), now_ms, 4)
+    headers = given[0]
+    if isinstance(headers, dict):
+        for name, value in headers.items():
+            message.properties.put(str(name), None if value is None else str(value))
+    message.properties_changed()
+    if len(given) > 6 and flag_of(given, 6):
+        message.user_id = call.broker.ids.uuid()
+    call.broker.publish(call.now, message, None, 0)
+    return str(int(message.id))
+
+
+def check(call: Call, target: str, user: str | None) -> None:
+    session = call.session
+    if session is None:
+        return
+    identity = session.identity
+    if user is not None and user != identity.user:
+        raise BrokerError(
+            SECURITY, f"a message can be sent as {identity.user}, who asks, and not as {user}"
+        )
+    if not call.broker.security.allowed(identity, SEND, target):
+        text = f"user {identity.user} does not have permission send on address {target}"
+        raise BrokerError(SECURITY, text)
+
+
+def text_body(text: str) -> bytes:
+    writer = Writer()
+    writer.nullable_simple_string(text)
+    return writer.getvalue()
+
+
+def binary_body(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:  # binascii.Error, or letters beyond ASCII
+        raise BrokerError(ILLEGAL_STATE, f"the body is not base64: {error}") from error

@@ -1,0 +1,99 @@
+"""Queues and addresses that an operator has paused, for this run or for good (QueueControl.pause(persist)).
+
+`Queue.paused` is the outcome that delivery asks for: its own pause or its address'. A pause for good is a VALUE
+record under `pause.queue.NAME` or `pause.address.NAME`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.journal import records
+from atalanta.kernel.observer import Observer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.address import Address
+
+QUEUE_KEY: Final = "pause.queue."
+ADDRESS_KEY: Final = "pause.address."
+
+
+class Pauses(Observer):
+    """Names -> whether the pause survives a restart."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.queues: dict[str, bool] = {}
+        self.addresses: dict[str, bool] = {}
+
+    def restore(self) -> None:
+        """Pauses of the last run; those of queues that are gone are forgotten."""
+        for key in list(self.broker.values):
+            if key.startswith(QUEUE_KEY):
+                queue = self.broker.queues.get(key[len(QUEUE_KEY) :])
+                if queue is None:
+                    self._store(key, False)
+                else:
+                    self.queues[queue.name] = True
+                    self._settle(queue)
+            elif key.startswith(ADDRESS_KEY):
+                address = self.broker.addresses.get(key[len(ADDRESS_KEY) :])
+                if address is None:
+                    self._store(key, False)
+                else:
+                    self.addresses[address.name] = True
+                    self._settle_all(address)
+
+    def pause_queue(self, queue: Queue, persist: bool) -> None:
+        """A queue that is not durable cannot be paused for good: it does not come back."""
+        kept = persist and queue.durable
+        if kept != self.queues.get(queue.name, False):
+            self._store(QUEUE_KEY + queue.name, kept)
+        self.queues[queue.name] = kept
+        self._settle(queue)
+
+    def resume_queue(self, queue: Queue) -> None:
+        if self.queues.pop(queue.name, False):
+            self._store(QUEUE_KEY + queue.name, False)
+        self._settle(queue)
+
+    def pause_address(self, address: Address, persist: bool) -> None:
+        kept = persist and address.lsn > 0
+        if kept != self.addresses.get(address.name, False):
+            self._store(ADDRESS_KEY + address.name, kept)
+        self.addresses[address.name] = kept
+        self._settle_all(address)
+
+    def resume_address(self, address: Address) -> None:
+        if self.addresses.pop(address.name, False):
+            self._store(ADDRESS_KEY + address.name, False)
+        self._settle_all(address)
+
+    def _settle_all(self, address: Address) -> None:
+        for queue in address.queues():
+            self._settle(queue)
+
+    def _settle(self, queue: Queue) -> None:
+        queue.paused = queue.name in self.queues or queue.spec.address in self.addresses
+        if not queue.paused:
+            self.broker.mark_dirty(queue)
+
+    def _store(self, key: str, kept: bool) -> None:
+        value = b"\1" if kept else None
+        lsn = self.broker.journal.append(records.VALUE, records.encode_value(key, value))
+        if value is None:
+            self.broker.values.pop(key, None)
+        else:
+            self.broker.values[key] = (value, lsn)
+
+    # -- Observer -------------------------------------------------------------------------------
+    def on_queue_added(self, now: int, queue: Queue) -> None:
+        if self.addresses and queue.spec.address in self.addresses:
+            queue.paused = True
+
+    def on_queue_removed(self, now: int, queue: Queue) -> None:
+        """Also told when a queue is bound anew: that one is not deleted."""
+        if queue.deleted and self.queues.pop(queue.name, False):
+            self._store(QUEUE_KEY + queue.name, False)

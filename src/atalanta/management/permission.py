@@ -1,0 +1,56 @@
+"""Who may do what by management message (ManagementServiceImpl.securityCheck, management-message-rbac).
+
+The permission `manage` on the management address lets a user ask at all. With management-message-rbac every call needs
+`view` or `edit` on an address of its own, PREFIX.RESOURCE.METHOD, such as `mops.queue.orders.removeAllMessages`; which
+of the two, the method's name decides (view-permission-method-match-pattern).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.security.security import EDIT, MANAGE, VIEW
+
+if TYPE_CHECKING:
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+
+
+# Attributes whose getter begins with "is" in Artemis.
+BOOLEANS: Final = (
+    "Active", "AutoCreated", "AutoDelete", "Backup", "Clustered", "ConfigurationManaged", "Durable",
+    "EmbeddedWebServerStarted", "Enabled", "Exclusive", "GroupRebalance",
+    "GroupRebalancePauseDispatch", "Internal", "InternalQueue", "LastValue",
+    "MessageCounterEnabled", "NonDestructive", "Paging", "Paused", "PersistIDCache",
+    "PersistedPause", "PersistenceEnabled", "PurgeOnNoConsumers", "ReplicaSync",
+    "RetroactiveResource", "SecurityEnabled", "SharedStore", "Started", "Temporary",
+    "WildcardRoutingEnabled",
+)  # fmt: skip
+
+
+def getter_name(attribute: str) -> str:
+    """messageCount -> getMessageCount, Paused -> isPaused."""
+    name = attribute[0].upper() + attribute[1:]
+    return f"is{name}" if name in BOOLEANS else f"get{name}"
+
+
+class ManagementPermission:
+    """The one place where management asks for permissions. BrokerError SECURITY when one is missing."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.address = config.management_address
+        self.each_call = config.management_message_rbac
+        self.prefix = config.management_rbac_prefix
+        self.viewing = re.compile(config.view_permission_pattern)
+
+    def check_request(self, session: Session | None) -> None:
+        """None: the node itself asks."""
+        if session is not None:
+            session.check(MANAGE, self.address)
+
+    def check_call(self, session: Session | None, resource: str, method: str) -> None:
+        if session is None or not self.each_call or session.identity.cluster:
+            return
+        permission = VIEW if self.viewing.fullmatch(method) else EDIT
+        session.check(permission, f"{self.prefix}.{resource}.{method}")

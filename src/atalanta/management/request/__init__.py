@@ -1,0 +1,1 @@
+"""One management request: its parameters, jobs and answer."""

@@ -1,0 +1,82 @@
+"""What management says of single messages, as JSON (Message.toMap, JsonUtil.truncate)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.message.internal_headers import ORIGIN
+from atalanta.message.message import LARGE_SIZE, TEXT
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
+    from atalanta.message.properties import PropertyValue
+
+
+
+def encode_json(value: object) -> str:
+    """Without blanks, as the JSON writer of Artemis; tools replace text in it."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def uuid_text(raw: bytes) -> str:
+    """16 bytes as a UUID is written."""
+    text = raw.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def message_map(message: Message, limit: int) -> dict[str, object]:
+    """Headers and properties of one message; values longer than `limit` (-1: any) are cut."""
+    found: dict[str, object] = {
+        name: plain(value, limit) for name, value in message.properties.items() if name != ORIGIN
+    }
+    found["messageID"] = int(message.id)
+    if message.user_id is not None:
+        found["userID"] = "ID:" + uuid_text(message.user_id)
+    found["address"] = message.address
+    found["type"] = message.kind
+    found["durable"] = message.durable
+    found["expiration"] = message.expiration
+    found["timestamp"] = message.timestamp
+    found["priority"] = message.priority
+    return found
+
+
+def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
+    """As `message_map`, with what CompositeData has beside: the body, redelivered, large or not.
+
+    Artemis answers `browse` with serialized Java objects; these are maps with the same keys.
+    """
+    message = reference.message
+    found = message_map(message, limit)
+    found["redelivered"] = reference.delivery_count > 0
+    found["largeMessage"] = message.has_property(LARGE_SIZE)
+    large = message.large
+    found["persistentSize"] = message.size if large is None else message.size + large.size
+    if message.kind == TEXT and not found["largeMessage"]:
+        try:
+            found["text"] = plain(message.text(), limit)
+            return found
+        except DecodeError:
+            pass  # whoever sent it said text, and it is none: its bytes are shown
+    found["BodyPreview"] = plain(bytes(message.body), limit)
+    return found
+
+
+def plain(value: PropertyValue, limit: int) -> object:
+    """A property as JSON has it: bytes become signed numbers, null an empty text."""
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        cut = value if limit < 0 else value[:limit]
+        return [number - 256 if number > 127 else number for number in cut]
+    if isinstance(value, str):
+        if 0 <= limit < len(value):
+            return f"{value[:limit]}, + {len(value) - limit} more"
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,170 @@
+"""Pages of queues, addresses, connections and so on, filtered and sorted (ActiveMQAbstractView).
+
+The options are a JSON object: field, operation, value, sortField (or sortColumn), sortOrder. The answer is
+`{"data":[…],"count":n}`: the page, and how many match.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.management.request.json_text import encode_json
+
+Row = TypeVar("Row")
+Value = str | int | bool | list[str] | None
+
+CONTAINS: Final = "CONTAINS"
+NOT_CONTAINS: Final = "NOT_CONTAINS"
+EQUALS: Final = "EQUALS"
+NOT_EQUALS: Final = "NOT_EQUALS"
+GREATER_THAN: Final = "GREATER_THAN"
+LESS_THAN: Final = "LESS_THAN"
+OPERATIONS: Final = (CONTAINS, NOT_CONTAINS, EQUALS, NOT_EQUALS, GREATER_THAN, LESS_THAN)
+
+
+class View(Generic[Row]):
+    """`fields` in the order of the answer; `numbers` are those that stay numbers in it, all else becomes text.
+
+    `hidden` fields can be asked for in a filter and are not shown; `other_names` are older names.
+    """
+
+    def __init__(
+        self,
+        fields: dict[str, Callable[[Row], Value]],
+        default_sort: str,
+        numbers: tuple[str, ...] = (),
+        hidden: tuple[str, ...] = (),
+        other_names: dict[str, str] | None = None,
+    ) -> None:
+        self.fields = fields
+        self.default_sort = default_sort
+        self.numbers = numbers
+        self.hidden = hidden
+        self.other_names = other_names or {}
+
+    def page(self, rows: list[Row], options: str | None, page: int, page_size: int) -> str:
+        """BrokerError for options that are no JSON object or name an unknown field."""
+        asked = read_options(options)
+        rows = self._filtered(rows, asked)
+        count = len(rows)
+        sort_field = asked.get("sortColumn") or asked.get("sortField")
+        descending = False
+        if sort_field is None or "sortOrder" not in asked:
+            sort_field = self.default_sort
+        else:
+            descending = str(asked["sortOrder"]).lower() == "desc"
+        getter = self._getter(str(sort_field))
+        if getter is not None:
+            rows = sorted(rows, key=lambda row: sort_key(getter(row)), reverse=descending)
+        if page != -1 and page_size != -1:
+            start = max(0, (page - 1) * page_size)
+            rows = rows[start : start + max(0, page_size)]
+        return encode_json({"data": [self.shown(row) for row in rows], "count": count})
+
+    def shown(self, row: Row) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for name, getter in self.fields.items():
+            if name not in self.hidden:
+                value = getter(row)
+                found[name] = value if name in self.numbers else as_text(value)
+        return found
+
+    def _getter(self, name: str) -> Callable[[Row], Value] | None:
+        known = self.fields.get(self.other_names.get(name, name))
+        if known is not None:
+            return known
+        for field, getter in self.fields.items():
+            if constant_name(field) == name:
+                return getter
+        return None
+
+    def _filtered(self, rows: list[Row], asked: dict[str, object]) -> list[Row]:
+        field = str(asked.get("field") or "")
+        operation = str(asked.get("operation") or "").strip()
+        if operation and operation not in OPERATIONS:
+            raise BrokerError(ILLEGAL_STATE, f"there is no operation {operation} in a filter")
+        if not field:
+            return rows
+        getter = self._getter(field)
+        if getter is None:
+            raise BrokerError(ILLEGAL_STATE, f"there is no field {field} to filter by")
+        if not operation:
+            return rows
+        value = str(asked.get("value") or "")
+        return [row for row in rows if matches(getter(row), operation, value)]
+
+
+def read_options(options: str | None) -> dict[str, object]:
+    if options is None or not options.strip():
+        return {}
+    try:
+        found = json.loads(options)
+    except (ValueError, RecursionError) as error:
+        raise BrokerError(ILLEGAL_STATE, f"the options are not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise BrokerError(ILLEGAL_STATE, "the options must be a JSON object")
+    return found
+
+
+def constant_name(field: str) -> str:
+    """messageCount -> MESSAGE_COUNT: the names that older tools filter by."""
+    parts: list[str] = []
+    for character in field:
+        if character.isupper():
+            parts.append("_")
+        parts.append(character.upper())
+    return "".join(parts)
+
+
+def as_text(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return encode_json(value) if isinstance(value, list) else str(value)
+
+
+def sort_key(value: Value) -> tuple[int, int, str]:
+    if value is None:
+        return (0, 0, "")
+    if isinstance(value, int):
+        return (1, int(value), "")
+    return (2, 0, as_text(value))
+
+
+def matches(value: Value, operation: str, wanted: str) -> bool:
+    """ActiveMQFilterPredicate: numbers are compared as numbers, all else as text."""
+    if isinstance(value, list):
+        return any(matches(one, operation, wanted) for one in value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number_matches(value, operation, wanted)
+    text = as_text(value)
+    if operation == EQUALS:
+        return text == wanted
+    if operation == NOT_EQUALS:
+        return text != wanted
+    if operation == CONTAINS:
+        return wanted in text if text else not wanted
+    if operation == NOT_CONTAINS:
+        return wanted not in text if text else bool(wanted)
+    return False
+
+
+def number_matches(value: int, operation: str, wanted: str) -> bool:
+    negative = operation in (NOT_EQUALS, NOT_CONTAINS)
+    try:
+        number = int(wanted)
+    except ValueError:
+        return negative
+    if operation == EQUALS:
+        return value == number
+    if operation == NOT_EQUALS:
+        return value != number
+    if operation == LESS_THAN:
+        return value < number
+    if operation == GREATER_THAN:
+        return value > number
+    return negative

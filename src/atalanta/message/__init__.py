@@ -1,0 +1,1 @@
+"""The message, its properties and selectors."""

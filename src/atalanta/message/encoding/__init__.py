@@ -1,0 +1,1 @@
+"""Primitive encodings shared by messages, packets and records."""

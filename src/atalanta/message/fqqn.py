@@ -1,0 +1,11 @@
+"""Fully qualified queue names: `address::queue`."""
+
+from __future__ import annotations
+
+
+def split_fqqn(name: str) -> tuple[str, str]:
+    """`address::queue` -> (address, queue); a plain name -> (name, "")."""
+    at = name.find("::")
+    if at < 0:
+        return name, ""
+    return name[:at], name[at + 2 :]

@@ -1,0 +1,427 @@
+"""The broker's message. Its canonical encoding is CORE's (fact sheet A1.0, HDR and MSG).
+
+What was received is kept as received: `head`, the encoded header after the message id, goes out
+again untouched until something in it changes, and properties are decoded only when asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i16, i32, i64
+
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, encode_utf16
+from atalanta.message.properties import (
+    SCAN_SPECIAL,
+    PropertyValue,
+    TypedProperties,
+    decode_value,
+    find_value,
+    scan_properties,
+)
+from atalanta.message.property_splice import with_entries, without
+
+if TYPE_CHECKING:
+    from atalanta.kernel.memory.address_memory import Account
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.queue.reference import Reference
+
+DEFAULT: Final = 0
+OBJECT: Final = 2
+TEXT: Final = 3
+BYTES: Final = 4
+MAP: Final = 5
+STREAM: Final = 6
+# A message of another protocol that a broker forwards (EmbedMessageUtil); the latter one streamed.
+EMBEDDED: Final = 7
+LARGE_EMBEDDED: Final = 8
+
+NO_ROUTING_TYPE: Final = -1
+ROUTING_TYPE_UNREAD: Final = -2
+
+# What one message costs beyond its body and head, for accounting and credits.
+MESSAGE_OVERHEAD_BYTES: Final = 24
+# Type, durable, expiration, timestamp, priority.
+HEAD_FIXED_BYTES: Final = 19
+USER_ID_BYTES: Final = 16
+# Names of properties whose encoding is remembered.
+KEYS_MAX: Final = 4096
+
+# Properties that brokers put in for each other.
+ROUTE_TO: Final = "_AMQ_ROUTE_TO"
+LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
+
+ROUTING_TYPE_KEY: Final = "_AMQ_ROUTING_TYPE".encode("utf-16-le")
+DUPLICATE_ID_KEY: Final = "_AMQ_DUPL_ID".encode("utf-16-le")
+GROUP_ID_KEY: Final = "_AMQ_GROUP_ID".encode("utf-16-le")
+SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
+
+_keys: dict[str, bytes] = {}
+
+
+class Message:
+    """One message. Sizes in bytes, times in milliseconds since the epoch, expiration 0 is never.
+
+    `body` is raw, without any length; that of a large message is in a file, and counts nowhere in sizes. `kind` is
+    CORE's message type. `references` and `lsn` belong
+    to the broker. Changing `properties` (or any header) is noticed: the next encoding is made anew.
+    """
+
+    def __init__(self, message_id: i64, body: bytes) -> None:
+        self.id: i64 = message_id
+        self.body: bytes = body
+        self.large: LargeBody | None = None  # the body is in a file, and `body` is empty
+        # `address` is null on the wire where the session's default address is meant.
+        self._address: str | None = None
+        self._expiration: int = 0
+        self._timestamp: int = 0
+        self._user_id: bytes | None = None  # unless it is in _head still: see _user_id_in_head
+        self._head: bytes = b""  # empty: to be made anew
+        self._properties: TypedProperties | None = None  # None: still only encoded, in _head
+        self._group_id: str | None = None
+        self.lsn: int = -1
+        # References that the journal keeps the message for: as a rule there is one, and no list.
+        self._stored: Reference | list[Reference] | None = None
+        self.account: Account | None = None  # which is charged for it (kernel/memory/memory.py)
+        # Small ones stand side by side: compiled they share words, and messages are many.
+        self.holders: i32 = 0  # clients' queues that hold it
+        self._properties_offset: i32 = 0  # in _head
+        self._kind: i16 = DEFAULT
+        self._priority: i16 = 4
+        self._routing_type: i16 = ROUTING_TYPE_UNREAD
+        self._durable: bool = False
+        self._user_id_in_head: bool = False
+        # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
+        # need look for a duplicate id, a group, a delivery time and so on.
+        self.special: bool = True
+        self._group_read: bool = False
+        self.plain: bool = False  # record `lsn` is a PLAIN_MESSAGE, which the journal counts
+
+    @staticmethod
+    def create(
+        address: str,
+        body: bytes = b"",
+        kind: int = DEFAULT,
+        durable: bool = True,
+        timestamp_ms: int = 0,
+        priority: int = 4,
+    ) -> Message:
+        """A new message without properties; its id is 0 until the broker gives one."""
+        message = Message(0, body)
+        message._address = address
+        message._kind = kind
+        message._durable = durable
+        message._timestamp = timestamp_ms
+        message._priority = priority
+        message._properties = TypedProperties()
+        return message
+
+    # -- the journal's ------------------------------------------------------------------------------
+    @property
+    def references(self) -> list[Reference]:
+        """Those that the journal keeps the message for (a new list)."""
+        stored = self._stored
+        if stored is None:
+            return []
+        return list(stored) if isinstance(stored, list) else [stored]
+
+    @references.setter
+    def references(self, references: list[Reference]) -> None:
+        if len(references) > 1:
+            self._stored = list(references)
+        else:
+            self._stored = references[0] if references else None
+
+    def unstore(self, reference: Reference) -> bool:
+        """The journal need not keep it for this one any more; True if not for any."""
+        stored = self._stored
+        if stored is reference:
+            self._stored = None
+        elif isinstance(stored, list) and reference in stored:
+            stored.remove(reference)
+            if len(stored) == 1:
+                self._stored = stored[0]
+        return self._stored is None
+
+    # -- headers --------------------------------------------------------------------------------
+    @property
+    def address(self) -> str:
+        """Empty when none was given."""
+        address = self._address
+        return "" if address is None else address
+
+    @address.setter
+    def address(self, address: str) -> None:
+        self._forget_head()
+        self._address = address
+
+    @property
+    def kind(self) -> int:
+        return self._kind
+
+    @kind.setter
+    def kind(self, kind: int) -> None:
+        self._forget_head()
+        self._kind = kind
+
+    @property
+    def durable(self) -> bool:
+        return self._durable
+
+    @durable.setter
+    def durable(self, durable: bool) -> None:
+        self._forget_head()
+        self._durable = durable
+
+    @property
+    def expiration(self) -> int:
+        return self._expiration
+
+    @expiration.setter
+    def expiration(self, expiration_ms: int) -> None:
+        self._forget_head()
+        self._expiration = expiration_ms
+
+    @property
+    def timestamp(self) -> int:
+        return self._timestamp
+
+    @timestamp.setter
+    def timestamp(self, timestamp_ms: int) -> None:
+        self._forget_head()
+        self._timestamp = timestamp_ms
+
+    @property
+    def priority(self) -> int:
+        return self._priority
+
+    @priority.setter
+    def priority(self, priority: int) -> None:
+        self._forget_head()
+        self._priority = priority
+
+    @property
+    def user_id(self) -> bytes | None:
+        """16 bytes of a UUID (JMSMessageID)."""
+        if self._user_id_in_head:
+            end = int(self._properties_offset) - HEAD_FIXED_BYTES
+            return self._head[end - USER_ID_BYTES : end]
+        return self._user_id
+
+    @user_id.setter
+    def user_id(self, user_id: bytes | None) -> None:
+        if user_id is not None and len(user_id) != 16:
+            raise ValueError(f"user_id has {len(user_id)} bytes, a UUID has 16")
+        self._forget_head()
+        self._user_id = user_id
+
+    # -- properties -----------------------------------------------------------------------------
+    @property
+    def properties(self) -> TypedProperties:
+        """Decoded at the first call. Changes to them reach the encoding by themselves."""
+        properties = self._properties
+        if properties is None:
+            if self._head:
+                reader = Reader(self._head, int(self._properties_offset))
+                properties = TypedProperties.decode(reader)
+            else:
+                properties = TypedProperties()
+            self._properties = properties
+            self.special = True  # whoever has them may put anything in
+        return properties
+
+    def properties_changed(self) -> None:
+        """For who changed `properties.entries` itself; put and remove say so on their own."""
+        self.properties.changed = True
+
+    def put_property(self, name: str, value: PropertyValue) -> None:
+        self.properties.put(name, value)
+
+    def remove_property(self, name: str) -> bool:
+        """Whether it was there. Where the others are not decoded they stay so."""
+        if self._properties is not None:
+            return self._properties.remove(name)
+        head = without(self._head, i64(self._properties_offset), key_of(name))
+        if len(head) == len(self._head):
+            return False
+        self._set_spliced(head)
+        return True
+
+    def _set_spliced(self, head: bytes) -> None:
+        """The same header with other properties, which are not decoded."""
+        self._head = head
+        scanned = scan_properties(head, i64(self._properties_offset), len(head))
+        self.special = (scanned & SCAN_SPECIAL) != 0
+        self._routing_type = ROUTING_TYPE_UNREAD
+        self._group_read = False
+
+    def copy_with(self, message_id: i64, entries: bytes, count: i64) -> Message:
+        """As `copy`, with `count` more properties, encoded; no property may have one of their names already."""
+        twin = self.copy(message_id)
+        twin._set_spliced(
+            with_entries(twin._head, i64(twin._properties_offset), entries, count)
+        )
+        return twin
+
+    def has_property(self, name: str) -> bool:
+        """Exact, and cheap when it is not there."""
+        if self._properties is not None:
+            return name in self._properties
+        return find_value(self._head, i64(self._properties_offset), key_of(name)) >= 0
+
+    def property_value(self, name: str) -> PropertyValue:
+        """One value, read without decoding the others where they are not decoded yet."""
+        if self._properties is None:
+            return self._raw_value(key_of(name))
+        return self._properties.get(name)
+
+    @property
+    def routing_type(self) -> int:
+        """MULTICAST 0, ANYCAST 1, or -1 when the sender said neither."""
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_ROUTING_TYPE")
+            return value if isinstance(value, int) else NO_ROUTING_TYPE
+        if self._routing_type == ROUTING_TYPE_UNREAD:
+            value = self._raw_value(ROUTING_TYPE_KEY)
+            self._routing_type = value if isinstance(value, int) else NO_ROUTING_TYPE
+        return self._routing_type
+
+    @property
+    def duplicate_id(self) -> bytes | None:
+        """`_AMQ_DUPL_ID`; a text becomes its UTF-16LE bytes, as SimpleString.getData gives them."""
+        if not self.special:
+            return None
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_DUPL_ID")
+        else:
+            value = self._raw_value(DUPLICATE_ID_KEY)
+        if isinstance(value, str):
+            return encode_utf16(value)
+        return value if isinstance(value, bytes) else None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it has a group id. Asked once for every message: one search, remembered, no decoding."""
+        return self.group_id is not None
+
+    @property
+    def group_id(self) -> str | None:
+        """`_AMQ_GROUP_ID`, remembered: a message does not change its group once it is in a queue."""
+        if not self.special:
+            return None
+        if not self._group_read:
+            self._read_group()
+        return self._group_id
+
+    def _read_group(self) -> None:
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_GROUP_ID")
+        else:
+            value = self._raw_value(GROUP_ID_KEY)
+        self._group_id = value if isinstance(value, str) else None
+        self._group_read = True
+
+    @property
+    def scheduled_ms(self) -> int:
+        """`_AMQ_SCHED_DELIVERY`: when it may be delivered, 0 for at once."""
+        if not self.special:
+            return 0
+        if self._properties is not None:
+            value = self._properties.get("_AMQ_SCHED_DELIVERY")
+        else:
+            value = self._raw_value(SCHEDULED_KEY)
+        return value if isinstance(value, int) and value > 0 else 0
+
+    def text(self) -> str | None:
+        """The body of a text message (kind 3), None without one. DecodeError if it is no text."""
+        if not self.body:
+            return None
+        reader = Reader(self.body)
+        text = reader.nullable_simple_string("text body")
+        # An empty body may travel as 4 zero bytes (fact sheet A1.0).
+        if text is None and self.body.strip(b"\x00"):
+            raise DecodeError("text body", int(reader.position), "bytes after a null text")
+        return text
+
+    # -- encoding -------------------------------------------------------------------------------
+    @property
+    def head(self) -> bytes:
+        """The encoded header after the message id; what was received as long as nothing changed."""
+        properties = self._properties
+        if not self._head or (properties is not None and properties.changed):
+            self._make_head()
+        return self._head
+
+    @property
+    def size(self) -> int:
+        """Bytes for accounting and credits: body, head and a constant."""
+        return len(self.body) + len(self.head) + MESSAGE_OVERHEAD_BYTES
+
+    def copy(self, message_id: i64) -> Message:
+        """The same message under another id; the broker's own fields begin anew."""
+        twin = Message(message_id, self.body)
+        twin.large = self.large
+        twin._address = self._address
+        twin._kind = self._kind
+        twin._durable = self._durable
+        twin._expiration = self._expiration
+        twin._timestamp = self._timestamp
+        twin._priority = self._priority
+        # `head` brings what is encoded up to date, so that nothing need be copied decoded.
+        twin._head = self.head
+        twin._user_id = self._user_id
+        twin._user_id_in_head = self._user_id_in_head
+        twin._properties_offset = self._properties_offset
+        twin._routing_type = self._routing_type
+        twin.special = self.special
+        return twin
+
+    def __repr__(self) -> str:
+        return f"Message(id={self.id}, address={self.address!r}, {len(self.body)} bytes)"
+
+    def _raw_value(self, key: bytes) -> PropertyValue:
+        position = find_value(self._head, i64(self._properties_offset), key)
+        if position < 0:
+            return None
+        reader = Reader(self._head, int(position) + 1)
+        return decode_value(reader, self._head[position], "property value")
+
+    def _forget_head(self) -> None:
+        """Before a header changes: keep the properties, which may have been in the head alone."""
+        if self._head:
+            if self._user_id_in_head:
+                self._user_id = self.user_id
+                self._user_id_in_head = False
+            self.properties.changed = True
+            self._head = b""
+
+    def _make_head(self) -> None:
+        writer = Writer()
+        writer.nullable_simple_string(self._address)
+        user_id = self.user_id
+        if user_id is None:
+            writer.uint8(0)
+        else:
+            writer.uint8(1)
+            writer.raw(user_id)
+        writer.int8(i64(self._kind))
+        # CoreMessage writes through netty's own buffer: true is 1 here, not 0xFF.
+        writer.uint8(1 if self._durable else 0)
+        writer.int64(self._expiration)
+        writer.int64(self._timestamp)
+        writer.int8(i64(self._priority))
+        self._properties_offset = len(writer)
+        properties = self.properties
+        properties.encode(writer)
+        properties.changed = False
+        self._head = writer.getvalue()
+
+
+def key_of(name: str) -> bytes:
+    """The name as it lies in encoded properties; the few that are asked for are remembered."""
+    key = _keys.get(name)
+    if key is None:
+        key = encode_utf16(name)
+        if len(_keys) < KEYS_MAX:
+            _keys[name] = key
+    return key

@@ -1,0 +1,48 @@
+"""Configuration and ports of a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.connection_routers.config import RoutersConfig
+from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.grouping.config import GroupingHandlerConfig
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Passwords, Timers, Trace, Wire
+from atalanta.kernel.security.security import Security
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.store.config import JournalConfig
+from atalanta.wire.core.config import AcceptorConfig
+
+
+@dataclass
+class NodeConfig:
+    """Everything a node must know; made by `app` from broker.xml, by the simulator from either."""
+
+    node_id: str
+    broker: BrokerConfig
+    settings: AddressSettingsRepository
+    security: Security
+    journal: JournalConfig
+    acceptors: list[AcceptorConfig] = field(default_factory=list)
+    cluster: ClusterSettings | None = None
+    own: OwnSettings = field(default_factory=OwnSettings)
+    grouping: GroupingHandlerConfig | None = None
+    bridges: BridgeSettings = field(default_factory=BridgeSettings)
+    routers: RoutersConfig | None = None
+
+
+@dataclass
+class Ports:
+    """The world, as far as a node may touch it."""
+
+    wire: Wire
+    disk: Disk
+    timers: Timers
+    links: Links
+    ids: Ids
+    trace: Trace
+    passwords: Passwords = field(default_factory=Passwords)
+    large: LargeFiles | None = None

@@ -1,0 +1,450 @@
+"""One node, whole: broker, journal, connections and cluster, put together. Pure; a shell drives it.
+
+Both shells, `runtime/` (asyncio) and `sim/` (a virtual world), call the inputs below and implement the ports. A node
+never blocks, never looks at a clock, and does bounded work per input.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.discovery.meeting_places import MEETING
+from atalanta.cluster.part import Part
+from atalanta.kernel.broker import invariants, maintenance, reload
+from atalanta.kernel.broker.broker import FLUSH_TIMER, Broker
+from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.notifications import Notifications
+from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.journal import records
+from atalanta.kernel.log import log_view
+from atalanta.kernel.registry import queues
+from atalanta.management.controls.acceptor import ListedAcceptor
+from atalanta.management.management import Management
+from atalanta.management.message_counters import COUNTERS_TIMER
+from atalanta.management.request.jobs import MANAGEMENT_TIMER
+from atalanta.message.encoding.buffer import DecodeError
+from atalanta.node.config import NodeConfig, Ports
+from atalanta.node.parts import Parts
+from atalanta.store.journal import Journal
+from atalanta.store.pages import PageFiles
+from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.core.config import change_domains
+from atalanta.wire.core.server.connection import CoreConnection
+from atalanta.wire.core.server.host import CoreHost
+
+MEETING_PART: Final = "discovery"
+VERSION: Final = "0.1.0"
+TTL_TIMER: Final = "wire.ttl"
+COMPACT_TIMER: Final = "store.compact"
+COMMIT_TIMER: Final = "store.commit"
+# Acknowledgements that nobody waits for go with the next message's record, or alone after this.
+IDLE_RECORDS_NS: Final = 5_000_000
+
+
+
+
+
+
+class Node:
+    """Inputs are `on_*`, called one at a time; `flush` once after each batch of inputs."""
+
+    def __init__(self, config: NodeConfig, ports: Ports) -> None:
+        self.config = config
+        self.ports = ports
+        self.failed: str | None = None
+        self.stopped = False
+        self.commit_timer = False
+        self.connections: dict[int, Connection] = {}
+        self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
+        self.journal = Journal(ports.disk, config.journal, self, ports.trace)
+        self.broker = Broker(
+            config.broker,
+            config.settings,
+            config.security,
+            self.journal,
+            ports.timers,
+            ports.ids,
+            ports.trace,
+            config.node_id,
+            PageFiles(ports.disk, config.journal.journal_id)
+            if config.broker.persistence_enabled
+            else None,
+        )
+        self.broker.large.files = ports.large
+        self.broker.memory.windows.choose(config.own.producer_window_bytes)
+        self.journal.keeper = Keeper(self.broker)
+        self.journal.plain_kind = records.PLAIN_MESSAGE
+        self.journal.passing_kinds = records.PASSING
+        self.notifications = Notifications(self.broker)
+        self.management = Management(self.broker, self.notifications, VERSION)
+        for acceptor in config.acceptors:
+            shown = ListedAcceptor(acceptor.name, {"host": acceptor.host, "port": acceptor.port})
+            self.management.acceptors[acceptor.name] = shown
+        connectors = {} if config.cluster is None else config.cluster.connectors
+        for name, connector in connectors.items():
+            self.management.connectors[name] = connector.transport_params()
+        self.host = CoreHost(self.broker, self.management, ports.wire, ports.passwords)
+        self.broker.clients.close = self._close_after_turn
+        parts = Parts(
+            config, self.host, self.notifications, ports.links, self.connections, self.acceptors
+        )
+        self.parts = parts.by_name
+        # Most have nothing to do at the end of a turn, and a call for nothing is dear where turns are short.
+        self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
+        self.clusters = parts.clusters
+        self.scale_down = parts.scale_down
+        self.bridges = parts.bridges
+        self.routers = parts.routers
+
+    # -- life -----------------------------------------------------------------------------------
+    def recover(self, now: int) -> None:
+        """Read the journal into the broker; DecodeError or JournalDamaged if it cannot be trusted."""
+        recovery = Recovery(self.broker)
+        report = self.journal.recover(recovery)
+        recovery.finish(now)
+        self.ports.trace.event(
+            "journal_recovered", {"records": report.records, "messages": len(self.broker.messages)}
+        )
+
+    def start(self, now: int) -> None:
+        """Create what the configuration names, arm timers, begin to look for peers. `recover` came before."""
+        self.broker.observers.append(self.notifications)
+        self.management.start(now)
+        reload.undeploy(self.broker, now)
+        maintenance.create_configured(self.broker, now)
+        if self.config.cluster is None:
+            # In a cluster a peer may hold messages for an empty queue: it goes by the usual sweep, if at all.
+            queues.sweep_at_start(self.broker, now)
+        maintenance.arm(self.broker, now)
+        self.ports.timers.set(
+            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
+        )
+        if any(queue.leases for queue in self.broker.queues.values()):
+            log_view.end_leases(self.broker, now)
+        if self.scale_down is not None:
+            self.scale_down.parts = self.parts
+        self.bridges.name_queues()
+        if self.scale_down is None or not self.scale_down.resume(now):
+            for part in self.parts.values():
+                part.start(now)
+        self.flush(now)
+
+    def leave(self, now: int) -> None:
+        """Give everything to another member; `scale_down.over()` says when that has come to an end."""
+        if self.scale_down is not None:
+            self.scale_down.leave(now)
+
+    def stop(self, now: int) -> None:
+        """Say good-bye to clients and peers; the shell then waits for the journal and closes."""
+        self.broker.stopping = True
+        for part in self.parts.values():
+            part.stop(now)
+        self.host.resumable.end_all(now)
+        for connection in list(self.connections.values()):
+            connection.stop(now)
+        self.flush(now)
+        self.stopped = True
+
+    def arriving(self) -> bool:
+        """Of a node that stops: clients that come from elsewhere are on their way on."""
+        for connection in self.connections.values():
+            if isinstance(connection, CoreConnection) and connection.arriving:
+                return True
+        return False
+
+    # -- connections ----------------------------------------------------------------------------
+    def on_accept(
+        self,
+        now: int,
+        conn: int,
+        acceptor: str,
+        remote: str = "",
+        server_name: str | None = None,
+        certificate: str = "",
+    ) -> None:
+        leaving = self.scale_down if self.scale_down is not None and self.scale_down.frozen else None
+        if acceptor not in self.acceptors and acceptor.startswith(MEETING):
+            visitor = None
+            if leaving is None:
+                visitor = self.parts[MEETING_PART].on_accepted(now, conn, acceptor)
+            if visitor is None:
+                self.ports.wire.close(conn, "not wanted")
+            else:
+                self.connections[conn] = visitor
+            return
+        connection = CoreConnection(
+            self.host, conn, remote or acceptor, now, self.acceptors.get(acceptor)
+        )
+        connection.server_name = server_name
+        connection.client.certificate = certificate
+        if leaving is not None:
+            leaving.arrived(now, conn, connection)
+        self.connections[conn] = connection
+
+    def on_data(self, now: int, conn: int, data: bytes) -> None:
+        connection = self.connections.get(conn)
+        if connection is None or self.failed is not None:
+            return
+        try:
+            connection.feed(now, data)
+        except (ProtocolError, DecodeError) as error:
+            self._break_off(now, conn, str(error))
+
+    def on_closed(self, now: int, conn: int, why: str) -> None:
+        connection = self.connections.pop(conn, None)
+        if connection is not None and self.failed is None:
+            connection.lost(now, why)
+
+    def on_blocked(self, now: int, conn: int) -> None:
+        """The peer takes what is written too slowly: deliveries to it wait."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None:
+            connection.on_blocked(now, True)
+
+    def on_unblocked(self, now: int, conn: int) -> None:
+        """The peer has taken (almost) all that was written."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None:
+            connection.on_blocked(now, False)
+
+    def _close_after_turn(self, conn: int, why: str) -> None:
+        if conn in self.connections:
+            self.host.closing.append((conn, why))
+        else:
+            self.host.resumable.end(self.broker.now, conn)
+
+    def _break_off(self, now: int, conn: int, why: str) -> None:
+        """The peer broke the protocol."""
+        connection = self.connections.get(conn)
+        remote = "" if connection is None else connection.peer()
+        self.ports.trace.event(
+            "protocol_error", {"connection": conn, "remote": remote, "why": why}
+        )
+        self._close(now, conn, why)
+
+    def _close(self, now: int, conn: int, why: str) -> None:
+        connection = self.connections.pop(conn, None)
+        if connection is not None:
+            connection.flush(now)
+            connection.closed(now, why)
+        self.ports.wire.close(conn, why)
+
+    def on_dialed(self, now: int, conn: int, key: str) -> None:
+        connection = None
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            connection = part.on_dialed(now, conn, key)
+        if connection is None:
+            self.ports.wire.close(conn, "not wanted any more")
+        else:
+            self.connections[conn] = connection
+
+    def on_dial_failed(self, now: int, key: str, why: str) -> None:
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_dial_failed(now, key, why)
+
+    def on_datagram(self, now: int, group: str, data: bytes) -> None:
+        if self.failed is None:
+            for part in self.parts.values():
+                part.on_datagram(now, group, data)
+
+    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
+        """From `Links.resolve`."""
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_resolved(now, key, places, why)
+
+    def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
+        """From `Links.post`."""
+        part = self.part_of(key)
+        if part is not None and self.failed is None:
+            part.on_posted(now, key, files, why)
+
+    def on_verified(self, now: int, token: int, ok: bool) -> None:
+        """From the Passwords port: all who logged in with these credentials get their answer."""
+        if self.failed is not None:
+            return
+        verdict = self.host.logins.finished(now, token, ok)
+        for waiter in verdict.waiters:
+            try:
+                waiter.login_done(now, verdict.identity)
+            except ProtocolError as error:
+                self._break_off(now, waiter.conn, str(error))
+
+    def on_reload(self, now: int, config: NodeConfig) -> None:
+        """The configuration was read again, and is good: what can change without a restart does."""
+        if self.failed is not None or self.stopped:
+            return
+        reload.reload(self.broker, now, config.broker, config.settings, config.security)
+        change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
+        if self.scale_down is None or not self.scale_down.frozen:
+            # Who leaves starts no bridge: what it has may be at its target already.
+            self.bridges.reload(now, config.bridges)
+            if self.routers is not None:
+                self.routers.reload(now, config.routers)
+        self.host.logins.forget()
+        self.ports.trace.event(
+            "configuration_reloaded",
+            {
+                "address_settings": len(config.broker.address_settings),
+                "security_settings": len(config.broker.security_rules),
+                "users": len(config.security.users),
+                "addresses": len(config.broker.addresses),
+                "diverts": len(config.broker.diverts),
+                "bridges": len(config.bridges.bridges),
+            },
+        )
+
+    # -- files of large messages ----------------------------------------------------------------
+    def on_large_written(self, now: int, file: int, size: int) -> None:
+        """So many more bytes of the file are written."""
+        if self.failed is None:
+            self.broker.large.on_written(now, file, size)
+            self._resume(now)
+
+    def on_large_synced(self, now: int, file: int) -> None:
+        """All that was appended to the file survives a crash."""
+        if self.failed is None:
+            self.broker.now = now
+            self.broker.large.on_synced(now, file)
+            self._resume(now)
+
+    def on_large_failed(self, now: int, file: int, why: str) -> None:
+        """The file cannot be written: its message is refused."""
+        if self.failed is None:
+            self.broker.now = now
+            self.broker.large.on_failed(now, file, why)
+            self._resume(now)
+
+    def on_large_read(self, now: int, token: int, data: bytes) -> None:
+        """What was asked for under that token."""
+        if self.failed is None:
+            self.broker.large.on_read(now, token, data)
+
+    def _resume(self, now: int) -> None:
+        """Connections that waited for the disk take up what came meanwhile."""
+        while self.host.resumed:
+            for conn in self.host.take_resumed():
+                connection = self.connections.get(conn)
+                if connection is None:
+                    continue
+                try:
+                    connection.resume(now)
+                except (ProtocolError, DecodeError) as error:
+                    self._break_off(now, conn, str(error))
+
+    # -- time -----------------------------------------------------------------------------------
+    def on_timer(self, now: int, key: str) -> None:
+        if self.failed is not None:
+            return
+        if key == FLUSH_TIMER:
+            self.broker.flush_timer = False
+        elif key == log_view.LEASE_TIMER:
+            log_view.end_leases(self.broker, now)
+        elif key == MANAGEMENT_TIMER:
+            self.management.on_timer(now)
+        elif key == COUNTERS_TIMER:
+            self.management.counted.on_timer(now)
+        elif key == TTL_TIMER:
+            self._check_alive(now)
+        elif key == COMMIT_TIMER:
+            self.commit_timer = False
+            self.journal.hurry()
+        elif key == COMPACT_TIMER:
+            self._compact(now)
+        elif key.startswith("kernel."):
+            maintenance.on_timer(self.broker, now, key)
+        else:
+            part = self.part_of(key)
+            if part is not None:
+                part.on_timer(now, key)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The first of its cluster connections: that of whoever names none."""
+        return None if self.clusters is None else self.clusters.connections[0]
+
+    def part_of(self, key: str) -> Part | None:
+        """Whose dial or timer that is."""
+        return self.parts.get(key.partition(".")[0])
+
+    def _check_alive(self, now: int) -> None:
+        self.host.resumable.check(now)
+        for conn in list(self.connections):
+            connection = self.connections.get(conn)
+            if connection is not None and not connection.check_alive(now):
+                self._close(now, conn, "silent for longer than its time to live")
+        self.ports.timers.set(
+            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
+        )
+
+    # -- the journal ----------------------------------------------------------------------------
+    def on_committed(self, now: int, token: int) -> None:
+        self.journal.on_committed(now, token)
+
+    def on_disk_failed(self, now: int, why: str) -> None:
+        self.journal.on_failed(now, why)
+
+    def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
+        """How full the disk of the journal is."""
+        self.management.disk_used = used_fraction
+        maintenance.on_disk_usage(self.broker, used_fraction, free_bytes)
+
+    def on_durable(self, now: int, lsn: int) -> None:
+        """From the journal: tell the broker, and see whether old segments can go."""
+        self.broker.on_durable(now, lsn)
+        if self.journal.wants_compaction():
+            self.ports.timers.set(COMPACT_TIMER, now)
+
+    def on_journal_failed(self, now: int, why: str) -> None:
+        """Nothing can be confirmed any more: the shell must end this node."""
+        self.failed = f"journal failed: {why}"
+        self.ports.trace.event("journal_failed", {"why": why})
+
+    def _compact(self, now: int) -> None:
+        if self.journal.compact_step(now):
+            self.ports.timers.set(COMPACT_TIMER, now)
+
+    # -- turns ----------------------------------------------------------------------------------
+    def flush(self, now: int) -> None:
+        """Deliver, write to the wire, start the next commit. A node that failed does nothing more."""
+        if self.failed is not None:
+            return
+        if self.host.resumed:
+            self._resume(now)
+        self.broker.flush(now)
+        if self.broker.paging.reader.failed is not None:
+            self.on_journal_failed(now, self.broker.paging.reader.failed)
+            return
+        for part in self._turning:
+            part.flush(now)
+        if self.host.dirty:
+            self._write(now)
+        if self.host.closing:
+            for conn, why in self.host.take_closing():
+                self._close(now, conn, why)
+        if self.broker.large.released:
+            self.broker.settle_large(now)  # what bridges and ended deliveries let go
+        if self.broker.stopping:
+            self.journal.hurry()
+        self.journal.flush(now)
+        if not self.commit_timer and self.journal.idles():
+            self.commit_timer = True
+            self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
+
+    def flush_answers(self, now: int) -> None:
+        """What is said already goes to the wire; `flush` follows."""
+        if self.failed is None:
+            self._write(now)
+
+    def _write(self, now: int) -> None:
+        for conn in self.host.take_dirty():
+            connection = self.connections.get(conn)
+            if connection is not None:
+                connection.flush(now)
+
+    def validate(self) -> None:
+        """Assert what must hold between any two inputs (used by the simulator)."""
+        invariants.validate(self.broker)

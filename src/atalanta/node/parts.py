@@ -1,0 +1,120 @@
+"""The parts of a node, made from its configuration and known to each other."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from atalanta.cluster.balancing.balancers import Balancers
+from atalanta.cluster.balancing.management import BalanceView
+from atalanta.cluster.config import ClusterSettings
+from atalanta.cluster.connection.cluster_connections import Clusters
+from atalanta.cluster.connection_routers.config import RoutersConfig
+from atalanta.cluster.connection_routers.routers import Routers
+from atalanta.cluster.core_bridges.bridges import CoreBridges
+from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.discovery.discovery import Discovery
+from atalanta.cluster.discovery.dns import DnsDiscovery
+from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
+from atalanta.cluster.grouping.local import LocalGrouping
+from atalanta.cluster.grouping.remote import RemoteGrouping
+from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.part import Part
+from atalanta.cluster.scale_down.management import Asked
+from atalanta.cluster.scale_down.scale_down import ScaleDown
+from atalanta.kernel.broker.notifications import Notifications
+from atalanta.kernel.ports import Links
+from atalanta.wire.connection import Connection
+from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.server.host import CoreHost
+
+
+class PartsConfig(Protocol):
+    """What of a node's configuration (`node.NodeConfig`) its parts are made from."""
+
+    cluster: ClusterSettings | None
+    own: OwnSettings
+    grouping: GroupingHandlerConfig | None
+    bridges: BridgeSettings
+    routers: RoutersConfig | None
+
+
+class Parts:
+    """`by_name` are all of them, by the first segment of their keys, in the order in which they start.
+
+    `connections` and `acceptors` are the node's own.
+    """
+
+    def __init__(
+        self,
+        config: PartsConfig,
+        host: CoreHost,
+        notifications: Notifications,
+        links: Links,
+        connections: dict[int, Connection],
+        acceptors: dict[str, AcceptorConfig],
+    ) -> None:
+        self.config = config
+        self.host = host
+        self.notifications = notifications
+        self.links = links
+        self.connections = connections
+        self.acceptors = acceptors
+        self.by_name: dict[str, Part] = {}
+        self.clusters: Clusters | None = None
+        self.scale_down: ScaleDown | None = None
+        discovery = Discovery(
+            config.cluster or config.bridges.listening(), host.broker, links, host
+        )
+        self.by_name["discovery"] = discovery
+        if config.cluster is not None:
+            self._join(config.cluster, discovery)
+        # Every node has them: management may make some where the configuration names none.
+        self.bridges = CoreBridges(
+            config.bridges, host.broker, notifications, host.management, host, links, discovery
+        )
+        self.by_name["bridges"] = self.bridges
+        self.routers: Routers | None = None
+        if config.routers is not None:
+            self.routers = Routers(config.routers, host, links, self.clusters, discovery)
+            self.by_name["routers"] = self.routers
+
+    def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
+        """The parts of a member of a cluster."""
+        own = self.config.own
+        host = self.host
+        management = host.management
+        management.cluster_connections = [one.name for one in cluster.cluster_connections]
+        clusters = Clusters(
+            cluster,
+            host.broker,
+            self.notifications,
+            management,
+            host,
+            self.links,
+            host.wire,
+            discovery,
+            own,
+        )
+        self.clusters = clusters
+        self.by_name["cluster"] = clusters
+        if own.dns_texts():
+            self.by_name["dns"] = DnsDiscovery(own, clusters)
+        scale_down = ScaleDown(
+            clusters, self.connections, own.scale_down_timeout_ms, own.scale_down_reader_timeout_ms
+        )
+        self.scale_down = scale_down
+        self.by_name["scaledown"] = scale_down
+        management.departure = Asked(scale_down)
+        leaving = scale_down.under_way
+        balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
+        self.by_name["rebalance"] = balancers
+        management.balance = BalanceView(balancers)
+        if self.config.grouping is not None:
+            self._keep_groups(self.config.grouping, cluster)
+
+    def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
+        """Before the cluster starts, so that it hears of every queue."""
+        kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
+        grouping = kind(config, cluster, self.host.broker, self.notifications)
+        self.host.broker.grouping = grouping
+        self.by_name = {"grouping": grouping, **self.by_name}

@@ -1,0 +1,1 @@
+"""Files of the journal, of pages and of large messages."""

@@ -1,0 +1,350 @@
+"""The Disk port on a real folder: one worker thread writes and syncs, job by job, in order.
+
+The thread exists because fdatasync blocks; while it does, the interpreter's lock is free. To hand a
+job over and its answer back takes about as long as a commit on a fast disk, though: such
+commits are done by the node's thread itself, at the end of its turn, as long as the last ones were
+short (runtime/disk/inline_commit.py) and nothing else is being done (`commit_at_turn_end`). The first
+job that fails is reported and ends the work for good: after a failed sync the page cache may say
+that all is well when it is not, so nothing is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+
+from atalanta.kernel.ports import Disk
+from atalanta.runtime.disk.commit_file import CommitFile, write_all, write_synced
+from atalanta.runtime.disk.inline_commit import OwnCommits
+from atalanta.runtime.process.logs import log_event
+
+logger = logging.getLogger("atalanta.runtime")
+
+# Zeros are written in pieces of this size.
+ZEROS = bytes(1 << 20)
+
+Job = Callable[[], None]
+
+
+class FileDisk(Disk):
+    """The files of one folder, which must exist; those whose names begin as `elsewhere` says lie in another.
+
+    `call_soon` brings a call from the worker to the thread of the node, as
+    `loop.call_soon_threadsafe` does; `committed(token)` and `failed(why)` are called that way.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        call_soon: Callable[..., object],
+        committed: Callable[[int], None],
+        failed: Callable[[str], None],
+        elsewhere: Mapping[str, Path] | None = None,
+    ) -> None:
+        self.folder = folder
+        self._elsewhere = dict(elsewhere or {})
+        self._call_soon = call_soon
+        self._committed = committed
+        self._failed = failed
+        # Jobs whose end has not reached the node's thread; only that thread counts.
+        self._open_jobs = 0
+        self._broken = False
+        self._closed = False
+        # time.monotonic() when what is being done now began, 0.0 if nothing is: runtime/lifecycle/critical_analyzer.py
+        # looks at it.
+        self.busy_since = 0.0
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+        # The file last read is kept open by the node's thread, the one last written by the worker.
+        self._read_name = ""
+        self._read_file = -1
+        self._write_file = CommitFile()
+        # None: all commits are the worker's. Whoever does the commit tells it, and that is one at a time.
+        self._own: OwnCommits | None = None
+        # To be done at the end of this turn: name, offset, data, token, more.
+        self._own_commit: tuple[str, int, bytes, int, bytes] | None = None
+        # Jobs that come behind it.
+        self._behind: list[Job] = []
+
+    def commit_at_turn_end(self) -> None:
+        """Lets the node's thread do short commits: whoever asks for this calls `end_turn` after every turn."""
+        self._own = OwnCommits()
+
+    # --- what the shell asks ----------------------------------------------------------------------
+
+    def idle(self) -> bool:
+        """Whether every job has been done and answered; true after a failure too."""
+        return self._open_jobs == 0 or self._broken
+
+    def close(self) -> None:
+        """Do the jobs that wait, then end the worker and close the files. Safe to call twice."""
+        if self._closed:
+            return
+        self._hand_over()
+        self._closed = True
+        if self._worker is not None:
+            self._jobs.put(None)
+            self._worker.join()
+        self._close_read_file()
+
+    # --- the Disk port, at once -------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """Names of the files in the folders, sorted."""
+        found: list[str] = []
+        for folder in dict.fromkeys([self.folder, *self._elsewhere.values()]):
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.is_file(follow_symlinks=False) and self._folder(entry.name) == folder:
+                        found.append(entry.name)
+        return sorted(found)
+
+    def _folder(self, name: str) -> Path:
+        for prefix, folder in self._elsewhere.items():
+            if name.startswith(prefix):
+                return folder
+        return self.folder
+
+    def size(self, name: str) -> int:
+        """Length in bytes."""
+        return (self._folder(name) / name).stat().st_size
+
+    def read(self, name: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end of the file."""
+        if name != self._read_name:
+            self._close_read_file()
+            self._read_file = os.open(self._folder(name) / name, os.O_RDONLY | os.O_CLOEXEC)
+            self._read_name = name
+        pieces: list[bytes] = []
+        while size > 0:
+            piece = os.pread(self._read_file, size, offset)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+            size -= len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def repair(self, name: str, offset: int, data: bytes) -> None:
+        """Overwrite, sync the file and the folder, here and now."""
+        file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            write_all(file, offset, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        sync_folder(self._folder(name))
+
+    # --- the Disk port, by the worker -------------------------------------------------------------
+
+    def create(self, name: str, size: int, head: bytes) -> None:
+        """Job: a file of zeros behind `head`, so that later commits change no metadata."""
+        self._forget(name)
+        self._add(lambda: self._do_create(name, size, head))
+
+    def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
+        """Job: write, fdatasync, then `committed(token)`."""
+        own = self._own
+        if (
+            own is not None
+            and self._open_jobs == 0
+            and not self._broken
+            and not self._closed
+            and own.wanted(len(data) + len(more))
+        ):
+            self._open_jobs = 1
+            self._own_commit = (name, offset, data, token, more)
+            return
+        self._add(lambda: self._do_commit(name, offset, data, token, more))
+
+    def delete(self, name: str) -> None:
+        """Job: unlink, sync the folder."""
+        self._forget(name)
+        self._add(lambda: self._do_delete(name))
+
+    def set_aside(self, name: str, spare_name: str) -> None:
+        """Job: rename, sync the folder."""
+        self._forget(name)
+        self._add(lambda: self._do_set_aside(name, spare_name))
+
+    def reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        """Job: write the head, sync, rename, sync the folder."""
+        self._add(lambda: self._do_reuse(spare_name, name, head))
+
+    @property
+    def commit_waits(self) -> bool:
+        """Whether `end_turn` has something to do."""
+        return self._own_commit is not None
+
+    def end_turn(self) -> int:
+        """What this turn wrote is on its way: now the commit, if it is left to us; its bytes, 0 if it was not."""
+        waiting, self._own_commit = self._own_commit, None
+        if waiting is None:
+            return 0
+        behind, self._behind = self._behind, []
+        name, offset, data, token, more = waiting
+        size = len(data) + len(more)
+        try:
+            took_s = self._write_commit(name, offset, data, more)
+        except OSError as error:
+            self._answer_failed(self._failure(error))
+            return size
+        if self._own is not None:
+            self._own.own(size, took_s)
+        for job in behind:
+            self._give(job)
+        self._answer(token)
+        return size
+
+    def _hand_over(self) -> None:
+        """No turn ends any more: the commit that waits for that, and what comes behind it, are the worker's."""
+        waiting, self._own_commit = self._own_commit, None
+        behind, self._behind = self._behind, []
+        if waiting is not None:
+            name, offset, data, token, more = waiting
+            self._give(lambda: self._do_commit(name, offset, data, token, more))
+        for job in behind:
+            self._give(job)
+
+    def _add(self, job: Job) -> None:
+        if self._closed:
+            raise RuntimeError(f"{self.folder}: the disk is closed")
+        if self._broken:
+            return
+        self._open_jobs += 1
+        if self._own_commit is not None:
+            self._behind.append(job)
+        else:
+            self._give(job)
+
+    def _give(self, job: Job) -> None:
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="journal-disk", daemon=True)
+            self._worker.start()
+        self._jobs.put(job)
+
+    def _forget(self, name: str) -> None:
+        """A deleted file gives its space back only when nobody holds it open."""
+        if name == self._read_name:
+            self._close_read_file()
+
+    def _close_read_file(self) -> None:
+        if self._read_file >= 0:
+            os.close(self._read_file)
+        self._read_name = ""
+        self._read_file = -1
+
+    def _answer(self, token: int) -> None:
+        """On the node's thread: a job is done; 0 is no commit."""
+        self._open_jobs -= 1
+        if token:
+            self._committed(token)
+
+    def _answer_failed(self, why: str) -> None:
+        """On the node's thread: no job is done any more."""
+        self._broken = True
+        self._failed(why)
+
+    # --- on the worker ----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        broken = False
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                break
+            if broken:
+                continue
+            self.busy_since = time.monotonic()
+            try:
+                job()
+            except Exception as error:
+                # Whatever it is, no later job may be done as if this one had been.
+                broken = True
+                self._tell(self._answer_failed, self._failure(error))
+            self.busy_since = 0.0
+        self._write_file.close()
+
+    def _failure(self, error: Exception) -> str:
+        why = f"{self.folder}: {error}"
+        log_event(logger, "disk_error", {"why": why}, error)
+        return why
+
+    def _tell(self, call: Callable[..., None], argument: object) -> None:
+        try:
+            self._call_soon(call, argument)
+        except RuntimeError as error:
+            # The loop is closed already: nobody is there to be told, and nothing is confirmed.
+            log_event(logger, "journal_answer_lost", {"why": error})
+
+    def _do_create(self, name: str, size: int, head: bytes) -> None:
+        self._write_file.close()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        file = os.open(self._folder(name) / name, flags, 0o640)
+        try:
+            write_all(file, 0, head[:size])
+            offset = len(head)
+            while offset < size:
+                piece = min(len(ZEROS), size - offset)
+                write_all(file, offset, ZEROS[:piece])
+                offset += piece
+            os.fsync(file)
+        finally:
+            os.close(file)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+    def _do_set_aside(self, name: str, spare_name: str) -> None:
+        if name == self._write_file.name:
+            self._write_file.close()
+        os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+    def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
+        old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
+        file = os.open(old, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            write_synced(file, 0, head)
+        finally:
+            os.close(file)
+        os.rename(old, new)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+    def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
+        took_s = self._write_commit(name, offset, data, more)
+        if self._own is not None:
+            self._own.worker(len(data) + len(more), took_s)
+        self._tell(self._answer, token)
+
+    def _write_commit(self, name: str, offset: int, data: bytes, more: bytes) -> float:
+        """How long it took, in seconds."""
+        begin = self.busy_since = time.monotonic()
+        file = self._write_file
+        if name != file.name:
+            file.open(name, self._folder(name) / name)
+        file.write(offset, data, more)
+        self.busy_since = 0.0
+        return time.monotonic() - begin
+
+    def _do_delete(self, name: str) -> None:
+        if name == self._write_file.name:
+            self._write_file.close()
+        os.unlink(self._folder(name) / name)
+        sync_folder(self._folder(name))
+        self._tell(self._answer, 0)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes new and removed names durable."""
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

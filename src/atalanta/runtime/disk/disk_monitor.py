@@ -1,0 +1,44 @@
+"""Looks at the disk every disk-scan-period and tells the node (max-disk-usage, min-disk-free)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.process.logs import log_event
+
+logger = logging.getLogger("atalanta.runtime")
+
+
+class DiskMonitor:
+    """`start` looks once at once; a folder that cannot be looked at is said and tried again."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, driver: Driver, folder: Path, period_s: float
+    ) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._folder = folder
+        self._period_s = period_s
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Looks, and again every period."""
+        self._timer = self._loop.call_later(self._period_s, self.start)
+        try:
+            found = os.statvfs(self._folder)
+        except OSError as error:
+            log_event(logger, "disk_usage_unknown", {"folder": self._folder, "why": error})
+            return
+        total = found.f_blocks * found.f_frsize
+        free = found.f_bavail * found.f_frsize
+        self._driver.disk_usage(1 - free / total if total else 0.0, free)
+
+    def stop(self) -> None:
+        """No further look."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

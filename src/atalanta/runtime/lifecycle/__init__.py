@@ -1,0 +1,1 @@
+"""Start, reload, graceful stop and the critical analyzer."""

@@ -1,0 +1,151 @@
+"""Reads the configuration again, on request (SIGHUP) and when one of its files has changed.
+
+Reading happens on a thread; what is found good is handed to the loop in one piece. What is not keeps
+the running configuration, and is told line by line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from atalanta.runtime.process.logs import log_event
+from atalanta.runtime.trace import LogTrace
+from atalanta.tls.context import ClientTls
+
+if TYPE_CHECKING:
+    from atalanta.node.config import NodeConfig
+
+logger = logging.getLogger("atalanta.runtime")
+
+# A file that is being written is looked at again after this pause, until it stays as it is.
+SETTLE_S = 0.2
+SETTLE_LOOKS_MAX = 20
+
+Stamp = tuple[int, int, int]
+
+
+class ReloadRefused(Exception):
+    """The files cannot be used; each line names file, line and what is wrong. `files` are those in which it is."""
+
+    def __init__(self, lines: Sequence[str], files: Sequence[Path] = ()) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = list(lines)
+        self.files = list(files)
+
+
+@dataclass
+class Reloaded:
+    """What was read. `files` are to be watched from now on; `restart` is what needs one to count."""
+
+    config: NodeConfig
+    files: list[Path]
+    acceptors: dict[str, ssl.SSLContext] = field(default_factory=dict)
+    connectors: dict[str, ClientTls] = field(default_factory=dict)
+    restart: list[str] = field(default_factory=list)
+
+
+class Reloader:
+    """One reading at a time; requests that come meanwhile lead to one more."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        trace: LogTrace,
+        read: Callable[[], Reloaded],
+        apply: Callable[[Reloaded], None],
+        files: Sequence[Path],
+        period_s: float,
+    ) -> None:
+        self.files = list(files)
+        self._loop = loop
+        self._trace = trace
+        self._read = read
+        self._apply = apply
+        self._period_s = period_s
+        self._reading: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._again = ""
+
+    def start(self) -> None:
+        """Begins to watch, if it is to be done at all."""
+        if self._period_s > 0:
+            self._watching = self._loop.create_task(self._watch())
+
+    def request(self, why: str) -> None:
+        """Reads the files now, whether they changed or not."""
+        if self._reading is not None:
+            self._again = why
+        else:
+            self._reading = self._loop.create_task(self._reload(why))
+
+    def close(self) -> None:
+        """No further word."""
+        for task in (self._watching, self._reading):
+            if task is not None:
+                task.cancel()
+        self._again = ""
+
+    async def _reload(self, why: str) -> None:
+        try:
+            self._trace.event("configuration_read", {"why": why})
+            found = await self._loop.run_in_executor(None, self._read)
+        except ReloadRefused as error:
+            for line in error.lines:
+                self._trace.event("reload_refused", {"why": line})
+            # One that only now belongs to the configuration is read again when it is mended.
+            self.files = list(dict.fromkeys([*self.files, *error.files]))
+        except Exception as error:
+            # The node goes on as it was; the traceback is for us.
+            log_event(logger, "reload_bug", {}, error)
+        else:
+            self.files = found.files
+            self._apply(found)
+            if found.restart:
+                self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
+        self._reading = None
+        if self._again:
+            why, self._again = self._again, ""
+            self.request(why)
+
+    async def _watch(self) -> None:
+        known = await self._look()
+        while True:
+            await asyncio.sleep(self._period_s)
+            seen = await self._look()
+            # Files that only now belong to the configuration have not changed.
+            changed = [path.name for path in seen if path in known and seen[path] != known[path]]
+            if changed:
+                seen = await self._settled(seen)
+                self.request(f"{', '.join(changed)} changed")
+            known = seen
+
+    async def _settled(self, seen: dict[Path, Stamp | None]) -> dict[Path, Stamp | None]:
+        for _ in range(SETTLE_LOOKS_MAX):
+            await asyncio.sleep(SETTLE_S)
+            later = await self._look()
+            if later == seen:
+                break
+            seen = later
+        return seen
+
+    async def _look(self) -> dict[Path, Stamp | None]:
+        return await self._loop.run_in_executor(None, stamps, list(self.files))
+
+
+def stamps(files: Sequence[Path]) -> dict[Path, Stamp | None]:
+    """What changes with a file's contents; None for what is not there."""
+    found: dict[Path, Stamp | None] = {}
+    for path in files:
+        try:
+            status = path.stat()
+        except OSError:
+            found[path] = None
+        else:
+            found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+    return found

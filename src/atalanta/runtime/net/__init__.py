@@ -1,0 +1,1 @@
+"""Sockets: acceptors, dialer, TLS, UDP groups, name resolution."""

@@ -1,0 +1,66 @@
+"""Ports that the node opens by itself, for others to come to: the first free one of a range."""
+
+from __future__ import annotations
+
+import asyncio
+
+from atalanta.runtime.net.acceptor import Acceptor, Listen
+from atalanta.runtime.net.tcp import Connections
+from atalanta.runtime.trace import LogTrace
+
+CONNECTIONS_MAX = 200  # at one door; whoever comes stays for a moment
+
+
+class Doors:
+    """By the node's own name for them; one that cannot be opened is an event, and tried again."""
+
+    def __init__(self, connections: Connections, trace: LogTrace) -> None:
+        self._connections = connections
+        self._trace = trace
+        self._open: dict[str, Acceptor] = {}
+        self._starting: dict[str, asyncio.Task[None]] = {}
+        self._retries: dict[str, asyncio.TimerHandle] = {}
+
+    def listen(self, key: str, host: str, port: int, port_range: int) -> None:
+        """Links.listen"""
+        self.unlisten(key)
+        why = ""
+        for number in range(port, min(port + port_range, 65_535) + 1):
+            listen = Listen(key, host, number, connections_max=CONNECTIONS_MAX)
+            acceptor = Acceptor(listen, self._connections, self._trace)
+            try:
+                acceptor.bind()
+            except OSError as error:
+                why = why or error.strerror or str(error)
+                continue
+            self._open[key] = acceptor
+            task = self._connections.loop.create_task(acceptor.accept())
+            self._starting[key] = task
+            self._trace.event("meeting_door", {"name": key, "at": " ".join(acceptor.addresses)})
+            return
+        self._trace.event("meeting_door_failed", {"name": key, "why": why})
+        retry = self._connections.limits.join_retry_s
+        again = (key, host, port, port_range)
+        self._retries[key] = self._connections.loop.call_later(retry, self.listen, *again)
+
+    def addresses(self, key: str) -> list[str]:
+        """host:port of what is open."""
+        acceptor = self._open.get(key)
+        return [] if acceptor is None else acceptor.addresses
+
+    def unlisten(self, key: str) -> None:
+        """Links.unlisten"""
+        retry = self._retries.pop(key, None)
+        if retry is not None:
+            retry.cancel()
+        starting = self._starting.pop(key, None)
+        if starting is not None:
+            starting.cancel()
+        acceptor = self._open.pop(key, None)
+        if acceptor is not None:
+            acceptor.close()
+
+    def close(self) -> None:
+        """All of them."""
+        for key in [*self._open, *self._retries]:
+            self.unlisten(key)

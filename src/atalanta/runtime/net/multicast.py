@@ -1,0 +1,231 @@
+"""UDP groups for discovery (facts A1.d): receiving and sending on one membership.
+
+The receiver is bound to the group's own address and joins on the given interface; with 127.0.0.1 a
+cluster forms on the loopback interface, without any route.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import random
+import socket
+import struct
+from dataclasses import dataclass
+
+from atalanta.runtime.driver import Driver
+from atalanta.runtime.net.group_address import (
+    ANY,
+    family_of,
+    interface_number,
+    socket_address,
+    without_brackets,
+)
+from atalanta.runtime.net.limits import Limits
+from atalanta.runtime.trace import LogTrace
+
+# What Java's multicast sockets use unless told otherwise: the local network.
+TIME_TO_LIVE = 1
+DATAGRAM_BYTES_MAX = 65_535
+BIND_PORTS = (3000, 4000)
+BIND_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class Group:
+    """A UDP group and the local side of it; `interface` "" and `local_port` -1 mean any.
+
+    Without `receives` it is for sending only.
+    """
+
+    name: str
+    address: str
+    port: int
+    interface: str
+    local_port: int
+    receives: bool = True
+
+
+class Membership:
+    """The two sockets of one joined group."""
+
+    def __init__(self, group: Group, limits: Limits) -> None:
+        self.group = group
+        self.receiver = receiving_socket(group, limits) if group.receives else None
+        address = without_brackets(group.address).partition("%")[0]
+        # The sender's interface is set: an IPv6 group needs no zone here.
+        self.to = (address, group.port)
+        try:
+            self.sender = sending_socket(group)
+        except OSError:
+            if self.receiver is not None:
+                self.receiver.close()
+            raise
+
+    def close(self) -> None:
+        """Leaves."""
+        if self.receiver is not None:
+            self.receiver.close()
+        self.sender.close()
+
+
+class Multicast:
+    """The groups of one node, by the node's own name for them."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, driver: Driver, limits: Limits, trace: LogTrace
+    ) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._limits = limits
+        self._trace = trace
+        self._joined: dict[str, Membership] = {}
+        self._retries: dict[str, asyncio.TimerHandle] = {}
+
+    def join(
+        self,
+        name: str,
+        address: str,
+        port: int,
+        interface: str,
+        local_port: int,
+        receives: bool = True,
+    ) -> None:
+        """Receives from now on; a group that cannot be joined is an event and tried again."""
+        self.leave(name)
+        self._try_to_join(Group(name, address, port, interface, local_port, receives))
+
+    def _try_to_join(self, group: Group) -> None:
+        self._retries.pop(group.name, None)
+        try:
+            membership = Membership(group, self._limits)
+        except OSError as error:
+            self._trace.count("multicast.failed")
+            self._trace.event("multicast_join_failed", {"group": group.name, "why": str(error)})
+            retry = self._loop.call_later(self._limits.join_retry_s, self._try_to_join, group)
+            self._retries[group.name] = retry
+            return
+        self._joined[group.name] = membership
+        if membership.receiver is not None:
+            self._loop.add_reader(
+                membership.receiver, self._receive, membership, membership.receiver
+            )
+
+    def _receive(self, membership: Membership, receiver: socket.socket) -> None:
+        for _ in range(self._limits.datagrams_per_turn):
+            try:
+                data = receiver.recv(DATAGRAM_BYTES_MAX)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._failed(membership.group.name, error)
+                return
+            self._driver.datagram(membership.group.name, data)
+            if self._joined.get(membership.group.name) is not membership:
+                return  # left by what the node did with it
+
+    def send(self, name: str, data: bytes) -> None:
+        """One datagram; while the group is not joined, or the network refuses, it is lost."""
+        membership = self._joined.get(name)
+        if membership is None:
+            self._trace.count("multicast.failed")
+            return
+        try:
+            membership.sender.sendto(data, membership.to)
+        except OSError as error:
+            self._failed(name, error)
+
+    def _failed(self, name: str, error: OSError) -> None:
+        self._trace.count("multicast.failed")
+        self._trace.event("multicast_failed", {"group": name, "why": str(error)})
+
+    def leave(self, name: str) -> None:
+        """Receives no more; nothing happens when it was not joined."""
+        retry = self._retries.pop(name, None)
+        if retry is not None:
+            retry.cancel()
+        membership = self._joined.pop(name, None)
+        if membership is not None:
+            if membership.receiver is not None:
+                self._loop.remove_reader(membership.receiver)
+            membership.close()
+
+    def close(self) -> None:
+        """Leaves every group."""
+        for name in [*self._joined, *self._retries]:
+            self.leave(name)
+
+
+def receiving_socket(group: Group, limits: Limits) -> socket.socket:
+    """A member of the group; several nodes of one machine may share its port."""
+    family = family_of(group.address)
+    receiver = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        receiver.setblocking(False)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, limits.datagram_buffer_bytes)
+        if family == socket.AF_INET6:
+            _join_6(receiver, group)
+        else:
+            receiver.bind((group.address, group.port))
+            interface = socket.gethostbyname(group.interface or ANY[family])
+            request = socket.inet_aton(group.address) + socket.inet_aton(interface)
+            receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, request)
+    except OSError as error:
+        receiver.close()
+        text = f"cannot join the group {group.address}:{group.port}: {error.strerror or error}"
+        raise OSError(error.errno, text) from error
+    return receiver
+
+
+def _join_6(receiver: socket.socket, group: Group) -> None:
+    number = interface_number(group.address, group.interface)
+    address = without_brackets(group.address).partition("%")[0]
+    receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    receiver.bind((address, group.port, 0, number))
+    request = socket.inet_pton(socket.AF_INET6, address) + struct.pack("@I", number)
+    receiver.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, request)
+
+
+def sending_socket(group: Group) -> socket.socket:
+    """Sends to the group from the configured interface and port."""
+    family = family_of(group.address)
+    sender = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sender.setblocking(False)
+        if family == socket.AF_INET6:
+            number = struct.pack("@I", interface_number(group.address, group.interface))
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, TIME_TO_LIVE)
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, number)
+        else:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, TIME_TO_LIVE)
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+            if group.interface:
+                interface = socket.inet_aton(socket.gethostbyname(group.interface))
+                sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, interface)
+        if group.local_port > 0:
+            sender.bind(socket_address(group.interface, group.local_port, family))
+        elif group.interface:
+            bind_somewhere(sender, group.interface, family)
+    except OSError as error:
+        sender.close()
+        place = f"{group.interface}:{group.local_port}"
+        text = f"cannot send to the group from {place}: {error.strerror or error}"
+        raise OSError(error.errno, text) from error
+    return sender
+
+
+def bind_somewhere(
+    sender: socket.socket, interface: str, family: socket.AddressFamily
+) -> None:
+    """One of the ports that Artemis takes, as firewalls may know them (UDPBroadcastEndpointFactory); else any."""
+    for _ in range(BIND_ATTEMPTS):
+        try:
+            sender.bind(socket_address(interface, random.randrange(*BIND_PORTS), family))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            return
+    sender.bind(socket_address(interface, 0, family))

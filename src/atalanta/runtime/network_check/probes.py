@@ -1,0 +1,171 @@
+"""Whether an address or a URL answers: what the check of the network asks (runtime/network_check/check.py).
+
+Each look may take its time and blocks whoever calls: it is done on a thread of its own. Follows Artemis'
+NetworkHealthCheck: with the default commands InetAddress.isReachable (for who is not root: a connection to port 7,
+which a machine that is there refuses) and then the command, with a command of the operator that alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+from ipaddress import ip_address
+from typing import Final, Protocol
+
+from atalanta.runtime.network_check.config import PING, PING6, NetworkCheckConfig, PingCommand
+
+ECHO_PORT: Final = 7
+# A command may have its own idea of how long it takes; one that hangs must not count as an answer for ever.
+PATIENCE_S: Final = 10.0
+TOLD_BYTES: Final = 200
+LOOPBACK: Final = "it is a loopback address, which answers always"
+
+
+class Probe(Protocol):
+    """One entry of a list."""
+
+    name: str
+
+    def look(self) -> str:
+        """Empty if it answers, else why not. Blocks."""
+
+    def close(self) -> None:
+        """Ends a look that is under way, from another thread."""
+
+
+class AddressProbe:
+    """An entry of network-check-list. `loopback_counts` is for tests, where it stands for another machine."""
+
+    def __init__(self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False) -> None:
+        self.name = name
+        self._loopback_counts = loopback_counts
+        self._config = config
+        self._timeout_s = config.timeout_ms / 1_000
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def look(self) -> str:
+        """Probe.look"""
+        try:
+            family, place = first_address(self.name)
+        except (OSError, UnicodeError) as error:
+            return f"no address is known: {getattr(error, 'strerror', None) or error}"
+        if ip_address(place.partition("%")[0]).is_loopback and not self._loopback_counts:
+            return LOOPBACK
+        custom = self._config.custom()
+        interface = "" if custom else self._config.interface
+        silent = "" if custom else self._connects(family, place, interface)
+        if not custom and not silent:
+            return ""
+        config = self._config
+        ipv6 = family == socket.AF_INET6
+        text = (config.ping6_command or PING6) if ipv6 else (config.ping_command or PING)
+        timeout_s = max(1, config.timeout_ms // 1_000)
+        why = self._run(PingCommand(text).arguments(timeout_s, place, interface))
+        return f"port {ECHO_PORT}: {silent}, {why}" if why and silent else why
+
+    def _connects(self, family: int, place: str, interface: str) -> str:
+        """Empty if somebody is there who answers to a connection, be it with a refusal; else why not."""
+        with socket.socket(family, socket.SOCK_STREAM) as peer:
+            peer.settimeout(self._timeout_s)
+            try:
+                if interface:
+                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
+                found = socket.getaddrinfo(
+                    place, ECHO_PORT, family, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST
+                )
+                peer.connect(found[0][4])
+            except ConnectionRefusedError:
+                return ""
+            except (OSError, AttributeError) as error:  # no SO_BINDTODEVICE: the command has the last word
+                return getattr(error, "strerror", None) or str(error)
+        return ""
+
+    def _run(self, arguments: list[str]) -> str:
+        """The command's word: empty for status 0."""
+        told = os.memfd_create("ping") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
+        try:
+            try:
+                process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=told,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                return f"{arguments[0]} cannot be run: {getattr(error, 'strerror', None) or error}"
+            self._process = process
+            if self._closed:
+                self._kill()
+            patience_s = self._timeout_s + PATIENCE_S
+            try:
+                status = process.wait(patience_s)
+            except subprocess.TimeoutExpired:
+                self._kill()
+                process.wait()
+                return f"{' '.join(arguments)}: has not ended within {patience_s:g} s"
+            finally:
+                self._process = None
+            if status == 0:
+                return ""
+            words = os.pread(told, TOLD_BYTES, 0).decode("utf-8", "replace").split()
+            return f"{' '.join(arguments)}: status {status} {' '.join(words)}".rstrip()
+        finally:
+            os.close(told)
+
+    def _kill(self) -> None:
+        """With whatever it has started."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Probe.close"""
+        self._closed = True
+        self._kill()
+
+
+class UrlProbe:
+    """An entry of network-check-URL-list. Redirects are followed, what is answered is not read."""
+
+    def __init__(self, url: str, timeout_ms: int) -> None:
+        self.name = url
+        self._timeout_s = timeout_ms / 1_000
+
+    def look(self) -> str:
+        """Probe.look"""
+        # Few nodes want it.
+        import urllib.request as request
+        from http.client import HTTPException
+
+        # Neither files nor proxies of the environment, which Java does not look at.
+        opener = request.OpenerDirector()
+        for handler in (
+            request.HTTPHandler,
+            request.HTTPSHandler,
+            request.HTTPRedirectHandler,
+            request.HTTPErrorProcessor,
+            request.HTTPDefaultErrorHandler,
+            request.UnknownHandler,
+        ):
+            opener.add_handler(handler())
+        try:
+            opener.open(self.name, timeout=self._timeout_s).close()
+        except (OSError, HTTPException, ValueError) as error:
+            return str(error) or type(error).__name__
+        return ""
+
+    def close(self) -> None:
+        """Probe.close: the thread ends by itself, and keeps nobody."""
+
+
+def first_address(name: str) -> tuple[int, str]:
+    """Family and address in figures, with its zone; IPv4 if it has one, as Java prefers. OSError if there is none."""
+    found = socket.getaddrinfo(name, ECHO_PORT, type=socket.SOCK_STREAM)
+    family, _, _, _, place = min(found, key=lambda each: each[0] != socket.AF_INET)
+    return family, socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]

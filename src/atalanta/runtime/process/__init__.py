@@ -1,0 +1,1 @@
+"""The process: event loop, logs, signals and exit statuses."""

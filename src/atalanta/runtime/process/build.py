@@ -1,0 +1,30 @@
+"""Which build of atalanta runs, compiled by mypyc or interpreted, told by its files."""
+
+from __future__ import annotations
+
+import importlib.machinery
+from pathlib import Path
+
+EXTENSION_SUFFIXES = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+
+
+def compiled_modules() -> list[str]:
+    """Names of the compiled modules of this package, sorted; empty for an interpreted build.
+
+    Python prefers an extension module to the source file of the same name, so these are the ones
+    an import gets.
+    """
+    package = Path(__file__).resolve().parents[2]
+    found: list[str] = []
+    for path in package.rglob("*"):
+        if not path.name.endswith(EXTENSION_SUFFIXES):
+            continue
+        module = path.relative_to(package).with_name(path.name.split(".", 1)[0])
+        if path.with_name(f"{module.name}.py").exists():
+            found.append(".".join(("atalanta", *module.parts)))
+    return sorted(found)
+
+
+def build_name() -> str:
+    """One word: "compiled" or "interpreted"."""
+    return "compiled" if compiled_modules() else "interpreted"

@@ -1,0 +1,1 @@
+"""Checks of the promises that a simulated cluster must keep."""

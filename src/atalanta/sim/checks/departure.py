@@ -1,0 +1,72 @@
+"""What a departure must keep: all goes, and in its order."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.cluster.scale_down.phase import DONE
+from atalanta.cluster.scale_down.scale_down import ScaleDown
+from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.reference import READY
+from atalanta.node.node import Node
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.host import Host
+
+REASONS: Final = ("not done within", "leaves itself")
+
+
+def order_at(node: Node) -> dict[str, dict[str, int]]:
+    """By queue: key -> its place. What is sent for later has none."""
+    found: dict[str, dict[str, int]] = {}
+    for queue in node.broker.queues.values():
+        if queue.name.startswith("$") or not queue.durable:
+            continue
+        keys: dict[str, int] = {}
+        for reference in everything(queue):
+            key = reference.message.properties.get("key")
+            if isinstance(key, str) and reference.message.scheduled_ms <= 0:
+                keys[key] = len(keys)
+        found[queue.name] = keys
+    return found
+
+
+def check_order(host: Host, source: str, order: dict[str, dict[str, int]]) -> None:
+    """Violation if what came from `source`, where it stood in that order, stands in another one at its target."""
+    if host.node is None:
+        return
+    for name, places in order.items():
+        queue = host.node.broker.queues.get(name)
+        if queue is None or not places:
+            continue
+        last = -1
+        last_key = ""
+        for reference in everything(queue):
+            key = str(reference.message.properties.get("key"))
+            place = places.get(key, -1)
+            if place < 0 or reference.state != READY:
+                continue
+            if place < last:
+                raise Violation(
+                    f"{key} stands behind {last_key} in {name} of {host.name}, but stood before it at"
+                    f" {source}, which has left",
+                    key,
+                )
+            last = place
+            last_key = key
+
+
+def check_end(host: Host, part: ScaleDown) -> None:
+    """Violation if a node that had a target leaves with something left, without need or without saying so."""
+    assert host.node is not None
+    broker = host.node.broker
+    left = [
+        f"{queue.name}={queue.message_count + queue.pending}"
+        for queue in broker.queues.values()
+        if not queue.spec.temporary and queue.message_count + queue.pending > 0
+    ]
+    if broker.branches.prepared:
+        left.append(f"{broker.branches.prepared} branches in doubt")
+    if part.phase == DONE and left:
+        raise Violation(f"{host.name} says that it has given all away, but has {left}")
+    if part.phase != DONE and part.frozen and not any(reason in part.why for reason in REASONS):
+        raise Violation(f"{host.name} leaves with {left}: {part.why}")

@@ -1,0 +1,191 @@
+"""A group never splits: where its messages were delivered, to whom, and in which order.
+
+A group belongs to one queue of each routing name. It may move to another node only when its node stops in good
+order, or when it was unused for its timeout (docs/guide/message-groups.md). So two messages that were
+certainly routed near each other are at one node; "certainly": between its first sending and its confirmation a
+message was routed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.sim.checks.departed import Departed
+from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.host import Host
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
+
+# Until everybody has heard of a stop, messages may still go where the group was.
+NEWS_NS: Final = 5 * SECOND
+BEHIND_RECORDS: Final = 20
+SEEN_NS: Final = SECOND // 5  # a departure is looked for ten times a second
+
+
+class Grouped:
+    """One message: `at` is the node by queue, once delivered; `last` if it was sent when the world was at rest."""
+
+    def __init__(self, key: str, group: str, now: int, last: bool) -> None:
+        self.key = key
+        self.group = group
+        self.sent_at = now
+        self.confirmed_at: int = 0
+        self.refused = False
+        self.last = last
+        self.at: dict[str, str] = {}
+
+
+class GroupLedger:
+    """`apart_ns`: a group unused for that long may move, negative: never."""
+
+    def __init__(self, world: World, network: Network, ledger: Ledger, apart_ns: int) -> None:
+        self.world = world
+        self.network = network
+        self.ledger = ledger
+        self.apart_ns = apart_ns
+        self.hosts: list[Host] = []
+        self.departed = Departed()
+        self.messages: dict[str, Grouped] = {}
+        self.unordered: dict[
+            str, bool
+        ] = {}  # repeated by a sender that did not wait for each answer
+        self.newest: dict[
+            tuple[str, str, str, str], int
+        ] = {}  # number by queue, node, sender, group
+        self.held: dict[
+            tuple[str, str, str], dict[str, Consumer]
+        ] = {}  # by queue, node, group: key -> who
+        self.closing = False
+
+    # -- senders --------------------------------------------------------------------------------
+    def sending(self, key: str, group: str) -> None:
+        self.ledger.sent[key] = True
+        self.messages[key] = Grouped(key, group, self.world.now, self.closing)
+
+    def confirm(self, key: str) -> None:
+        self.ledger.confirm(key, False)
+        self.messages[key].confirmed_at = self.world.now
+
+    def refuse(self, key: str, why: str) -> None:
+        self.ledger.tell(key, f"{key} is refused: {why}")
+        found = self.messages[key]
+        if found.last and not self._disk_behind():
+            raise Violation(f"{key} is refused though the world is at rest: {why}", key)
+        if found.at:
+            raise Violation(f"{key} was delivered and then refused: {why}", key)
+        found.refused = True
+
+    def _disk_behind(self) -> bool:
+        """Decisions come when they are on disk. Where that takes 30 ms a block, and blocks are small, what was
+        appended before them (a cleaning of the journal) may take longer than `timeout`."""
+        for host in self.hosts:
+            if host.node is not None:
+                journal = host.node.broker.journal
+                if journal.last - journal.durable > BEHIND_RECORDS:
+                    return True
+        return False
+
+    # -- consumers ------------------------------------------------------------------------------
+    def deliver(self, who: Consumer, key: str, group: str | None) -> None:
+        """`who` gets a message of its queue; what it holds it has not acknowledged."""
+        found = self.messages.get(key)
+        queue = who.queue
+        if found is None or found.group != group:
+            raise Violation(f"{queue} delivered {key} of group {group}, which nobody sent so", key)
+        if found.refused:
+            raise Violation(f"{queue} delivered {key}, which its sender was told is refused", key)
+        before = found.at.get(queue, "")
+        first = before != who.target
+        if before and first and before not in self.departed.origins(who.target, found.sent_at):
+            raise Violation(f"{key} was in {queue} of {before} and of {who.target}", key)
+        found.at[queue] = who.target
+        if first:
+            self._check_order(queue, who.target, found)
+        held = self.held.setdefault((queue, who.target, found.group), {})
+        for other_key, other in held.items():
+            if other is not who and self._connected(other):
+                raise Violation(
+                    f"group {group} of {queue} at {who.target} is read by {other.name} ({other_key}) and"
+                    f" {who.name} ({key})",
+                    key,
+                )
+        held[key] = who
+
+    def _check_order(self, queue: str, node: str, found: Grouped) -> None:
+        sender, _, number = found.key.partition("/")
+        place = (queue, node, sender, found.group)
+        if found.key in self.unordered or self.departed.excuses(node, sender):
+            return
+        if int(number) < self.newest.get(place, -1):
+            raise Violation(
+                f"{queue} of {node} delivered {found.key} of group {found.group} after number"
+                f" {self.newest[place]} of the same sender",
+                found.key,
+            )
+        self.newest[place] = int(number)
+
+    def _connected(self, who: Consumer) -> bool:
+        """Also the node must think so."""
+        return who.attached() and self.network.peer_of[who.conn] in self.network.streams
+
+    def release(self, who: Consumer, key: str) -> None:
+        """It is acknowledged."""
+        found = self.messages[key]
+        self.held.get((who.queue, who.target, found.group), {}).pop(key, None)
+
+    def release_all(self, who: Consumer) -> None:
+        for held in self.held.values():
+            for key in [key for key, other in held.items() if other is who]:
+                del held[key]
+
+    # -- at the end -----------------------------------------------------------------------------
+    def check(self, queues: list[str]) -> None:
+        for found in self.messages.values():
+            for queue in queues:
+                if found.confirmed_at and (queue, found.key) not in self.ledger.acknowledging:
+                    raise Violation(
+                        f"confirmed message lost: {found.key} was never in {queue}", found.key
+                    )
+        groups: dict[str, list[Grouped]] = {}
+        for found in self.messages.values():
+            if found.confirmed_at:
+                groups.setdefault(found.group, []).append(found)
+        for messages in groups.values():
+            for queue in queues:
+                self._check_group(queue, messages)
+
+    def _check_group(self, queue: str, messages: list[Grouped]) -> None:
+        for index, one in enumerate(messages):
+            for other in messages[:index]:
+                if one.at[queue] != other.at[queue] and not self._may_differ(queue, one, other):
+                    raise Violation(
+                        f"group {one.group} of {queue} was split: {other.key} went to {other.at[queue]},"
+                        f" {one.key} to {one.at[queue]}",
+                        one.key,
+                    )
+
+    def _may_differ(self, queue: str, one: Grouped, other: Grouped) -> bool:
+        if self.apart_ns >= 0 and (
+            one.confirmed_at >= other.sent_at + self.apart_ns
+            or other.confirmed_at >= one.sent_at + self.apart_ns
+        ):
+            return True
+        if one.last and other.last:
+            return False
+        origins = self.departed.origins(one.at[queue], one.sent_at)
+        others = self.departed.origins(other.at[queue], other.sent_at)
+        if any(node in others for node in origins):
+            return True
+        since = min(one.sent_at, other.sent_at) - NEWS_NS
+        until = max(one.confirmed_at, other.confirmed_at)
+        for host in self.hosts:
+            if host.name in origins or host.name in others:
+                if any(since <= stopped_at <= until for stopped_at in host.stops):
+                    return True
+        return any(
+            (handover.source in origins or handover.source in others)
+            and handover.began <= until + SEEN_NS
+            and handover.ended >= since
+            for handover in self.departed.handovers
+        )

@@ -1,0 +1,115 @@
+"""The journal read back must be what is in memory: a checker for what a crash has not shown yet.
+
+It looks only while nothing waits for the disk; then a node that died now would have to come back with the same
+durable messages, sequences, leases and duplicate ids.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
+from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue.queue import Queue
+from atalanta.node.config import Ports
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.host import Host
+from atalanta.sim.world.disk import SimDisk
+from atalanta.sim.world.large_files import SimLargeFiles
+
+
+class SilentTrace(Trace):
+    """What the shadow of a node counts and tells is nobody's business."""
+
+    def count(self, name: str, n: int = 1) -> None:
+        return None
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        return None
+
+
+class NoIds(Ids):
+    """What a shadow is given when it is made, it uses for nothing."""
+
+    def uuid(self) -> bytes:
+        return bytes(16)
+
+
+def never(delay_ns: int, call: Callable[[], None]) -> None:
+    """Jobs of a shadow's disk are not done."""
+
+
+def check_replay(host: Host) -> bool:
+    """Violation if a restart would change anything; False if it could not be told (journal not idle, node down)."""
+    node = host.node
+    if node is None or not node.journal.idle() or host.disk.busy() or host.disk.failed:
+        return False
+    disk = SimDisk(never, random.Random(0))
+    disk.files = {name: bytearray(data) for name, data in host.disk.files.items()}
+    ports = Ports(Wire(), disk, Timers(), Links(), NoIds(), SilentTrace())
+    ports.large = SimLargeFiles(never, random.Random(0))
+    ports.large.contents = {file: bytearray(data) for file, data in host.large.contents.items()}
+    shadow = host.make_node(ports)
+    shadow.recover(host.world.now)
+    _compare(host.name, node.broker, shadow.broker)
+    return True
+
+
+def _compare(name: str, live: Broker, replayed: Broker) -> None:
+    durable = [queue for queue in live.queues.values() if queue.durable]
+    if sorted(queue.name for queue in durable) != sorted(replayed.queues):
+        raise Violation(f"{name}: a restart would find the queues {sorted(replayed.queues)}")
+    for queue in durable:
+        _compare_queue(name, queue, replayed.queues[queue.name])
+    if _waiting(live) != _waiting(replayed):
+        raise Violation(f"{name}: a restart would know other scheduled messages")
+    for cache_name, cache in live.caches.by_name.items():
+        known = replayed.caches.by_name.get(cache_name)
+        for duplicate_id in cache.ids:
+            if known is None or duplicate_id not in known.ids:
+                raise Violation(
+                    f"{name}: a restart would forget the duplicate id {duplicate_id!r} of {cache_name}"
+                )
+    if {key: value[0] for key, value in live.sinks.entries.items()} != {
+        key: value[0] for key, value in replayed.sinks.entries.items()
+    }:
+        raise Violation(f"{name}: a restart would know other sink batches")
+
+
+def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
+    """(ms, message id, queue id) of what was sent for later; what comes back later is among the references."""
+    return sorted(
+        (at_ms, int(reference.message.id), reference.queue.id)
+        for reference, at_ms in broker.scheduled.times.items()
+        if reference.durable and reference.sequence == 0
+    )
+
+
+def _compare_queue(name: str, live: Queue, replayed: Queue) -> None:
+    place = f"{name}, queue {live.name}: a restart would"
+    after = {reference.sequence: reference for reference in everything(replayed)}
+    for reference in everything(live):
+        if not reference.durable:
+            continue
+        found = after.pop(reference.sequence, None)
+        key = str(reference.message.properties.get("key"))
+        if found is None or found.message.id != reference.message.id:
+            raise Violation(f"{place} lose {key} (sequence {reference.sequence})", key)
+        if found.route_to != reference.route_to or found.message.body != reference.message.body:
+            raise Violation(f"{place} change {key} (sequence {reference.sequence})", key)
+    for sequence, reference in after.items():
+        key = str(reference.message.properties.get("key"))
+        raise Violation(f"{place} bring {key} back (sequence {sequence})", key)
+    if replayed.next_sequence <= live.durable_through:
+        raise Violation(
+            f"{place} give sequence {replayed.next_sequence} again, {live.durable_through} was used"
+        )
+    if (replayed.acked_through, replayed.incarnation) != (live.acked_through, live.incarnation):
+        raise Violation(f"{place} know another incarnation or acknowledged sequence")
+    epochs = {group: lease.epoch for group, lease in live.leases.items()}
+    if epochs != {group: lease.epoch for group, lease in replayed.leases.items()}:
+        raise Violation(f"{place} know other lease epochs than {epochs}")
+    if live.lost != replayed.lost:
+        raise Violation(f"{place} know other lost ranges than {live.lost}")

@@ -1,0 +1,73 @@
+"""What nodes and clients believe of the cluster, beside what is true: after healing all of it must agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.sim.clients.client import SimClient
+from atalanta.sim.host import Host
+
+if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import Cluster
+    from atalanta.node.node import Node
+
+View = dict[str, tuple[str, int]]
+
+
+def wrong_views(hosts: list[Host], clients: list[SimClient]) -> list[str]:
+    """One line for each view that is not the truth; nothing is said of nodes that are down.
+
+    A node must know every member under the address where it listens, and nobody else; have a link to each of them; and
+    know of each the queues and consumers that are there. A client must know the same members as the nodes.
+    """
+    found: list[str] = []
+    truth: View = {}
+    clusters: list[tuple[Node, Cluster]] = []
+    for host in hosts:
+        if host.node is not None and host.node.cluster is not None:
+            truth[host.node.broker.node_id] = (host.address, host.port)
+            clusters.append((host.node, host.node.cluster))
+    for node, cluster in clusters:
+        name = node.config.broker.name
+        view: View = {}
+        for node_id, member in cluster.topology.members.items():
+            at = member.primary
+            view[node_id] = (at.host, at.port) if at is not None else ("", 0)
+        if view != truth:
+            found.append(f"{name} knows {_names(view)} of {_names(truth)}")
+        others = [node_id for node_id in truth if node_id != node.broker.node_id]
+        if sorted(cluster.peers) != sorted(others):
+            found.append(f"{name} sends to {sorted(cluster.peers)}")
+        for owner, _ in clusters:
+            if owner is not node:
+                found.extend(_wrong_bindings(name, cluster, owner))
+    for client in clients:
+        if client.ready and client.view != truth and truth:
+            found.append(f"{client.name} knows {_names(client.view)} of {_names(truth)}")
+    return found
+
+
+def _names(view: View) -> list[str]:
+    return [f"{node_id}={host}:{port}" for node_id, (host, port) in sorted(view.items())]
+
+
+def _wrong_bindings(name: str, cluster: Cluster, owner: Node) -> list[str]:
+    """What that node knows of the queues of `owner`, and their consumers."""
+    record = cluster.peers.get(owner.broker.node_id)
+    if record is None or not record.linked() or not record.bindings.complete:
+        return [f"{name} has no link to {owner.config.broker.name}"]
+    there: dict[str, int] = {}
+    bridged = [each.queue_name for each in owner.config.bridges.bridges]
+    for queue in owner.broker.queues.values():
+        if queue.durable and not queue.name.startswith("$"):
+            # A core bridge takes messages, but is no consumer that others are told of (as in Artemis).
+            count = 0 if queue.name in bridged else queue.consumer_count()
+            there[queue.name + owner.broker.node_id] = count
+    known = {
+        cluster_name: binding.consumer_count if binding.connected else -1
+        for cluster_name, binding in record.bindings.bindings.items()
+        if not cluster_name.startswith("$")  # where a router's links get their answers
+    }
+    if known == there:
+        return []
+    return [f"{name} knows {known} of {owner.config.broker.name}, which has {there}"]

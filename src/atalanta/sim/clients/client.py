@@ -1,0 +1,388 @@
+"""Simulated programs: each drives the engine of the Python client (wire.core.client), and reconnects for ever.
+
+What the engine does by itself (sessions made again, messages sent again, credits, acknowledgements) is seen here under
+every fault; what a program does with it is a job, in sim/clients/jobs.py, sim/clients/mover.py, sim/clients/readers.py
+and the loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.clients.reattach import Patience, whole
+from atalanta.sim.nodes import PASSWORD, PORT, USER
+from atalanta.sim.world.network import Machine, Network
+from atalanta.sim.world.world import SECOND, World
+from atalanta.wire.core.client.connection import ClientConnection
+from atalanta.wire.core.client.errors import CallTimedOut, ClientError
+from atalanta.wire.core.client.events import ClientEvents
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.session import ClientSession
+from atalanta.wire.core.client.settings import ConnectionSettings, SessionSettings
+from atalanta.wire.core.frames import Framer
+from atalanta.wire.core.packet_types import HANDSHAKE, PING_CHANNEL, SESSION_CHANNEL
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, Ping
+from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
+from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.core.transport import TransportConfiguration
+
+TTL_NS: Final = 6 * SECOND
+PING_NS: Final = 2 * SECOND
+TICK_NS: Final = SECOND
+ABROAD_NS: Final = (SECOND // 2, 8 * SECOND)  # of a client that followed its node to another
+
+
+class SimClient(Machine):
+    """Connects to `target` (a node's name) with one session, and does its job there. It can be killed and started.
+
+    With `resume` the session is made again on the next connection, as the client's reconnectAttempts does it; else a
+    new one takes its place. With a `window_bytes` it goes on with its session where the node still has it. One that
+    `follows` goes where a node that leaves sends it, and comes home after a while.
+    """
+
+    transacted: bool = False
+    xa: bool = False
+    resume: bool = True
+    window_bytes: int = -1
+    producer_window: int = -1
+    follows: bool = False
+
+    engine: ClientConnection
+    session: ClientSession
+
+    def __init__(self, world: World, network: Network, name: str, target: str) -> None:
+        self.world = world
+        self.network = network
+        self.name = name
+        self.target = target
+        self.port = PORT
+        self.home = target
+        self.abroad = False  # it has followed its node
+        self.followed = 0
+        self.up = False
+        self.life = 0
+        self.losses = 0  # what was under way before the last one is void
+        self.conn = 0
+        self.patience: Patience | None = None
+        self.framer = Framer(False)
+        self.reattached = 0
+        self.resumed = 0  # times that its session was made again
+        self.ready = False
+        # Some clients come back at once, so that a repeat meets a first copy which is not yet on disk.
+        self.retry_ns: int = world.random(f"retry/{name}").choice((1_000_000, SECOND // 2))
+
+    # -- job ------------------------------------------------------------------------------------
+    def on_session(self) -> None:
+        """A new session stands: make its producers and consumers."""
+        raise NotImplementedError
+
+    def on_resumed(self) -> None:
+        """The session was made again after a loss."""
+
+    def on_lost(self) -> None:
+        """The node has forgotten the session, which is made again on the next connection; or a new one is."""
+
+    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
+        """The node ends this connection, and may say where to go."""
+        if self.follows and reason == REASON_SCALE_DOWN and place is not None:
+            self.world.note(f"{self.name} follows {self.target} to {place.host}")
+            self.target = place.host
+            self.followed += 1
+            if not self.abroad:
+                self.abroad = True
+                delay_ns = self.world.random(f"abroad/{self.name}").randint(*ABROAD_NS)
+                self.world.at(delay_ns, self.go_home)
+
+    def go_home(self) -> None:
+        """Close here, come up there, as soon as nothing is open that could be at both."""
+        if not self.at_ease():
+            self.world.at(SECOND // 20, self.go_home)
+            return
+        self.abroad = False
+        if self.target != self.home:
+            self.move(self.home)
+
+    def at_ease(self) -> bool:
+        """May it go to another node?"""
+        return True
+
+    def move(self, target: str) -> None:
+        """What is unacknowledged is redelivered."""
+        was_up = self.up
+        if was_up:
+            self.kill()
+        self.target = target
+        if was_up:
+            self.start()
+
+    # -- for jobs -------------------------------------------------------------------------------
+    def later(self, delay_ns: int, call: Callable[[], None]) -> None:
+        """Schedules a call, void once the session is gone or was made again."""
+        losses, session = self.losses, self.session
+
+        def due() -> None:
+            if self.ready and self.losses == losses and self.session is session:
+                call()
+
+        self.world.at(delay_ns, due)
+
+    def in_session(self, delay_ns: int, call: Callable[[], None]) -> None:
+        """Schedules a call that outlives lost connections, but not the session."""
+        session = self.session
+
+        def due() -> None:
+            if self.up and self.session is session and not session.closed:
+                call()
+
+        self.world.at(delay_ns, due)
+
+    def cut_short(self, error: ClientError) -> bool:
+        """Returns True if a call failed with its connection; after one that timed out the program starts anew."""
+        if isinstance(error, CallTimedOut):
+            self.restart()
+            return True
+        return not self.session.open
+
+    def restart(self) -> None:
+        """Kills the program at the end of this instant, and starts it again."""
+        life = self.life
+
+        def now() -> None:
+            if self.life == life and self.up:
+                self.kill()
+                self.start()
+
+        self.world.at(0, now)
+
+    def attached(self) -> bool:
+        """Has a connection, and the node knows that its session goes on there."""
+        return self.conn != 0 and (self.patience is None or not self.patience.waiting)
+
+    @property
+    def view(self) -> dict[str, tuple[str, int]]:
+        """The members it knows by node id: host and port."""
+        members = self.engine.topology.values()
+        return {each.node_id: (each.host or "", each.port or 0) for each in members}
+
+    # -- life -----------------------------------------------------------------------------------
+    def start(self) -> None:
+        if self.up:
+            return
+        self.up = True
+        self.life += 1
+        self._make_engine()
+        self._dial()
+
+    def kill(self) -> None:
+        """As SIGKILL: everything in memory is gone."""
+        self.up = False
+        self.life += 1
+        self.conn = 0
+        self.network.drop_machine(self)
+        self.patience = None
+        self._make_engine()
+        self._lost()
+
+    def _make_engine(self) -> None:
+        settings = ConnectionSettings(TTL_NS, PING_NS, resume=self.resume)
+        self.engine = ClientConnection(self._write, settings, Events(self))
+        self._make_session()
+
+    def _make_session(self) -> None:
+        self.session = self.engine.session(self.login())
+        self.session.opened.on_done = self._login_answered
+
+    def _login_answered(self, reply: Reply) -> None:
+        if reply.error is not None:
+            self.broken(f"login refused: {reply.error.text}")
+
+    def login(self) -> SessionSettings:
+        """The settings of a new session."""
+        return SessionSettings(
+            f"{self.name}/{self.life}/{self.losses}",
+            USER,
+            PASSWORD,
+            not self.transacted,
+            not self.transacted,
+            confirmation_window=self.window_bytes,
+            producer_window=self.producer_window,
+            resume=self.resume,
+            xa=self.xa,
+        )
+
+    def _lost(self) -> None:
+        self.ready = False
+        self.losses += 1
+        self.on_lost()
+
+    # -- connection -----------------------------------------------------------------------------
+    def _dial(self) -> None:
+        self.network.dial(self, f"{self.life}", self.target, self.port)
+
+    def on_dialed(self, conn: int, key: str) -> None:
+        if key != str(self.life) or self.conn:
+            self.network.close(conn, "not wanted any more")
+            return
+        self.conn = conn
+        self.framer = Framer(False)
+        if self.patience is not None:
+            self._reattach(conn, self.patience)
+        else:
+            if self.engine.failed is not None:
+                self._make_engine()
+            elif self.session.closed:
+                self._make_session()
+            if self.window_bytes > 0:
+                self.patience = Patience(self.session.settings.name, self.session.channel)
+            self.engine.start(self.world.now)
+        self.world.at(TICK_NS, lambda: self._tick(conn))
+
+    def _tick(self, conn: int) -> None:
+        if self.conn == conn:
+            self.engine.on_timer(self.world.now)
+            self.world.at(TICK_NS, lambda: self._tick(conn))
+
+    def on_dial_failed(self, key: str, why: str) -> None:
+        if self.patience is not None and self.world.now - self.patience.since > TTL_NS:
+            self._engine_lost(why)
+        self._again_later()
+
+    def broken(self, why: str) -> None:
+        """The connection is of no more use. Not from within the engine's call, as no shell does it."""
+        conn = self.conn
+
+        def end() -> None:
+            if conn and self.conn == conn:
+                self.network.close(conn, why)
+                self.on_closed(conn, why)
+
+        self.world.at(0, end)
+
+    def on_closed(self, conn: int, why: str) -> None:
+        if conn != self.conn:
+            return
+        self.conn = 0
+        if self.patience is not None and self.ready:
+            self.patience.wait(self.world.now)
+        else:
+            self._engine_lost(why)
+        self._again_later()
+
+    def _engine_lost(self, why: str) -> None:
+        self.patience = None
+        self.engine.lost(self.world.now, why)
+        self._lost()
+
+    def _again_later(self) -> None:
+        life = self.life
+        self.world.at(self.retry_ns, lambda: self._again(life))
+
+    def _again(self, life: int) -> None:
+        if self.up and self.life == life and not self.conn:
+            self._dial()
+
+    def on_accepted(self, conn: int, port: int) -> None:
+        raise AssertionError("clients do not listen")
+
+    def on_datagram(self, group: str, data: bytes) -> None:
+        return None
+
+    # -- bytes ----------------------------------------------------------------------------------
+    def _write(self, data: bytes) -> None:
+        if self.patience is not None:
+            self.patience.sent(data)
+            if self.patience.waiting:
+                return
+        if self.conn:
+            self.network.send(self.conn, data)
+
+    def on_bytes(self, conn: int, data: bytes) -> None:
+        if conn != self.conn:
+            return
+        patience = self.patience
+        if patience is None:
+            self.engine.feed(self.world.now, data)
+            return
+        for frame in self.framer.feed(data):
+            if self.conn != conn or self.patience is not patience:
+                return
+            patience.received(frame)
+            self.engine.feed(self.world.now, whole(frame))
+
+    def _reattach(self, conn: int, patience: Patience) -> None:
+        """Greets for the engine, which knows nothing of this connection, and asks for the session."""
+        self.engine.topology.clear()
+        self.network.send(conn, HANDSHAKE)
+        greeting = (
+            (Ping(TTL_NS // 1_000_000), PING_CHANNEL),
+            (SubscribeTopologyV2(False, 136), PING_CHANNEL),
+            (ReattachSession(patience.name, patience.last), SESSION_CHANNEL),
+        )
+        for packet, channel in greeting:
+            self.network.send(conn, codec.encode(packet, channel))
+
+    def on_reattached(self, packet: ReattachSessionResponse) -> None:
+        """Sends again what the node has not got; or the session begins anew, on another connection."""
+        patience = self.patience
+        if patience is None or not packet.reattached:
+            self._engine_lost("the node has not got the session any more")
+            self.broken("not reattached")
+            return
+        patience.confirmed(packet.last_confirmed_command_id)
+        patience.waiting = False
+        self.reattached += 1
+        for kept in patience.kept:
+            self.network.send(self.conn, kept)
+
+
+class Events(ClientEvents):
+    """The engine's listener; hands on to the client."""
+
+    def __init__(self, client: SimClient) -> None:
+        self.client = client
+        self.session: ClientSession | None = None  # the one that was made at least once
+
+    def ready(self) -> None:
+        client = self.client
+        client.ready = True
+        if self.session is client.session:
+            client.resumed += 1
+            client.on_resumed()
+        else:
+            self.session = client.session
+            client.on_session()
+
+    def broken(self, why: str) -> None:
+        if "cannot be understood" in why:
+            raise Violation(f"{self.client.name}: {why}")
+        self.client.broken(why)
+
+    def disconnected(
+        self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
+    ) -> None:
+        self.client.patience = None
+        self.client.on_goodbye(reason, target)
+
+    def packet(self, channel: int, packet: Packet) -> bool:
+        if isinstance(packet, ReattachSessionResponse):
+            self.client.on_reattached(packet)
+        return True
+
+    def session_error(self, session: ClientSession, error: ClientError) -> None:
+        raise Violation(f"{self.client.name}: {error.text}")
+
+    def want_flush(self) -> None:
+        client = self.client
+        client.world.at(0, lambda: client.engine.flush())
+
+
+def then(reply: Reply, call: Callable[[Reply], None]) -> None:
+    """Calls it when the reply is done, or now."""
+    if reply.done:
+        call(reply)
+    else:
+        reply.on_done = call

@@ -1,0 +1,121 @@
+"""Clients that come through the door of a connection router, and go where it sends them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from atalanta.sim.checks.ledger import Ledger
+from atalanta.sim.clients.client import SimClient
+from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.senders import Sender
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import World
+from atalanta.wire.core.client.settings import SessionSettings
+from atalanta.wire.core.packets.connection import REASON_REDIRECT
+from atalanta.wire.core.transport import TransportConfiguration
+
+RETRY_NS = 50_000_000
+
+
+class Watching(Protocol):
+    """Who is told where clients are served."""
+
+    def arrived(self, key: str, node: str) -> None: ...
+
+
+class Routing:
+    """Of the clients of one key: `doors` are names of nodes, any of them will do."""
+
+    def __init__(self, watching: Watching, key: str, doors: list[str], port: int) -> None:
+        self.watching = watching
+        self.key = key
+        self.doors = doors
+        self.port = port
+
+
+class RoutedClient(SimClient):
+    """Through a door at every connection; a redirect is obeyed with the next one, once.
+
+    Its sessions do not outlive their connections: the next node knows nothing of what the one before had.
+    """
+
+    resume = False
+    routing: Routing
+
+    def through(self, routing: Routing) -> None:
+        self.routing = routing
+        self.sent_to: tuple[str, int] | None = None
+        self.draw = self.world.random(f"routed/{self.name}")
+        self.retry_ns = max(self.retry_ns, RETRY_NS)
+        self.redirected = 0
+
+    def _dial(self) -> None:
+        if self.sent_to is not None:
+            self.target, self.port = self.sent_to
+            self.sent_to = None
+        else:
+            self.target = self.draw.choice(self.routing.doors)
+            self.port = self.routing.port
+        super()._dial()
+
+    def kill(self) -> None:
+        self.sent_to = None
+        super().kill()
+
+    def login(self) -> SessionSettings:
+        settings = super().login()
+        settings.user = f"{self.routing.key}.user"
+        settings.client_id = f"{self.routing.key}.{self.name}"
+        return settings
+
+    def on_goodbye(self, reason: int, place: TransportConfiguration | None) -> None:
+        if reason == REASON_REDIRECT and place is not None:
+            self.sent_to = (place.host, place.port)
+            self.redirected += 1
+
+
+class RoutedSender(RoutedClient, Sender):
+    """What was unanswered at another node may be there: here it is sent under new numbers, and promised nothing."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        routing: Routing,
+        ledger: Ledger,
+        address: str,
+        total: int,
+        per_second: float,
+    ) -> None:
+        Sender.__init__(
+            self, world, network, name, routing.doors[0], ledger, address, total, per_second
+        )
+        self.through(routing)
+        self.served_by = ""
+
+    def on_session(self) -> None:
+        if self.served_by != self.target:
+            self.total += len(self.open)
+            self.open.clear()
+        self.served_by = self.target
+        self.routing.watching.arrived(self.routing.key, self.target)
+        super().on_session()
+
+
+class RoutedConsumer(RoutedClient, Consumer):
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        routing: Routing,
+        ledger: Ledger,
+        queue: str,
+    ) -> None:
+        Consumer.__init__(self, world, network, name, routing.doors[0], ledger, queue)
+        self.through(routing)
+
+    def on_session(self) -> None:
+        self.routing.watching.arrived(self.routing.key, self.target)
+        super().on_session()

@@ -1,0 +1,119 @@
+"""Senders: numbered messages, some unconfirmed; the engine repeats them after a loss, they themselves after a kill."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.clients.client import SimClient, then
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
+from atalanta.wire.core.client.producer import ClientProducer
+from atalanta.wire.core.client.reply import Reply
+
+WINDOW: Final = 4
+CREDIT_WINDOWS: Final = (-1, -1, 1_000, 1 << 20)  # bytes; -1: without asking for any
+
+
+class Sender(SimClient):
+    """Durable messages with a duplicate id each, about `per_second` of them until there were `total`."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        ledger: Ledger,
+        address: str,
+        total: int,
+        per_second: float,
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.ledger = ledger
+        self.address = address
+        self.total = total
+        self.window = WINDOW
+        self.next = 0
+        self.open: dict[int, bool] = {}
+        self.leaving = False  # for home: what is open is to be answered first
+        self.random = world.random(f"sender/{name}")
+        self.pause_ns_max = int(2 * SECOND / per_second)
+        self.producer_window = world.random(f"credits/{name}").choice(CREDIT_WINDOWS)
+
+    def finish(self) -> None:
+        """No more of them."""
+        self.total = self.next
+
+    def at_ease(self) -> bool:
+        """A node that does not know what another one has had would take a repeat for something new."""
+        self.leaving = bool(self.open)
+        return not self.open
+
+    def done(self) -> bool:
+        return self.next >= self.total and not self.open
+
+    # -- what a kind of sender does -------------------------------------------------------------
+    def begin(self, key: str, number: int) -> None:
+        """It is sent for the first time."""
+        self.ledger.sent[key] = True
+
+    def confirmed(self, key: str, number: int) -> None:
+        self.ledger.confirm(key, False)
+
+    def pause_ns(self) -> int:
+        """Until the next one."""
+        return self.random.randint(1, self.pause_ns_max)
+
+    def body(self, number: int) -> bytes:
+        return f"{self.name}/{number}".encode() + bytes(number * 37 % 150)
+
+    def message(self, key: str, number: int) -> Message:
+        """Without its key and duplicate id."""
+        message = Message.create(
+            self.address, self.body(number), 4, True, self.world.now // 1_000_000, 4
+        )
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        return message
+
+    def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
+        """The reply is done when the node has confirmed it."""
+        sending = producer.send_message(message)
+        sending.reply = reply = Reply()
+        return reply
+
+    # -- the work -------------------------------------------------------------------------------
+    def on_session(self) -> None:
+        self.producer = self.session.producer(self.address)
+        for number in list(self.open):
+            self._transmit(number)
+        self._fill()
+
+    def _fill(self) -> None:
+        if self.next < self.total and len(self.open) < self.window and not self.leaving:
+            number = self.next
+            self.next += 1
+            self.open[number] = True
+            self.begin(f"{self.name}/{number}", number)
+            self._transmit(number)
+        self.in_session(self.pause_ns(), self._fill)
+
+    def _transmit(self, number: int) -> None:
+        key = f"{self.name}/{number}"
+        self.ledger.tell(key, f"{self.name} sends {key} to {self.target}")
+        message = self.message(key, number)
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties_changed()
+        reply = self.write(self.producer, message, number)
+        then(reply, lambda reply: self._answered(number, reply))
+
+    def _answered(self, number: int, reply: Reply) -> None:
+        if reply.error is None:
+            if self.open.pop(number, None):
+                self.confirmed(f"{self.name}/{number}", number)
+        elif not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error.text}")

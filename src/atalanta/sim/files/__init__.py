@@ -1,0 +1,1 @@
+"""The rehearsal of configuration files in the simulator."""

@@ -1,0 +1,151 @@
+"""Load for a rehearsal: producers that send at a rate, consumers that take what they get, one address each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.sim.clients.client import SimClient, then
+from atalanta.sim.clients.taking import Taking, key_of
+from atalanta.sim.files.world import FileHost, FileWorld
+from atalanta.sim.world.world import SECOND
+from atalanta.wire.core.client.consumer import Delivery
+from atalanta.wire.core.client.reply import Reply
+
+OPEN_MAX = 100  # sent and not confirmed
+CREDIT_BYTES = 100_000
+
+
+@dataclass
+class Load:
+    """`rate` messages a second for `address` are sent at node `source` and consumed at `targets` from `queue`."""
+
+    address: str
+    source: str
+    targets: list[str]
+    rate: float
+    queue: str
+    multicast: bool = False
+
+
+@dataclass
+class Tally:
+    """What became of one Load. `got` counts messages by node, `waited_ns` are times from sending to arrival."""
+
+    load: Load
+    sent: int = 0
+    confirmed: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    got: dict[str, int] = field(default_factory=dict)
+    repeats: int = 0
+    marked_repeats: int = 0
+    sent_at: dict[str, int] = field(default_factory=dict)
+    confirmed_keys: dict[str, bool] = field(default_factory=dict)
+    arrived: dict[str, int] = field(default_factory=dict)
+    waited_ns: list[int] = field(default_factory=list)
+
+    def missing(self) -> int:
+        """How many are confirmed and have come to no consumer; without consumers nothing is expected."""
+        if not self.load.targets:
+            return 0
+        return sum(1 for key in self.confirmed_keys if key not in self.arrived)
+
+
+class FileClient(SimClient):
+    """A client of a node that a file describes; its first acceptor is the one it takes."""
+
+    def at_node(self, host: FileHost) -> None:
+        self.port = host.port
+        self.retry_ns = SECOND // 2
+
+
+class FileProducer(FileClient):
+    """Sends durable messages, confirmed one by one; what a lost connection left open is sent again, same ids."""
+
+    def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
+        super().__init__(world.world, world.network, name, host.address)
+        self.at_node(host)
+        self.tally = tally
+        self.open: dict[int, bool] = {}
+        self.next = 0
+        self.stopped = False
+        self.pause_ns = int(SECOND / tally.load.rate)
+
+    def on_session(self) -> None:
+        self.producer = self.session.producer(self.tally.load.address)
+        self._tick_load()
+
+    def _tick_load(self) -> None:
+        if self.stopped:
+            return
+        if self.ready and len(self.open) < OPEN_MAX:
+            number = self.next
+            self.next += 1
+            self.open[number] = True
+            self.tally.sent += 1
+            self.tally.sent_at[f"{self.name}/{number}"] = self.world.now
+            self._transmit(number)
+        self.in_session(self.pause_ns, self._tick_load)
+
+    def _transmit(self, number: int) -> None:
+        key = f"{self.name}/{number}"
+        load = self.tally.load
+        message = Message.create(
+            load.address, key.encode(), 4, True, self.world.now // 1_000_000, 4
+        )
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        kind = MULTICAST if load.multicast else ANYCAST
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(kind))
+        message.properties_changed()
+        sending = self.producer.send_message(message)
+        sending.reply = reply = Reply()
+        then(reply, lambda reply: self._answered(number, reply))
+
+    def _answered(self, number: int, reply: Reply) -> None:
+        self.open.pop(number, None)
+        if reply.error is None:
+            self.tally.confirmed += 1
+            self.tally.confirmed_keys[f"{self.name}/{number}"] = True
+        else:
+            text = reply.error.text
+            self.tally.refused[text] = self.tally.refused.get(text, 0) + 1
+
+
+class FileConsumer(FileClient, Taking):
+    """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so.
+
+    `owners` are the tallies of all loads by their producers' names.
+    """
+
+    def __init__(
+        self, world: FileWorld, name: str, host: FileHost, tally: Tally, owners: dict[str, Tally]
+    ) -> None:
+        Taking.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
+        self.at_node(host)
+        self.credit_bytes = CREDIT_BYTES
+        self.tally = tally
+        self.owners = owners
+        self.label = host.name
+
+    def on_message(self, delivery: Delivery) -> None:
+        self._count(key_of(delivery.message), delivery.delivery_count)
+        self.consumer.acknowledge_one(delivery)
+        self.consumer.handled(delivery.cost)
+
+    def _count(self, key: str, delivery_count: int) -> None:
+        """For the load that sent it: several loads may share a queue. What another load's address, or a divert, brings
+        into this queue is for that load's own queue to count."""
+        owner = self.owners.get(key.rpartition("/")[0])
+        if owner is None or owner.load.queue != self.tally.load.queue:
+            return  # of no load: the nodes' own notifications, say
+        if key in owner.arrived:
+            owner.repeats += 1
+            if delivery_count > 1:
+                owner.marked_repeats += 1
+            return
+        owner.arrived[key] = self.world.now
+        owner.got[self.label] = owner.got.get(self.label, 0) + 1
+        owner.waited_ns.append(self.world.now - owner.sent_at[key])

@@ -1,0 +1,172 @@
+"""What a cluster becomes that is started from files: links, topologies, hops, what each address reaches; and what
+becomes of it where one node is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.cluster.connection.cluster_connection import Cluster
+from atalanta.cluster.discovery.dns import DNS_PLACE
+from atalanta.kernel.routing.bindings import NODE_ID_CHARACTERS
+from atalanta.node.node import Node
+from atalanta.sim.files.world import FileNode, FileWorld
+from atalanta.wire.core.transport import TransportConfiguration
+
+FORMING_SECONDS: Final = 30.0
+FROM_TOPOLOGY: Final = "the topology"
+
+
+@dataclass
+class Link:
+    """`source` sends to `target` over the cluster connection `connection`; `found` says how it learnt of it."""
+
+    source: str
+    target: str
+    connection: str
+    found: str
+
+
+@dataclass
+class Reach:
+    """Messages for `queue` sent at `source` can go to `target`, so many hops away."""
+
+    queue: str
+    address: str
+    source: str
+    target: str
+    hops: int
+
+
+@dataclass
+class Plan:
+    """`members` are the nodes that each node tells its clients; `without` is what the others become without one node:
+    the groups of nodes that still reach each other."""
+
+    nodes: list[str]
+    links: list[Link] = field(default_factory=list)
+    members: dict[str, list[str]] = field(default_factory=dict)
+    reach: list[Reach] = field(default_factory=list)
+    without: dict[str, list[list[str]]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def islands(self) -> list[list[str]]:
+        """Groups of nodes that reach each other, over any number of links in either direction."""
+        return groups(self.nodes, [(link.source, link.target) for link in self.links])
+
+    def one_way(self) -> list[Link]:
+        """Links without one back."""
+        pairs = {(link.source, link.target) for link in self.links}
+        return [link for link in self.links if (link.target, link.source) not in pairs]
+
+    def critical(self) -> list[str]:
+        """Nodes whose absence splits what is one cluster with them."""
+        parted = []
+        for label, islands in self.without.items():
+            whole = [
+                [other for other in island if other != label]
+                for island in self.islands()
+                if island != [label]
+            ]
+            if len(islands) > len([island for island in whole if island]):
+                parted.append(label)
+        return parted
+
+
+def groups(nodes: list[str], pairs: list[tuple[str, str]]) -> list[list[str]]:
+    """The connected parts of an undirected graph, in the order of `nodes`."""
+    island_of = {node: {node: True} for node in nodes}
+    for one, two in pairs:
+        first, second = island_of[one], island_of[two]
+        if first is not second:
+            first.update(second)
+            for node in second:
+                island_of[node] = first
+    found: list[list[str]] = []
+    for node in nodes:
+        island = [each for each in nodes if each in island_of[node]]
+        if island not in found:
+            found.append(island)
+    return found
+
+
+def form(nodes: Callable[[], list[FileNode]], seed: int = 1) -> Plan:
+    """Starts all nodes, and then all but each, in worlds of their own; what they become within half a minute.
+
+    `nodes` makes the nodes anew for each world.
+    """
+    plan = _formed(nodes(), seed)
+    if len(plan.nodes) > 2:
+        for label in plan.nodes:
+            rest = [node for node in nodes() if node.label != label]
+            plan.without[label] = _formed(rest, seed).islands()
+    return plan
+
+
+def _formed(nodes: list[FileNode], seed: int) -> Plan:
+    plan = Plan([node.label for node in nodes])
+    world = FileWorld(nodes, seed)
+    for host in world.hosts.values():
+        host.on_gave_up = lambda gone, why: plan.failed.update({gone.name: why})
+    world.start()
+    world.run(FORMING_SECONDS)
+    up = world.up()
+    labels = {node.broker.node_id: label for label, node in up.items()}
+    for label, node in up.items():
+        plan.members[label] = sorted({
+            labels.get(member, member)
+            for cluster in clusters_of(node)
+            for member in cluster.topology.members
+        })
+        for cluster in clusters_of(node):
+            _links(plan, label, cluster, labels)
+            _reach(plan, label, cluster, labels, up)
+    return plan
+
+
+def clusters_of(node: Node) -> list[Cluster]:
+    """Its cluster connections."""
+    return [] if node.clusters is None else list(node.clusters.connections)
+
+
+def _links(plan: Plan, label: str, cluster: Cluster, labels: dict[str, str]) -> None:
+    for node_id, record in cluster.peers.items():
+        if record.linked():
+            target = labels.get(node_id, node_id)
+            found = _how(cluster, record.member.primary if record.member is not None else None)
+            plan.links.append(Link(label, target, cluster.config.name, found))
+
+
+def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
+    """The connector or group of the file that leads there; else it was told by others."""
+    config = cluster.config
+    for name in config.static_connectors:
+        if target is not None and cluster.transport(name).same_target(target):
+            return f"connector {name}"
+    if config.discovery_group is not None:
+        return f"discovery group {config.discovery_group}"
+    for name, known in cluster.scanner.targets.items():
+        if name.startswith(DNS_PLACE) and target is not None and known.same_target(target):
+            return "the DNS"
+    return FROM_TOPOLOGY
+
+
+def _reach(
+    plan: Plan, label: str, cluster: Cluster, labels: dict[str, str], up: dict[str, Node]
+) -> None:
+    for record in cluster.peers.values():
+        for name, remote in record.bindings.bindings.items():
+            queue, owner = name[:-NODE_ID_CHARACTERS], name[-NODE_ID_CHARACTERS:]
+            if owner not in labels or _internal(up[labels[owner]], remote.address):
+                continue
+            target = labels[owner]
+            plan.reach.append(
+                Reach(queue, remote.address, label, target, remote.distance)
+            )
+
+
+def _internal(node: Node, address: str) -> bool:
+    found = node.broker.addresses.get(address)
+    return found is not None and found.internal

@@ -1,0 +1,221 @@
+"""A rehearsal: the nodes of files under load, with nodes that die, stop, start and join, watched second by second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.reference import DONE
+from atalanta.sim.files.load import FileConsumer, FileProducer, Load, Tally
+from atalanta.sim.files.world import FileHost, FileNode, FileWorld
+from atalanta.sim.world.world import EPOCH, SECOND
+
+KILL, STOP, START, JOIN, CUT, HEAL = "kill", "stop", "start", "join", "cut", "heal"
+FORMING_S: Final = 15.0  # before any load
+SETTLING_S: Final = 30.0  # after the load has ended
+STUCK_S: Final = 3.0  # messages that lie longer without a consumer there are told
+
+
+@dataclass
+class Event:
+    """At `at_s` seconds of load: `what` happens to the node (or to the two nodes) `label`."""
+
+    at_s: float
+    what: str
+    label: str
+    node: FileNode | None = None  # for JOIN
+
+    def __str__(self) -> str:
+        return f"{self.at_s:g} s: {self.what} {self.label}"
+
+
+@dataclass
+class Backlog:
+    """Messages of `queue` at `node`, the same one in front from `since_s` to `until_s`, `most` at once."""
+
+    node: str
+    queue: str
+    since_s: float
+    until_s: float
+    most: int
+    consumers: bool
+
+    @property
+    def lasted_s(self) -> float:
+        return self.until_s - self.since_s
+
+
+FORWARD: Final = ".sf."  # in the names of store-and-forward queues
+
+
+@dataclass
+class Report:
+    """What came of it. `left` are messages in queues at the end, by node and queue; `down` nodes that are away then,
+    with what they have on their disks."""
+
+    events: list[Event]
+    tallies: list[Tally]
+    backlogs: list[Backlog] = field(default_factory=list)
+    left: dict[tuple[str, str], int] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+    members: dict[str, int] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)  # by node id
+    down: list[str] = field(default_factory=list)
+    digest: str = ""
+    seconds: float = 0.0
+
+    def waiting(self, tally: Tally) -> int:
+        """Messages of that load that lie in queues of nodes that run."""
+        return sum(
+            count
+            for (_, queue), count in self.left.items()
+            if queue == tally.load.queue or FORWARD in queue
+        )
+
+    def lost(self, tally: Tally) -> int:
+        """Confirmed, at no consumer, and in no queue; not counted while nodes are down, which may have them."""
+        return 0 if self.down else max(0, tally.missing() - self.waiting(tally))
+
+
+class Rehearsal:
+    """One run; `run` gives the report. Times are seconds since the load began."""
+
+    def __init__(
+        self, nodes: list[FileNode], loads: list[Load], events: list[Event], seconds: float, seed: int
+    ) -> None:
+        self.world = FileWorld(nodes, seed)
+        self.loads = loads
+        self.events = sorted(events, key=lambda event: event.at_s)
+        self.seconds = seconds
+        self.report = Report(self.events, [])
+        self.producers: list[FileProducer] = []
+        self.open: dict[tuple[str, str], Backlog] = {}
+        self.heads: dict[tuple[str, str], int] = {}  # the message in front, by node and queue
+        self.began = 0
+
+    def run(self) -> Report:
+        """Deterministic: the same files, load, events and seed give the same report."""
+        world = self.world
+        for host in world.hosts.values():
+            host.on_gave_up = self._gave_up
+        world.start()
+        world.run(FORMING_S)
+        self.began = world.world.now
+        self._clients()
+        for event in self.events:
+            world.world.at_time(self.began + int(event.at_s * SECOND), self._happening(event))
+        while world.world.now < self.began + int(self.seconds * SECOND):
+            world.run(1.0)
+            self._look()
+        for producer in self.producers:
+            producer.stopped = True
+        for _ in range(int(SETTLING_S)):
+            world.run(1.0)
+            self._look()
+        self._finish()
+        return self.report
+
+    def now_s(self) -> float:
+        return (self.world.world.now - self.began) / SECOND
+
+    def _clients(self) -> None:
+        owners = {f"producer-{number}": Tally(load) for number, load in enumerate(self.loads)}
+        for number, (producing, tally) in enumerate(owners.items()):
+            self.report.tallies.append(tally)
+            for target in tally.load.targets:
+                name = f"consumer-{number}-{target}"
+                FileConsumer(self.world, name, self.world.hosts[target], tally, owners).start()
+            source = self.world.hosts[tally.load.source]
+            producer = FileProducer(self.world, producing, source, tally)
+            self.producers.append(producer)
+            producer.start()
+
+    # -- what happens ---------------------------------------------------------------------------
+    def _happening(self, event: Event) -> Callable[[], None]:
+        return lambda: self._happen(event)
+
+    def _happen(self, event: Event) -> None:
+        network = self.world.network
+        if event.what == JOIN and event.node is not None:
+            host = self.world.add(event.node)
+            host.on_gave_up = self._gave_up
+            host.start()
+        elif event.what == CUT:
+            one, _, two = event.label.partition("/")
+            network.block(one, two)
+            network.block(two, one)
+        elif event.what == HEAL:
+            network.heal()
+        else:
+            self._change(event.what, self.world.hosts[event.label])
+
+    def _change(self, what: str, host: FileHost) -> None:
+        if what == KILL and host.up:
+            host.crash()
+        elif what == STOP and host.up:
+            host.stop()
+        elif what == START and not host.up:
+            host.start()
+
+    def _gave_up(self, host: object, why: str) -> None:
+        self.report.ended[getattr(host, "name", "")] = why
+
+    # -- what is seen ---------------------------------------------------------------------------
+    def _look(self) -> None:
+        """Queues whose first message is that of a second ago."""
+        now = self.now_s()
+        up = self.world.up()
+        heads: dict[tuple[str, str], int] = {}
+        for label, node in up.items():
+            self.report.labels[node.broker.node_id] = label
+            for name, queue in node.broker.queues.items():
+                front = front_of(queue)
+                if front < 0 or (queue.spec.internal and FORWARD not in name):
+                    continue
+                if queue.spec.address == node.broker.config.management_notification_address:
+                    continue
+                key = (label, name)
+                heads[key] = front
+                if self.heads.get(key) != heads[key]:
+                    continue
+                backlog = self.open.setdefault(key, Backlog(label, name, now - 1, now, 0, False))
+                backlog.until_s = now
+                backlog.most = max(backlog.most, queue.message_count)
+                backlog.consumers = backlog.consumers or bool(queue.consumers)
+        for key in list(self.open):
+            if key[0] not in up:
+                self.open[key].until_s = now  # what lies in a node that is down lies there until it is back
+                heads[key] = self.heads[key]
+            elif heads.get(key) != self.heads.get(key):
+                self._close(self.open.pop(key))
+        self.heads = heads
+
+    def _close(self, backlog: Backlog) -> None:
+        if backlog.lasted_s >= STUCK_S:
+            self.report.backlogs.append(backlog)
+
+    def _finish(self) -> None:
+        report = self.report
+        for backlog in self.open.values():
+            self._close(backlog)
+        up = self.world.up()
+        for label, node in up.items():
+            for name, queue in node.broker.queues.items():
+                if queue.message_count and (not queue.spec.internal or FORWARD in name):
+                    report.left[(label, name)] = queue.message_count
+            if node.clusters is not None:
+                report.members[label] = len(node.clusters.connections[0].topology.members)
+        report.down = [label for label in self.world.hosts if label not in up]
+        report.digest = self.world.world.digest()
+        report.seconds = (self.world.world.now - EPOCH) / SECOND
+
+
+def front_of(queue: Queue) -> int:
+    """The id of the first message that is in the queue still, -1 if there is none."""
+    if queue.message_count:
+        for reference in queue.references:
+            if reference.state != DONE:
+                return int(reference.message.id)
+    return -1

@@ -1,0 +1,86 @@
+"""A virtual world of the very nodes that files describe: who meets whom there is what the files lead to.
+
+A node is reached at every place where a connection may arrive: the addresses of its acceptors, and for an acceptor on
+all interfaces the hosts under which the node announces itself. Names and addresses are taken as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from atalanta.cluster.discovery.dns import dns_names
+from atalanta.node.config import Ports
+from atalanta.node.node import Node
+from atalanta.sim.host import Host
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
+
+
+@dataclass
+class FileNode:
+    """`label` names the node for people; `doors` are (host, port, acceptor) where it listens."""
+
+    label: str
+    make: Callable[[Ports], Node]
+    doors: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+class FileHost(Host):
+    """A host with several addresses."""
+
+    def __init__(self, world: World, network: Network, node: FileNode) -> None:
+        first = node.doors[0] if node.doors else (node.label, 0, "")
+        super().__init__(world, network, node.label, first[0], first[1], node.make)
+        self.file_node = node
+        self.doors = {port: acceptor for _, port, acceptor in node.doors}
+
+    def start(self) -> None:
+        super().start()
+        for host, port, _ in self.file_node.doors:
+            self.network.listen(self, host, port)
+        self._enter_names()
+
+    def _enter_names(self) -> None:
+        """Whoever looks for members behind a name of the DNS is taken to stand behind it."""
+        if self.node is None:
+            return
+        texts = self.node.config.own.dns_texts()
+        for name in [found for text in texts for found in dns_names(text)]:
+            places = self.network.names.setdefault(name.name, [])
+            for host, port, _ in self.file_node.doors[:1]:
+                place = (host, 0 if name.port else port)
+                if place not in places:
+                    places.append(place)
+
+
+class FileWorld:
+    """The hosts by label; `run` lets virtual time pass."""
+
+    def __init__(self, nodes: list[FileNode], seed: int = 1) -> None:
+        self.world = World(seed)
+        self.network = Network(self.world)
+        self.network.latency_ns = (100_000, 1_000_000)
+        self.hosts: dict[str, FileHost] = {}
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: FileNode) -> FileHost:
+        """A further node, not started."""
+        host = FileHost(self.world, self.network, node)
+        self.hosts[node.label] = host
+        return host
+
+    def start(self, labels: list[str] | None = None) -> None:
+        """Starts these nodes (all if None)."""
+        for label, host in self.hosts.items():
+            if labels is None or label in labels:
+                host.start()
+
+    def run(self, seconds: float) -> None:
+        """Virtual time passes."""
+        self.world.run_until(self.world.now + int(seconds * SECOND))
+
+    def up(self) -> dict[str, Node]:
+        """The nodes that run, by label."""
+        return {label: host.node for label, host in self.hosts.items() if host.node is not None}

@@ -1,0 +1,1 @@
+"""Loads of simulated clusters, one subject each."""

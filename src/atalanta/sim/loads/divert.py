@@ -1,0 +1,100 @@
+"""A divert at every node: what it takes comes out once where it leads, at the address only if it is not exclusive."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.routing.divert_config import ANYCAST as TO_ANYCAST
+from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.settings.broker_config import AddressConfig
+from atalanta.message.message import Message
+from atalanta.node.config import NodeConfig
+from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.senders import Sender
+from atalanta.sim.host import Host
+from atalanta.sim.loads.sending import Sending
+from atalanta.sim.nodes import queue
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import World
+
+MAIL: Final = "mail"
+COPIES: Final = "copies"
+SHARE: Final = 0.25
+
+
+class Diverts(Sending):
+    """Every second message is taken, wherever it is sent; not again where another node sends it on to."""
+
+    roams = True
+
+    def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
+        super().__init__(world, network, ledger)
+        self.random = world.random("diverts")
+        self.everywhere = everywhere
+        self.exclusive = self.random.random() < 0.5
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        for name in (MAIL, COPIES):
+            address = AddressConfig(name)
+            address.add(queue(name, name, ANYCAST))
+            config.broker.addresses.append(address)
+        config.broker.diverts.append(
+            DivertConfig(
+                "copying", MAIL, COPIES, TO_ANYCAST, self.exclusive, filter_text="even = TRUE"
+            )
+        )
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        per_second = self.random.choice((1.0, 3.0))
+        total = max(4, int(seconds * per_second))
+        for number, host in enumerate(self.random.sample(hosts, 2)):
+            self.senders.append(
+                MailSender(
+                    self.world, self.network, f"dp{number}", host.name, self.ledger, MAIL, total,
+                    per_second,
+                )
+            )  # fmt: skip
+        for name in (MAIL, COPIES):
+            for host in hosts if self.everywhere else [self.random.choice(hosts)]:
+                self.takers.append(
+                    Watcher(
+                        self.world, self.network, f"d-{name}-{host.name}", host.name, self.ledger,
+                        name, self.kept if name == MAIL else self.diverted,
+                    )
+                )  # fmt: skip
+
+    def kept(self, message: Message) -> None:
+        if self.exclusive and even(message):
+            key = str(message.properties.get("key"))
+            raise Violation(f"{key} came to {MAIL} though it is diverted", key)
+
+    def diverted(self, message: Message) -> None:
+        if not even(message):
+            key = str(message.properties.get("key"))
+            raise Violation(f"{key} came to {COPIES} though the divert's filter does not match", key)
+
+    def check(self) -> None:
+        for key in self.ledger.confirmed:
+            sender, _, number = key.partition("/")
+            if not sender.startswith("dp"):
+                continue
+            taken = int(number) % 2 == 0
+            for name, owed in ((MAIL, not (taken and self.exclusive)), (COPIES, taken)):
+                if owed and (name, key) not in self.ledger.acknowledging:
+                    raise Violation(f"confirmed message lost: {key} never came out of {name}", key)
+
+
+class MailSender(Sender):
+    """Says of each message whether the divert takes it."""
+
+    def message(self, key: str, number: int) -> Message:
+        message = super().message(key, number)
+        message.properties.put("even", number % 2 == 0)
+        return message
+
+
+def even(message: Message) -> bool:
+    return message.properties.get("even") is True

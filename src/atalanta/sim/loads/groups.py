@@ -1,0 +1,236 @@
+"""Message groups with grouping handlers: senders at every node, consumers at every node, and no group is ever split.
+
+Node n0 decides (LOCAL), the others ask it. The groups' address has one anycast queue on every node, or two
+subscriptions there, each of which has decisions of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.cluster.grouping.config import LOCAL, REMOTE, GroupingHandlerConfig
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.settings.broker_config import AddressConfig
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.node.config import NodeConfig
+from atalanta.sim.checks.groups import GroupLedger
+from atalanta.sim.checks.ledger import Ledger
+from atalanta.sim.clients.client import SimClient, then
+from atalanta.sim.clients.jobs import ANSWERED, Consumer
+from atalanta.sim.clients.taking import key_of
+from atalanta.sim.host import Host
+from atalanta.sim.nodes import queue
+from atalanta.sim.subject import Subject
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
+from atalanta.wire.core.client.consumer import Delivery
+from atalanta.wire.core.client.reply import Reply
+
+WORK: Final = "work"
+AUDIT: Final = "audit"
+SHARE: Final = 0.35
+GROUPS_MAX: Final = 6
+MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
+
+
+class Groups(Subject):
+    """The settings of this world's handlers, and their clients."""
+
+    roams = True
+
+    def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
+        super().__init__(world, network, ledger)
+        draw = world.random("groups")
+        self.random = draw
+        self.queues = [WORK, AUDIT] if draw.random() < 0.25 else [WORK]
+        self.count = draw.randint(1, GROUPS_MAX)
+        self.timeout_ms = draw.choice((400, 1_500, 5_000))
+        self.group_timeout_ms = draw.choice((-1, -1, -1, 2_000))
+        self.per_second = draw.randint(*MESSAGES_PER_SECOND)
+        self.consumers_per_node = draw.choice((1, 1, 2))
+        self.checks = GroupLedger(world, network, ledger, self.group_timeout_ms * 1_000_000 // 2)
+        self.closing = False
+
+    def kind(self) -> int:
+        return ANYCAST if len(self.queues) == 1 else MULTICAST
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        address = AddressConfig(WORK)
+        for name in self.queues:
+            address.add(queue(name, WORK, self.kind()))
+        config.broker.addresses.append(address)
+        # A message that comes back later than the next one of its group would break its order.
+        config.settings.add(WORK, {"redelivery_delay_ms": 0})
+        handler = GroupingHandlerConfig("groups", LOCAL if index == 0 else REMOTE, WORK)
+        handler.timeout_ms = self.timeout_ms
+        handler.reaper_period_ms = 300
+        handler.group_timeout_ms = self.group_timeout_ms
+        if index > 0 and self.group_timeout_ms > 0:
+            handler.group_timeout_ms //= 2
+        config.grouping = handler
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        self.checks.hosts = hosts
+        self.checks.departed = self.departed
+        for index, host in enumerate(hosts):
+            total = max(4, int(seconds * self.per_second))
+            self.senders.append(
+                GroupSender(self.world, self.network, f"gp{index}", host.name, self, total)
+            )
+            for name in self.queues:
+                for number in range(self.consumers_per_node):
+                    self.takers.append(
+                        GroupConsumer(
+                            self.world,
+                            self.network,
+                            f"gc{index}-{name}{number}",
+                            host.name,
+                            self.checks,
+                            name,
+                        )
+                    )
+
+    def group(self) -> str:
+        return f"g{self.random.randrange(self.count)}"
+
+    # -- rest -----------------------------------------------------------------------------------
+    def _own(self) -> list[GroupSender]:
+        return [each for each in self.senders if isinstance(each, GroupSender)]
+
+    def mend(self) -> None:
+        super().mend()
+        for sender in self._own():
+            sender.total = sender.next
+
+    def left(self) -> list[str]:
+        return [f"{each.name} waits for {list(each.open)}" for each in self._own() if each.open]
+
+    def resume(self) -> bool:
+        """One more message to every group from every node: whatever was before, now they meet."""
+        if self.closing:
+            return False
+        self.closing = True
+        self.checks.closing = True
+        for sender in self._own():
+            sender.send_to_all([f"g{number}" for number in range(self.count)])
+        return True
+
+    def check(self) -> None:
+        self.checks.check(self.queues)
+
+
+class GroupSender(SimClient):
+    """Sends to one group or another, up to `window` unconfirmed; repeats after a loss; what is refused is forgotten."""
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, groups: Groups, total: int
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.groups = groups
+        self.checks = groups.checks
+        self.total = total
+        self.next = 0
+        self.open: dict[int, str] = {}  # its group by the number of the message
+        self.random = world.random(f"groups/{name}")
+        self.window = self.random.choice((1, 4))
+        self.pause_ns_max = 2 * SECOND // groups.per_second
+        self.leaving = False
+
+    def at_ease(self) -> bool:
+        """As Sender.at_ease."""
+        self.leaving = bool(self.open)
+        return not self.open
+
+    def on_session(self) -> None:
+        self.producer = self.session.producer(WORK)
+        self._repeated()
+        for number, group in list(self.open.items()):
+            self._transmit(number, group)
+        self._fill()
+
+    def on_resumed(self) -> None:
+        self._repeated()
+
+    def _repeated(self) -> None:
+        """What is open is sent again."""
+        for number in self.open:
+            if self.window > 1:
+                self.checks.unordered[f"{self.name}/{number}"] = True
+
+    def _fill(self) -> None:
+        if self.next < self.total and len(self.open) < self.window and not self.leaving:
+            self._begin(self.groups.group())
+        burst = self.random.random() < 0.5
+        pause_ns = 500_000 if burst else self.random.randint(1, 2 * self.pause_ns_max)
+        self.in_session(pause_ns, self._fill)
+
+    def _begin(self, group: str) -> None:
+        number = self.next
+        self.next += 1
+        self.open[number] = group
+        self.checks.sending(f"{self.name}/{number}", group)
+        if self.up and self.session.opened.done:
+            self._transmit(number, group)
+
+    def send_to_all(self, names: list[str]) -> None:
+        """All at once, when the world is at rest."""
+        for group in names:
+            self._begin(group)
+        self.total = self.next
+
+    def _transmit(self, number: int, group: str) -> None:
+        key = f"{self.name}/{number}"
+        self.checks.ledger.tell(key, f"{self.name} sends {key} of group {group} to {self.target}")
+        body = key.encode() + bytes(self.random.randint(0, 100))
+        message = Message.create(WORK, body, 4, True, self.world.now // 1_000_000, 4)
+        message.properties.put("key", key)
+        message.properties.put("_AMQ_GROUP_ID", group)
+        message.properties.put("_AMQ_DUPL_ID", key)
+        message.properties.put("_AMQ_ROUTING_TYPE", Byte(self.groups.kind()))
+        message.properties_changed()
+        sending = self.producer.send_message(message)
+        sending.reply = reply = Reply()
+        then(reply, lambda reply: self._answered(number, reply))
+
+    def _answered(self, number: int, reply: Reply) -> None:
+        error = reply.error
+        key = f"{self.name}/{number}"
+        if error is None:
+            if self.open.pop(number, None) is not None:
+                self.checks.confirm(key)
+        elif not self.cut_short(error):
+            del self.open[number]
+            self.checks.refuse(key, error.text)
+
+
+class GroupConsumer(Consumer):
+    """Tells the checks also at which node, and what it holds."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        checks: GroupLedger,
+        queue: str,
+    ) -> None:
+        super().__init__(world, network, name, target, checks.ledger, queue)
+        self.checks = checks
+        self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
+        self.acknowledges = ANSWERED
+
+    def on_message(self, delivery: Delivery) -> None:
+        self.checks.deliver(self, key_of(delivery.message), delivery.message.group_id)
+        super().on_message(delivery)
+
+    def acknowledge(self, delivery: Delivery) -> None:
+        if not delivery.lost:
+            self.checks.release(self, key_of(delivery.message))
+        super().acknowledge(delivery)
+
+    def on_lost(self) -> None:
+        super().on_lost()
+        self.checks.release_all(self)

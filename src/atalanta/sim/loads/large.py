@@ -1,0 +1,126 @@
+"""Large messages: sent in pieces, forwarded in segments, whole when they arrive, and no file is left behind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.settings.broker_config import AddressConfig
+from atalanta.message.message import Message
+from atalanta.node.config import NodeConfig
+from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.senders import Sender
+from atalanta.sim.clients.taking import key_of
+from atalanta.sim.host import Host
+from atalanta.sim.loads.sending import Sending
+from atalanta.sim.nodes import queue
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import World
+from atalanta.wire.core.client.consumer import Delivery
+from atalanta.wire.core.client.producer import ClientProducer
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.streamed import StreamedSending
+
+FREIGHT: Final = "freight"
+SHARE: Final = 0.25
+SMALLEST_BYTES: Final = 400
+STEP_BYTES: Final = 1_100
+STEPS: Final = 6
+
+
+class LargeMessages(Sending):
+    """`freight` on every node, one consumer, or one at each node where messages are not moved."""
+
+    roams = True
+
+    def __init__(self, world: World, network: Network, ledger: Ledger, everywhere: bool) -> None:
+        super().__init__(world, network, ledger)
+        self.random = world.random("large messages")
+        self.everywhere = everywhere
+        self.piece_bytes = self.random.choice((700, 3_000, 10_000))
+        self.segment_bytes = self.random.choice((1_000, 4_000, 102_400))
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        address = AddressConfig(FREIGHT)
+        address.add(queue(FREIGHT, FREIGHT, ANYCAST))
+        config.broker.addresses.append(address)
+        if config.cluster is not None:
+            config.cluster.cluster_connections[0].min_large_message_bytes = self.segment_bytes
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        for number, host in enumerate(self.random.sample(hosts, 2)):
+            name = f"lp{number}"
+            sender = LargeSender(
+                self.world,
+                self.network,
+                name,
+                host.name,
+                self.ledger,
+                FREIGHT,
+                max(3, int(seconds)),
+                1.0,
+            )
+            sender.piece_bytes = self.piece_bytes
+            self.senders.append(sender)
+        for host in hosts if self.everywhere else [self.random.choice(hosts)]:
+            self.takers.append(
+                LargeConsumer(
+                    self.world, self.network, f"lc-{host.name}", host.name, self.ledger, FREIGHT
+                )
+            )
+
+    def left(self) -> list[str]:
+        found = super().left()
+        for host in self.hosts:
+            if host.large.contents:
+                found.append(
+                    f"{host.name} keeps files of large messages: {sorted(host.large.contents)}"
+                )
+        return found
+
+    def check(self) -> None:
+        for key in self.ledger.confirmed:
+            if key.startswith("lp") and (FREIGHT, key) not in self.ledger.acknowledging:
+                raise Violation(
+                    f"confirmed message lost: {key} was never taken from {FREIGHT}", key
+                )
+
+
+def body_of(key: str) -> bytes:
+    """What a message of that key must be; the first of every STEPS is an ordinary one."""
+    _, _, number = key.partition("/")
+    size = SMALLEST_BYTES + int(number) % STEPS * STEP_BYTES
+    return (key.encode() + b".") * (size // (len(key) + 1) + 1)
+
+
+class LargeSender(Sender):
+    """In pieces of `piece_bytes`, over sessions that end with their connections, as the client sends streams."""
+
+    piece_bytes: int = 1_000
+    resume = False
+
+    def body(self, number: int) -> bytes:
+        return body_of(f"{self.name}/{number}")
+
+    def write(self, producer: ClientProducer, message: Message, number: int) -> Reply:
+        if number % STEPS == 0:
+            return super().write(producer, message, number)
+        body = self.body(number)
+        sending = StreamedSending(producer, message.head)
+        last = (len(body) - 1) // self.piece_bytes * self.piece_bytes
+        for start in range(0, last, self.piece_bytes):
+            sending.add(body[start : start + self.piece_bytes])
+        return sending.finish(body[last:])
+
+
+class LargeConsumer(Consumer):
+    """Looks at what the engine has put together."""
+
+    def on_message(self, delivery: Delivery) -> None:
+        message = delivery.message
+        key = key_of(message)
+        if delivery.error is not None or message.body != body_of(key):
+            raise Violation(f"{key} arrived with {len(message.body)} bytes: {delivery.error}", key)
+        super().on_message(delivery)

@@ -1,0 +1,23 @@
+"""A subject whose senders each have a number of messages to send, and are done when all of them are confirmed."""
+
+from __future__ import annotations
+
+from atalanta.sim.clients.senders import Sender
+from atalanta.sim.subject import Subject
+
+
+class Sending(Subject):
+    """Those of `senders` that are no Sender end in ways of their own."""
+
+    def mend(self) -> None:
+        super().mend()
+        for sender in self.senders:
+            if isinstance(sender, Sender):
+                sender.finish()
+
+    def left(self) -> list[str]:
+        return [
+            f"{sender.name} waits for {list(sender.open)}"
+            for sender in self.senders
+            if isinstance(sender, Sender) and sender.open
+        ]

@@ -1,0 +1,363 @@
+"""XA: workers take from `stock` and send to `sold` in branches that are prepared, decided, and found after crashes.
+
+Whatever fails between, a branch takes effect wholly or not at all, and as its manager decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.settings.broker_config import AddressConfig
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.node.config import NodeConfig
+from atalanta.sim.checks.ledger import Ledger, Violation
+from atalanta.sim.clients.client import then
+from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.senders import Sender
+from atalanta.sim.clients.taking import Taking, key_of
+from atalanta.sim.host import Host
+from atalanta.sim.loads.sending import Sending
+from atalanta.sim.loads.xa_branches import (
+    COMMIT,
+    COMMITTED,
+    OPEN,
+    ROLLBACK,
+    ROLLED_BACK,
+    WHOLE,
+    Branch,
+    branches_in_doubt,
+    name_of,
+)
+from atalanta.sim.loads.xa_recovery import Recoverer
+from atalanta.sim.nodes import queue
+from atalanta.sim.world.network import Network
+from atalanta.sim.world.world import SECOND, World
+from atalanta.wire.core.client.consumer import Delivery
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.request import FAIL
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.transaction import (
+    XaCommit,
+    XaEnd,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaPrepare,
+    XaResponse,
+    XaRollback,
+    XaStart,
+    Xid,
+)
+
+STOCK: Final = "stock"
+SOLD: Final = "sold"
+SHARE: Final = 0.25
+LEAVES: Final = 0.5  # of the times when a worker dies
+BRANCH_MAX: Final = 3
+
+
+class Transactions(Sending):
+    """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
+
+    roams = True
+
+    def __init__(
+        self, world: World, network: Network, ledger: Ledger, everywhere: bool, departures: bool
+    ) -> None:
+        super().__init__(world, network, ledger)
+        self.departures = departures
+        self.random = world.random("transactions")
+        self.everywhere = everywhere
+        self.branches: dict[str, Branch] = {}
+        self.sold: dict[str, str] = {}  # branch by key
+
+    def configure(self, index: int, config: NodeConfig) -> None:
+        for name in (STOCK, SOLD):
+            address = AddressConfig(name)
+            address.add(queue(name, name, ANYCAST))
+            config.broker.addresses.append(address)
+
+    def populate(self, hosts: list[Host], seconds: float) -> None:
+        self.hosts = hosts
+        per_second = self.random.choice((1.0, 3.0))
+        total = max(4, int(seconds * per_second))
+        chosen = hosts if self.everywhere else [self.random.choice(hosts)]
+        for host in chosen:
+            self.takers.append(
+                XaWorker(self.world, self.network, f"xw-{host.name}", host.name, self)
+            )
+            name = f"xb-{host.name}"
+            self.takers.append(
+                Watcher(self.world, self.network, name, host.name, self.ledger, SOLD, self.bought)
+            )
+        if self.departures:
+            for host in hosts:
+                name = f"xr-{host.name}"
+                self.takers.append(Recoverer(self.world, self.network, name, host.name, self))
+        host = self.random.choice(hosts)
+        self.senders.append(
+            Sender(self.world, self.network, "xp", host.name, self.ledger, STOCK, total, per_second)
+        )
+
+    def left(self) -> list[str]:
+        if self.departures:
+            self._conclude()
+        found = super().left()
+        found += [
+            f"branch {name} is to be {branch.state}"
+            for name, branch in self.branches.items()
+            if branch.state in (COMMIT, ROLLBACK)
+        ]
+        for host in self.hosts:
+            if host.node is not None and host.node.broker.branches.prepared:
+                found.append(f"{host.name} has {host.node.broker.branches.prepared} in doubt")
+        return found
+
+    def _conclude(self) -> None:
+        """Once all nodes are there again: what none of them has in doubt has ended somewhere as it was to end."""
+        if self.departed.under_way():
+            return
+        in_doubt: dict[str, bool] = {}
+        for host in self.hosts:
+            if host.node is None:
+                return
+            for name in branches_in_doubt(host.node):
+                in_doubt[name] = True
+        for name, branch in self.branches.items():
+            if name not in in_doubt:
+                self.gone(name, branch)
+
+    def gone(self, name: str, branch: Branch) -> None:
+        """No node has it in doubt any more."""
+        if branch.state == ROLLBACK:
+            self.ended(name, False)
+        elif branch.state == COMMIT:
+            if not branch.told:
+                raise Violation(f"branch {name} was prepared, and is forgotten", branch.keys[0])
+            self.ended(name, True)
+
+    def ended(self, name: str, committed: bool) -> None:
+        """Told by the node; or by nobody, if the answer is on its way yet."""
+        branch = self.branches[name]
+        if branch.state in (COMMITTED, ROLLED_BACK):
+            return
+        branch.state = COMMITTED if committed else ROLLED_BACK
+        if committed:
+            for key in branch.keys:
+                self.ledger.settle(STOCK, key)
+
+    def decide(self, name: str) -> None:
+        """A node has it in doubt: it is ended as it was decided, and if it was not, it is rolled back."""
+        branch = self.branches[name]
+        if branch.state in (COMMITTED, ROLLED_BACK):
+            raise Violation(f"branch {name} is in doubt, but was {branch.state}", branch.keys[0])
+        if branch.state == WHOLE:
+            raise Violation(f"branch {name} was never prepared, but is in doubt", branch.keys[0])
+        if branch.state != COMMIT:
+            branch.state = ROLLBACK
+
+    def bought(self, message: Message) -> None:
+        key = str(message.properties.get("key"))
+        name = str(message.properties.get("branch"))
+        if self.sold.setdefault(key, name) != name:
+            raise Violation(f"{key} was sold by the branches {self.sold[key]} and {name}", key)
+
+    def check(self) -> None:
+        for key in self.ledger.confirmed:
+            if key.startswith("xp/") and key not in self.sold:
+                raise Violation(f"confirmed message lost: {key} was never sold", key)
+        for key, name in self.sold.items():
+            if key not in self.branches[name].keys:
+                raise Violation(f"{key} was sold by the branch {name}, which had not got it", key)
+        for name, branch in self.branches.items():
+            sold = [key for key in branch.keys if self.sold.get(key) == name]
+            if sold and branch.state in (OPEN, ROLLED_BACK):
+                raise Violation(f"branch {name} is {branch.state}, but it sold {sold}", sold[0])
+            if len(sold) < len(branch.keys) and (sold or branch.state == COMMITTED):
+                raise Violation(
+                    f"branch {name} ({branch.state}) had {branch.keys} and sold {sold}",
+                    branch.keys[0],
+                )
+
+
+class XaWorker(Taking):
+    """A client and the manager of its branches, whose log (`subject.branches`) survives; it dies now and then.
+
+    Branches that were given up undecided are rolled back wherever they turn up (presumed abort).
+    """
+
+    transacted = True
+    xa = True
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, subject: Transactions
+    ) -> None:
+        super().__init__(world, network, name, target, STOCK)
+        self.subject = subject
+        self.ledger = subject.ledger
+        self.random = world.random(f"xa/{name}")
+        self.leaving = world.random(f"xa/leaving/{name}")
+        self.credit_bytes = 2_000
+        self.number = 0
+        self.waiting: list[Delivery] = []
+        self.calls = 0  # whose answers are awaited
+        self.current = ""
+        # Deliveries stop for a rollback, as with a JMS client: what still arrives before its answer was given back.
+        self.rolling = 0
+
+    def on_session(self) -> None:
+        self.producer = self.session.producer(SOLD)
+        super().on_session()
+        self._look_for_doubts()
+
+    def on_resumed(self) -> None:
+        self._look_for_doubts()
+
+    def _look_for_doubts(self) -> None:
+        if not self.calls:  # one call at a time, as a client's calls wait for their answers
+            self._call(XaInDoubt(), self._in_doubt)
+        self.later(2 * SECOND, self._look_for_doubts)
+
+    def on_message(self, delivery: Delivery) -> None:
+        if self.rolling:
+            self.consumer.handled(delivery.cost)
+            return
+        key = key_of(delivery.message)
+        self.ledger.deliver(STOCK, key, self.name, self.network.left_at(self.conn))
+        self.waiting.append(delivery)
+        self.later(self.random.randint(1, 30) * 1_000_000, self._begin)
+
+    def _call(self, packet: Packet, call: Callable[[object], None]) -> None:
+        """The answer to the call; nothing is told of one that a lost connection cut short."""
+        self.calls += 1
+
+        def answered(reply: Reply) -> None:
+            if reply.error is None:
+                self.calls -= 1
+                call(reply.value)
+            elif not self.cut_short(reply.error):
+                raise Violation(f"{self.name}: {reply.error.text}")
+
+        then(self.session.request(packet, FAIL), answered)
+
+    # -- a branch -------------------------------------------------------------------------------
+    def _begin(self) -> None:
+        if self.calls or not self.waiting:
+            return
+        self.number += 1
+        xid = Xid(1, str(self.number).encode(), self.name.encode())
+        taken, self.waiting = self.waiting[:BRANCH_MAX], self.waiting[BRANCH_MAX:]
+        name = name_of(xid)
+        branch = Branch(xid, [key_of(delivery.message) for delivery in taken])
+        self.subject.branches[name] = branch
+        self.current = name
+        self._tell(name, "start", XaStart(xid))
+        for delivery in taken:
+            key = key_of(delivery.message)
+            self.ledger.tell(key, f"{self.name} sells {key} in the branch {name}")
+            self.ledger.acknowledge(STOCK, key)
+            self.consumer.acknowledge_one(delivery)
+            self.consumer.handled(delivery.cost)
+            self.producer.send_message(self._copy(key, name), False)
+        self._tell(name, "end", XaEnd(xid, False))
+        if self.random.random() < 0.15:
+            branch.state = WHOLE
+            self._tell(name, "one phase", XaCommit(xid, True))
+        else:
+            self._tell(name, "prepare", XaPrepare(xid))
+
+    def _copy(self, key: str, name: str) -> Message:
+        copy = Message.create(SOLD, key.encode(), 4, True, self.world.now // 1_000_000, 4)
+        copy.properties.put("key", key)
+        copy.properties.put("branch", name)
+        copy.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
+        copy.properties_changed()
+        return copy
+
+    def _tell(self, name: str, step: str, packet: Packet) -> None:
+        self._call(packet, lambda answer: self._told(name, step, answer))
+
+    def _told(self, name: str, step: str, packet: object) -> None:
+        branch = self.subject.branches[name]
+        if not isinstance(packet, XaResponse) or packet.error:
+            why = packet.message if isinstance(packet, XaResponse) else packet
+            raise Violation(
+                f"{self.name}: {step} of the branch {name} is refused: {why}", branch.keys[0]
+            )
+        if step == "prepare":
+            decided = COMMIT if self.random.random() < 0.75 else ROLLBACK
+            if branch.state == OPEN:  # who found it in doubt elsewhere may have been quicker
+                branch.state = decided
+            if self.random.random() < 0.3:
+                self._die()
+            else:
+                self._carry_out(name)
+        elif step in (COMMIT, ROLLBACK, "one phase"):
+            self.subject.ended(name, step != ROLLBACK)
+            if step == ROLLBACK:
+                self.rolling -= 1
+                if not self.rolling:
+                    self.session.start()
+            if name == self.current:
+                self.current = ""
+            self._begin()
+
+    def _carry_out(self, name: str) -> None:
+        branch = self.subject.branches[name]
+        branch.told = True
+        if branch.state == COMMIT:
+            self._tell(name, COMMIT, XaCommit(branch.xid, False))
+        else:
+            self.rolling += 1
+            for delivery in self.waiting:
+                self.consumer.handled(delivery.cost)
+            self.waiting = []
+            self.session.stop()
+            self._tell(name, ROLLBACK, XaRollback(branch.xid))
+
+    def _die(self) -> None:
+        life = self.life
+        self.world.at(0, lambda: self._end(life))
+
+    def _end(self, life: int) -> None:
+        """Now and then its node leaves just then, with the branch in doubt."""
+        if self.life != life or not self.up:
+            return
+        self.kill()
+        if self.subject.departures and self.leaving.random() < LEAVES:
+            self.subject.leave(self.target)
+            life = self.life
+            self.world.at(SECOND, lambda: self._start_in(life))
+        else:
+            self.start()
+
+    def _start_in(self, life: int) -> None:
+        if self.life == life:
+            self.start()
+
+    # -- recovery -------------------------------------------------------------------------------
+    def _in_doubt(self, packet: object) -> None:
+        """Looks after those that the node has prepared."""
+        assert isinstance(packet, XaInDoubtResponse)
+        names = [name_of(xid) for xid in packet.xids]
+        for name, branch in self.subject.branches.items():
+            if not name.startswith(self.name + "/"):
+                continue
+            if name in names:
+                self.subject.decide(name)
+                self._carry_out(name)
+            elif not self.subject.departed.moved_from(self.target):
+                self.subject.gone(name, branch)
+        self._begin()
+
+    def on_lost(self) -> None:
+        if self.session.rolled_back:
+            self.session.rollback()
+        if self.rolling:
+            self.session.start()
+        self.waiting = []
+        self.calls = 0
+        self.current = ""
+        self.rolling = 0

@@ -1,0 +1,35 @@
+"""Branches as their manager knows them: what was decided of each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from atalanta.message.encoding.buffer import Reader
+from atalanta.node.node import Node
+from atalanta.wire.core.packets.transaction import Xid, decode_xid
+
+# What a manager knows of a branch.
+OPEN: Final = "open"  # nothing was decided: it must not take effect
+WHOLE: Final = "one phase"  # the node decides
+COMMIT: Final = "commit"
+ROLLBACK: Final = "rollback"
+COMMITTED: Final = "committed"
+ROLLED_BACK: Final = "rolled back"
+
+
+class Branch:
+    def __init__(self, xid: Xid, keys: list[str]) -> None:
+        self.xid = xid
+        self.keys = keys
+        self.state = OPEN
+        self.told = False  # the decision was sent at least once
+
+
+def name_of(xid: Xid) -> str:
+    return f"{xid.global_transaction_id.decode()}/{xid.branch_qualifier.decode()}"
+
+
+def branches_in_doubt(node: Node) -> list[str]:
+    """Their names."""
+    found = node.broker.branches.in_doubt()
+    return [name_of(decode_xid(Reader(xid), "xid")) for xid in found]

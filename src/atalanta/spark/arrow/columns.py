@@ -1,0 +1,183 @@
+"""CORE messages into Arrow record batches, column by column.
+
+What every message has comes from LogColumns, whole columns at once. Texts and properties
+(spark/arrow/property_columns.py)
+need an object for each message, and so only where a message of the chunk has some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from atalanta.client.log_entries import TEXT, DecodeError, Message
+from atalanta.spark.arrow.fetched import Fetched, texts
+from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
+from atalanta.spark.arrow.schema import KINDS, PROPERTIES
+
+# Its functions are made when it is imported: no type checker knows them.
+compute: Any = pa.compute
+
+ColumnMaker = Callable[[pa.DataType, Fetched], pa.Array]
+
+# Of a byte as it travels.
+KIND_TEXTS: Final = pa.array(
+    [
+        KINDS.get(kind, str(kind))
+        for kind in (byte - 256 if byte > 127 else byte for byte in range(256))
+    ]
+)
+UUID_DIGITS: Final = 32
+UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # of the digits
+
+
+class BatchBuilder:
+    """Builds batches of one schema for one queue of one node."""
+
+    def __init__(self, schema: StructType, queue: str, node_id: str) -> None:
+        self.queue = queue
+        self.node_id = node_id
+        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.makers: list[tuple[pa.Field, ColumnMaker]] = [
+            (field, COLUMN_MAKERS.get(field.name) or PropertyColumn(field.name))
+            for field in self.schema
+        ]
+
+    def build(self, count: int, entries: bytes) -> pa.RecordBatch:
+        """Of a chunk with messages. DecodeError if it, or the properties of a message, cannot be read."""
+        rows = Fetched(count, entries, self.queue, self.node_id)
+        arrays = [maker(field.type, rows) for field, maker in self.makers]
+        if not arrays:
+            raise ValueError("a batch without columns has no rows")
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def numbers(kind: pa.DataType, rows: Fetched, values: bytes) -> pa.Array:
+    """A column out of its bytes, which are not copied."""
+    return pa.Array.from_buffers(kind, rows.count, [None, pa.py_buffer(values)])
+
+
+def constant(kind: pa.DataType, value: str, rows: Fetched) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), rows.count)
+
+
+# -- columns of the message ---------------------------------------------------------------------
+def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """Text in UTF-8, anything else as it travelled: also what a text message has instead of one."""
+    if rows.columns.any_text:
+        return pa.array([body_of(message) for message in rows.messages], kind)
+    # The whole chunk as an array: bodies, and between them what lies between them.
+    pieces = 2 * rows.count - 1
+    buffers = [None, pa.py_buffer(rows.columns.edges), pa.py_buffer(rows.entries)]
+    chunk = pa.Array.from_buffers(pa.binary(), pieces, buffers)
+    return chunk.take(pa.array(range(0, pieces, 2), pa.int32()))
+
+
+def body_of(message: Message) -> bytes:
+    if message.kind != TEXT:
+        return message.body
+    try:
+        text = message.text()
+    except DecodeError:
+        return message.body
+    return b"" if text is None else text.encode("utf-8", "replace")
+
+
+def text_of(message: Message) -> str | None:
+    """None also where a text message has no text: a stream could never go on behind it."""
+    if message.kind != TEXT:
+        return None
+    try:
+        return message.text()
+    except DecodeError:
+        return None
+
+
+def text_column(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    if not rows.columns.any_text:
+        return pa.nulls(rows.count, kind)
+    return texts(kind, [text_of(message) for message in rows.messages])
+
+
+def addresses(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    columns = rows.columns
+    return texts(kind, list(columns.addresses)).take(
+        numbers(pa.int32(), rows, columns.address_numbers)
+    )
+
+
+def expirations(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """Null: never."""
+    times = numbers(pa.int64(), rows, rows.columns.expirations)
+    never = compute.equal(times, 0)
+    return compute.if_else(never, None, times).cast(kind)
+
+
+def types(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    return KIND_TEXTS.take(numbers(pa.uint8(), rows, rows.columns.kinds)).cast(kind)
+
+
+def group_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    if rows.columns.bare:
+        return pa.nulls(rows.count, kind)
+    return texts(kind, [message.group_id for message in rows.messages])
+
+
+def user_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
+    """As UUIDs are written."""
+    columns = rows.columns
+    ends = pa.array(range(0, (rows.count + 1) * UUID_DIGITS, UUID_DIGITS), pa.int32())
+    digits = pa.py_buffer(columns.user_ids.hex().encode())
+    whole = pa.Array.from_buffers(pa.string(), rows.count, [None, ends.buffers()[1], digits])
+    parts = [compute.utf8_slice_codeunits(whole, start, stop) for start, stop in UUID_PARTS]
+    found = compute.binary_join_element_wise(*parts, "-")
+    given = numbers(pa.uint8(), rows, columns.has_user_id).cast(pa.bool_())
+    return compute.if_else(given, found, None).cast(kind)
+
+
+class TextProperty:
+    """A property that is a text, or shown as one; null where there is none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, kind: pa.DataType, rows: Fetched) -> pa.Array:
+        if rows.columns.bare:
+            return pa.nulls(rows.count, kind)
+        return texts(kind, [string_property(message, self.name) for message in rows.messages])
+
+
+def string_property(message: Message, name: str) -> str | None:
+    value = message.property_value(name)
+    if value is None or isinstance(value, str):
+        return value
+    return canonical(0, value)
+
+
+COLUMN_MAKERS: Final[dict[str, ColumnMaker]] = {
+    "body": bodies,
+    "text": text_column,
+    "address": addresses,
+    "queue": lambda kind, rows: constant(kind, rows.queue, rows),
+    "node": lambda kind, rows: constant(kind, rows.node_id, rows),
+    "sequence": lambda kind, rows: numbers(kind, rows, rows.columns.sequences),
+    "message_id": lambda kind, rows: numbers(kind, rows, rows.columns.ids),
+    "timestamp": lambda kind, rows: numbers(kind, rows, rows.columns.timestamps),
+    "expiration": expirations,
+    "priority": lambda kind, rows: numbers(pa.int8(), rows, rows.columns.priorities).cast(kind),
+    "durable": lambda kind, rows: numbers(pa.uint8(), rows, rows.columns.durable).cast(kind),
+    "type": types,
+    "group_id": group_ids,
+    "correlation_id": TextProperty("JMSCorrelationID"),
+    "reply_to": TextProperty("JMSReplyTo"),
+    "user_id": user_ids,
+    PROPERTIES: property_map,
+    "redelivered": lambda kind, rows: numbers(pa.uint8(), rows, rows.columns.redelivered).cast(
+        kind
+    ),
+}

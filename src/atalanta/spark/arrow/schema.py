@@ -1,0 +1,98 @@
+"""The columns of the source: what there is, and which of them a query asked for.
+
+A schema given by the user (`spark.readStream.schema(…)`) may name any of these columns in any
+order, with their types; every other column is the typed property of that name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from atalanta.client.log_entries import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
+from atalanta.spark.errors import OptionError
+
+PROPERTIES: Final = "properties"
+
+COLUMNS: Final = StructType(
+    [
+        StructField("body", BinaryType()),
+        StructField("text", StringType()),
+        StructField("address", StringType()),
+        StructField("queue", StringType()),
+        StructField("node", StringType()),
+        StructField("sequence", LongType()),
+        StructField("message_id", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("expiration", TimestampType()),
+        StructField("priority", IntegerType()),
+        StructField("durable", BooleanType()),
+        StructField("type", StringType()),
+        StructField("group_id", StringType()),
+        StructField("correlation_id", StringType()),
+        StructField("reply_to", StringType()),
+        StructField("user_id", StringType()),
+        StructField(PROPERTIES, MapType(StringType(), StringType())),
+        StructField("redelivered", BooleanType()),
+    ]
+)
+TYPES: Final[dict[str, DataType]] = {field.name: field.dataType for field in COLUMNS.fields}
+
+# Types a property column may have.
+PROPERTY_TYPES: Final = (
+    StringType, BinaryType, BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType,
+    DoubleType, TimestampType,
+)  # fmt: skip
+
+# CORE's message types by the names the column `type` shows.
+KINDS: Final = {
+    DEFAULT: "default",
+    OBJECT: "object",
+    TEXT: "text",
+    BYTES: "bytes",
+    MAP: "map",
+    STREAM: "stream",
+    7: "embedded",
+    8: "large-embedded",
+}
+KIND_NUMBERS: Final = {name: number for number, name in KINDS.items()}
+
+
+def default_schema(include_headers: bool) -> StructType:
+    """Every column; without headers (includeHeaders=false) all but the map of properties."""
+    return StructType(
+        [field for field in COLUMNS.fields if include_headers or field.name != PROPERTIES]
+    )
+
+
+def check_schema(schema: StructType) -> None:
+    """OptionError names the column whose type does not fit."""
+    for field in schema.fields:
+        expected = TYPES.get(field.name)
+        if expected is not None:
+            if field.dataType != expected:
+                raise OptionError(
+                    f"column {field.name} is {expected.simpleString()}, "
+                    f"not {field.dataType.simpleString()}"
+                )
+        elif not isinstance(field.dataType, PROPERTY_TYPES):
+            raise OptionError(
+                f"column {field.name} is taken from the property of that name, which cannot be "
+                f"{field.dataType.simpleString()}"
+            )

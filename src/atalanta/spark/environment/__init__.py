@@ -1,0 +1,1 @@
+"""Java, Python and the package as Spark's processes need them."""

@@ -1,0 +1,1 @@
+"""The gateway between Spark and brokers."""

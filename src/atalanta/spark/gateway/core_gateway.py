@@ -1,0 +1,210 @@
+"""Gateway over `atalanta.client.blocking`: one connection to one node, which never goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+from urllib.parse import quote
+
+from atalanta import client
+from atalanta.client import blocking
+from atalanta.spark.errors import (
+    Fenced,
+    GatewayError,
+    IncarnationChanged,
+    LoginRefused,
+    LogViewUnsupported,
+    NodeUnavailable,
+    QueueMissing,
+    RangeLost,
+)
+from atalanta.spark.gateway.gateway import (
+    Chunk,
+    Credentials,
+    Gateway,
+    LeaseGrant,
+    LostRange,
+    Member,
+    OutMessage,
+    Plan,
+    Position,
+)
+
+NO_LIMIT: Final = -1
+# The client's errors, the more special first; the connection is of no use after the first group.
+GONE: Final = (
+    client.ConnectionLost,
+    client.CallTimedOut,
+    client.Closed,
+    client.SessionRejected,
+    client.TransactionRolledBack,
+    client.TransactionOutcomeUnknown,
+)
+TRANSLATED: Final[tuple[tuple[type[client.ClientError], type[GatewayError]], ...]] = (
+    (client.NotAuthorized, LoginRefused),
+    (client.QueueDoesNotExist, QueueMissing),
+    (client.Fenced, Fenced),
+    (client.IncarnationChanged, IncarnationChanged),
+    (client.RangeLost, RangeLost),
+    (client.LogViewUnsupported, LogViewUnsupported),
+)
+
+
+class CoreGateway:
+    """See Gateway. The client's connection takes calls of several threads in turn."""
+
+    def __init__(self, server: str, connection: blocking.Connection) -> None:
+        self.server = server
+        self.connection = connection
+
+    def topology(self) -> Sequence[Member]:
+        with translated(self.server):
+            self.connection.refresh()
+            return [
+                Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
+                for member in self.connection.topology
+                if member.host is not None and member.port is not None
+            ]
+
+    def position(self, queue: str) -> Position:
+        with translated(self.server):
+            found = self.connection.logview(queue).position()
+        return Position(
+            found.node_id,
+            found.incarnation,
+            found.first,
+            found.last,
+            found.messages,
+            found.bytes,
+            found.acked_through,
+        )
+
+    def plan(
+        self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int
+    ) -> Plan:
+        with translated(self.server):
+            found = self.connection.logview(queue, incarnation).plan(
+                start,
+                None if max_messages == NO_LIMIT else max_messages,
+                None if max_bytes == NO_LIMIT else max_bytes,
+            )
+        return Plan(found.end, found.messages, found.bytes)
+
+    def read(
+        self,
+        queue: str,
+        incarnation: str,
+        start: int,
+        end: int,
+        max_bytes: int,
+        selector: str | None,
+    ) -> Iterator[Chunk]:
+        view = self.connection.logview(queue, incarnation)
+        with translated(self.server):
+            for chunk in view.read_raw(start, end, selector, max_bytes):
+                yield Chunk(chunk.next, chunk.last, chunk.count, chunk.entries)
+
+    def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
+        with translated(self.server):
+            return self.connection.logview(queue, incarnation).ack_through(group, epoch, end)
+
+    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> LeaseGrant:
+        with translated(self.server):
+            grant = self.connection.logview(queue).lease(group, owner, ttl_ms, epoch)
+        return LeaseGrant(grant.epoch, grant.incarnation, grant.acked_through)
+
+    def lost_ranges(
+        self, queue: str, incarnation: str, start: int, end: int
+    ) -> Sequence[LostRange]:
+        with translated(self.server):
+            found = self.connection.logview(queue, incarnation).lost_ranges(start, end)
+        return [LostRange(one.start, one.end, one.why) for one in found]
+
+    def seek(self, queue: str, timestamp_ms: int) -> int:
+        with translated(self.server):
+            return self.connection.logview(queue).seek(timestamp_ms)
+
+    def send_transaction(
+        self, messages: Sequence[OutMessage], query: str, batch: int, partition: int
+    ) -> bool:
+        with translated(self.server):
+            try:
+                with self.connection.transaction((query, batch, partition)) as transaction:
+                    for message in messages:
+                        transaction.send(destination(message), client_message(message))
+            except client.DuplicateId as error:
+                # A message's own duplicate id is refused likewise, and is no repeated commit.
+                if any(message.duplicate_id is not None for message in messages):
+                    raise GatewayError(str(error), error.code) from error
+                return False
+        return True
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def connect(server: str, credentials: Credentials) -> Gateway:
+    """NodeUnavailable, LoginRefused."""
+    with translated(server):
+        connection = blocking.connect(
+            url_of(server, credentials), user=credentials.user, password=credentials.password
+        )
+    return CoreGateway(server, connection)
+
+
+def url_of(server: str, credentials: Credentials) -> str:
+    """The server's URL with what the source needs: one node, no reconnection, short waits."""
+    base = server if "://" in server else f"tcp://{server}"
+    settings = {
+        "stay": "true",
+        "reconnectAttempts": "0",
+        "initialConnectAttempts": "1",
+        "connect-timeout-millis": str(max(1, int(credentials.connect_timeout_s * 1000))),
+        "callTimeout": str(max(1, int(credentials.request_timeout_s * 1000))),
+    }
+    settings.update((name, quote(value, safe="")) for name, value in credentials.tls)
+    added = "&".join(f"{name}={value}" for name, value in settings.items())
+    return f"{base}{'&' if '?' in base else '?'}{added}"
+
+
+@contextmanager
+def translated(server: str) -> Iterator[None]:
+    """Errors of the client become those of errors.py, with the server in their text."""
+    try:
+        yield
+    except GONE as error:
+        raise NodeUnavailable(f"{server}: {error}", error.code) from error
+    except client.ClientError as error:
+        for known, kind in TRANSLATED:
+            if isinstance(error, known):
+                raise kind(f"{server}: {error}", error.code) from error
+        raise GatewayError(f"{server}: {error}", error.code) from error
+
+
+def bracketed(host: str | None) -> str:
+    """IPv6 addresses stand in brackets before a port."""
+    return f"[{host}]" if host is not None and ":" in host else str(host)
+
+
+def destination(message: OutMessage) -> str:
+    """The client takes the routing type from a prefix."""
+    prefixes = {"anycast": "queue://", "multicast": "topic://"}
+    return prefixes.get(message.routing or "", "") + message.address
+
+
+def client_message(message: OutMessage) -> client.Message:
+    return client.Message(
+        message.body,
+        text=message.text,
+        properties=message.properties,
+        durable=message.durable,
+        priority=message.priority,
+        expiration_ms=message.expiration_ms,
+        timestamp_ms=message.timestamp_ms,
+        group_id=message.group_id,
+        correlation_id=message.correlation_id,
+        reply_to=message.reply_to,
+        duplicate_id=message.duplicate_id,
+        type=message.kind,
+    )

@@ -1,0 +1,114 @@
+"""The lease of a group on each node's queue: taken over at the start, renewed until the query ends.
+
+It is never given up on purpose: a query that fails is started again, and must find the messages of
+its unfinished batch where they were. It ends by itself `leaseTimeout` after the last renewal.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from atalanta.spark.errors import Fenced, NodeUnavailable, SparkSourceError
+from atalanta.spark.gateway.gateway import Gateway, LeaseGrant
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.members import Located, Members
+
+RENEWAL_MAX_S: Final = 30.0
+
+log = logging.getLogger("atalanta.spark")
+
+
+class Leases:
+    """Epochs by node and incarnation. What goes wrong in the background is raised by `check`."""
+
+    def __init__(self, options: ReadOptions, members: Members) -> None:
+        self.options = options
+        self.members = members
+        self.owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self.ttl_ms = int(options.lease_timeout_s * 1000)
+        self.epochs: dict[tuple[str, str], int] = {}
+        self.failure: SparkSourceError | None = None
+        self.ended = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def check(self) -> None:
+        """Raises what a renewal met: another query took the group over, say."""
+        if self.failure is not None:
+            raise self.failure
+
+    def take(self, found: Mapping[str, Located]) -> None:
+        """The lease of every node that has none of ours yet, with a new epoch. Fenced."""
+        for node_id, located in found.items():
+            key = (node_id, located.position.incarnation)
+            if key not in self.epochs:
+                try:
+                    grant = self.members.call(node_id, self._take_over)
+                except Fenced as error:
+                    raise self.refused(error) from error
+                self.epochs[node_id, grant.incarnation] = grant.epoch
+        if self.thread is None and self.epochs:
+            self.thread = threading.Thread(target=self._renew_until_end, daemon=True)
+            self.thread.name = "atalanta-leases"
+            self.thread.start()
+
+    def epoch(self, node_id: str, incarnation: str) -> int:
+        return self.epochs[node_id, incarnation]
+
+    def stop(self) -> None:
+        self.ended.set()
+
+    def fenced(self, error: Fenced) -> Fenced:
+        """The sentence the user reads in the query's exception."""
+        return Fenced(
+            f"another query took over group {self.options.group!r} of queue "
+            f"{self.options.queue!r}, so this one stops: {error}. Give each query a group (and a "
+            "queue) of its own, or run only one of them",
+            error.code,
+        )
+
+    def refused(self, error: Fenced) -> Fenced:
+        """The sentence for a queue that another group or a consumer has."""
+        return Fenced(
+            f"group {self.options.group!r} cannot have queue {self.options.queue!r}: {error}. The "
+            "lease of a query that ended lasts until its leaseTimeout is over",
+            error.code,
+        )
+
+    # Private: one node, and the thread.
+    def _take_over(self, gateway: Gateway) -> LeaseGrant:
+        return gateway.lease(self.options.queue, self.options.group, self.owner, self.ttl_ms, 0)
+
+    def _renew_until_end(self) -> None:
+        pause_s = min(RENEWAL_MAX_S, self.options.lease_timeout_s / 3)
+        while not self.ended.wait(pause_s):
+            try:
+                self._renew()
+            except Fenced as error:
+                self.failure = self.fenced(error)
+                return
+            except SparkSourceError as error:
+                self.failure = error
+                return
+
+    def _renew(self) -> None:
+        """Every node that answers; one that is away keeps its queue pinned for a while anyhow."""
+        found = self.members.poll(self.options.position_cache_s)
+        for (node_id, incarnation), epoch in list(self.epochs.items()):
+            located = found.get(node_id)
+            if located is None or located.position.incarnation != incarnation:
+                continue
+            gateway = self.members.gateway(node_id)
+            if gateway is None:
+                continue
+            try:
+                gateway.lease(
+                    self.options.queue, self.options.group, self.owner, self.ttl_ms, epoch
+                )
+            except NodeUnavailable as error:
+                log.warning("lease of node %s not renewed for now: %s", node_id, error)

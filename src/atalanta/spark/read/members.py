@@ -1,0 +1,255 @@
+"""The nodes of the cluster as a query's driver sees them: who is there, where each queue stands.
+
+`servers` are where to begin; the topology adds the members it names, and the offsets those that
+once were there. Only the driver uses this; a task talks to one node (spark/read/partition_reader.py).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, QueueMissing
+from atalanta.spark.gateway.gateway import Connector, Gateway, Position
+from atalanta.spark.options import ReadOptions
+
+RETRY_S: Final = 0.2  # between two tries at a node that is waited for
+RETRY_MAX_S: Final = 30.0
+CONNECT_TIMEOUT_S: Final = 5.0
+
+T = TypeVar("T")
+log = logging.getLogger("atalanta.spark")
+
+
+@dataclass(frozen=True)
+class Located:
+    """A position and the host:port it was asked at."""
+
+    server: str
+    position: Position
+
+
+class Link:
+    """One server and, while it can be reached, a connection to it."""
+
+    def __init__(self, server: str, node_id: str | None) -> None:
+        self.server = server
+        self.node_id = node_id
+        self.gateway: Gateway | None = None
+        self.position: Position | None = None
+        self.error = "not tried yet"
+        self.next_try_s = 0.0
+
+    def drop(self, why: str) -> None:
+        """Close; the next poll tries again."""
+        gateway, self.gateway, self.position = self.gateway, None, None
+        self.error = why
+        if gateway is not None:
+            gateway.close()
+
+
+class Members:
+    """Polls every link; the last result serves again for `positionCache`. Safe for threads."""
+
+    def __init__(self, options: ReadOptions, connect: Connector) -> None:
+        self.options = options
+        self.connect = connect
+        self.lock = threading.RLock()
+        self.links: dict[str, Link] = {one: Link(one, None) for one in options.login.servers}
+        self.found: dict[str, Located] = {}
+        self.polled_at_s = float("-inf")
+        # Spark's JVM. It may be process 1 of a container: only a change tells that it is gone.
+        self.parent_pid = os.getppid()
+
+    # -- what is there --------------------------------------------------------------------------
+    def poll(self, max_age_s: float) -> dict[str, Located]:
+        """Node id -> position, of every node that answers now and has the queue."""
+        with self.lock:
+            now = time.monotonic()
+            if now - self.polled_at_s <= max_age_s:
+                return self.found
+            found: dict[str, Located] = {}
+            for link in list(self.links.values()):
+                self._poll_link(link, found)
+            # Members learnt in this very poll are asked at once: a first poll sees all.
+            for link in self._learn():
+                self._poll_link(link, found)
+            self.found = found
+            self.polled_at_s = time.monotonic()
+            return found
+
+    def wait_for(
+        self, required: Mapping[str, str], all_servers: bool, max_age_s: float
+    ) -> dict[str, Located]:
+        """Positions as soon as every required node (id -> host:port) answers.
+
+        `all_servers`: also every server of the options. NodeTimeout names who is missing: after
+        `nodeTimeout`, or at once with unreachable=fail. DriverGone when Spark was killed meanwhile.
+        """
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        with self.lock:
+            self._hint(required)
+        said = False
+        while True:
+            self._check_driver()
+            found = self.poll(max_age_s)
+            absent = self._absent(found, required, all_servers)
+            if not absent:
+                return found
+            names = "; ".join(absent)
+            if not self.options.wait_unreachable:
+                raise NodeTimeout(f"not reachable (and unreachable=fail): {names}")
+            if time.monotonic() >= deadline:
+                raise NodeTimeout(
+                    f"not reachable for {self.options.login.node_timeout_s:g} s (nodeTimeout): "
+                    f"{names}. The query waits for every node of its offsets, lest rows come too "
+                    "late for a watermark. If a node is gone for good, name its id in removedNodes"
+                )
+            if not said:
+                log.warning("waiting for %s", names)
+                said = True
+            time.sleep(RETRY_S)
+            max_age_s = 0.0
+
+    def call(self, node_id: str, action: Callable[[Gateway], T]) -> T:
+        """`action` at that node, again after a reconnection if the node went away meanwhile.
+
+        `action` must be repeatable. NodeTimeout and DriverGone as in wait_for.
+        """
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        while True:
+            self._check_driver()
+            link = self._link_of(node_id)
+            if link is None or link.gateway is None:
+                self.wait_for({node_id: "" if link is None else link.server}, False, 0.0)
+                continue
+            try:
+                return action(link.gateway)
+            except NodeUnavailable as error:
+                with self.lock:
+                    link.drop(str(error))
+                    self.polled_at_s = float("-inf")
+                if time.monotonic() >= deadline or not self.options.wait_unreachable:
+                    raise NodeTimeout(f"node {node_id} ({link.server}): {error}") from error
+                time.sleep(RETRY_S)
+
+    def gateway(self, node_id: str) -> Gateway | None:
+        """The open connection to that node, if there is one."""
+        link = self._link_of(node_id)
+        return None if link is None else link.gateway
+
+    def close(self) -> None:
+        with self.lock:
+            for link in self.links.values():
+                link.drop("closed")
+            self.found = {}
+
+    def _check_driver(self) -> None:
+        """An orphan must not hold on to nodes and leases while its successor starts. DriverGone."""
+        if os.getppid() != self.parent_pid:
+            raise DriverGone(f"Spark (process {self.parent_pid}) has ended, so this query does too")
+
+    # -- links ----------------------------------------------------------------------------------
+    def _poll_link(self, link: Link, found: dict[str, Located]) -> None:
+        """Into `found` if the node answers. LogViewUnsupported and LoginRefused pass through."""
+        if link.node_id is not None and link.node_id in found:
+            return
+        if link.gateway is None and not self._open(link):
+            return
+        gateway = link.gateway
+        if gateway is None:
+            return
+        try:
+            position = gateway.position(self.options.queue)
+        except QueueMissing as error:
+            link.position, link.error = None, str(error)
+            return
+        except NodeUnavailable as error:
+            link.drop(str(error))
+            return
+        link.node_id = position.node_id
+        link.position = position
+        found.setdefault(position.node_id, Located(link.server, position))
+
+    def _open(self, link: Link) -> bool:
+        began = time.monotonic()
+        if began < link.next_try_s:
+            return False
+        login = self.options.login
+        timeout_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
+        try:
+            link.gateway = self.connect(
+                link.server,
+                login.credentials(timeout_s),
+            )
+        except NodeUnavailable as error:
+            link.error = str(error)
+            ended = time.monotonic()
+            # A server that only times out must not slow the others down at every poll.
+            link.next_try_s = ended + min(RETRY_MAX_S, max(RETRY_S, 5 * (ended - began)))
+            return False
+        link.next_try_s = 0.0
+        return True
+
+    def _learn(self) -> list[Link]:
+        """Links for members only the topology knows; also for one that came back elsewhere."""
+        known = {link.node_id for link in self.links.values() if link.gateway is not None}
+        new: list[Link] = []
+        for link in list(self.links.values()):
+            if link.gateway is None:
+                continue
+            try:
+                topology = link.gateway.topology()
+            except NodeUnavailable as error:
+                link.drop(str(error))
+                continue
+            for member in topology:
+                if member.node_id not in known and member.server not in self.links:
+                    added = Link(member.server, member.node_id)
+                    self.links[member.server] = added
+                    known.add(member.node_id)
+                    new.append(added)
+        return new
+
+    def _hint(self, required: Mapping[str, str]) -> None:
+        """The offsets may know a server that neither the options nor the topology name now."""
+        known = {link.node_id for link in self.links.values()}
+        for node_id, server in required.items():
+            if node_id not in known and server and server not in self.links:
+                self.links[server] = Link(server, node_id)
+
+    def _link_of(self, node_id: str) -> Link | None:
+        with self.lock:
+            links = [link for link in self.links.values() if link.node_id == node_id]
+            connected = [link for link in links if link.gateway is not None]
+            return next(iter(connected or links), None)
+
+    def _why_absent(self, link: Link | None, server: str) -> str:
+        if link is not None:
+            return link.error
+        there = self.links.get(server)
+        if there is not None and there.gateway is not None:
+            return f"at that server there is node {there.node_id} now"
+        return "no longer in the topology"
+
+    def _absent(
+        self, found: Mapping[str, Located], required: Mapping[str, str], all_servers: bool
+    ) -> list[str]:
+        """What is waited for, in words."""
+        absent = []
+        for node_id, server in required.items():
+            if node_id not in found:
+                link = self._link_of(node_id)
+                where = server if link is None else link.server
+                absent.append(f"node {node_id} ({where}): {self._why_absent(link, where)}")
+        if all_servers:
+            for server in self.options.login.servers:
+                link = self.links[server]
+                if link.gateway is None and link.node_id not in found:
+                    absent.append(f"server {server}: {link.error}")
+        return absent

@@ -1,0 +1,205 @@
+"""What a task does: read one range of one node's queue, whatever happens to the connection.
+
+A node that restarts, or a connection that breaks, is waited for up to `nodeTimeout`, and reading
+goes on behind the last batch that was handed out: Spark's local master never retries a task.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StructType
+
+from atalanta.spark.errors import (
+    DataLost,
+    GatewayError,
+    IncarnationChanged,
+    NodeTimeout,
+    NodeUnavailable,
+    QueueMissing,
+    RangeLost,
+)
+from atalanta.spark.gateway.gateway import Chunk, Connector, Gateway
+from atalanta.spark.options import LoginOptions, ReadOptions
+from atalanta.spark.read.members import CONNECT_TIMEOUT_S
+from atalanta.spark.read.offsets import Range
+
+CHUNK_BYTES: Final = 2 << 20
+RETRY_S: Final = 0.2
+
+log = logging.getLogger("atalanta.spark")
+
+# Connections a worker process keeps for its next task of the same login: (process id, server, login) -> connection.
+_idle: dict[tuple[int, str, LoginOptions], Gateway] = {}
+
+
+# The process whose imports the collector passes over.
+_spared_in = 0
+
+
+def spare_collector() -> None:
+    """Spark's workers collect garbage after every task: 40 ms of looking at what was imported, all of which stays.
+
+    Once a process, when all is imported. A process that was forked since has its own tasks before it.
+    """
+    global _spared_in
+    if _spared_in != os.getpid():
+        _spared_in = os.getpid()
+        gc.freeze()
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """All a task must know: (start, end] of one incarnation at one node."""
+
+    whole: Range
+
+    def __repr__(self) -> str:
+        part = self.whole
+        return f"RangePartition({part.node_id} {part.server} ({part.start}, {part.end}])"
+
+
+class RangeReader:
+    """One task."""
+
+    def __init__(
+        self, options: ReadOptions, schema: StructType, connect: Connector, part: Range
+    ) -> None:
+        self.options = options
+        self.connect = connect
+        self.part = part
+        self.server = part.server
+        self.position = part.start
+        self.gateway: Gateway | None = None
+        # Here, and not above: the process that plans a query needs none of it, and waits for 0.2 s of imports.
+        from atalanta.spark.arrow.columns import BatchBuilder
+
+        self.builder = BatchBuilder(schema, options.queue, part.node_id)
+        spare_collector()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """In order of the sequence. NodeTimeout, DataLost."""
+        try:
+            yield from self._all()
+            self._give_back()
+        finally:
+            # After an error, or when Spark wants no more rows, the connection is in mid-answer.
+            if self.gateway is not None:
+                self.gateway.close()
+                self.gateway = None
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        while self.position < self.part.end:
+            try:
+                for chunk in self._chunks():
+                    if chunk.count:
+                        yield self.builder.build(chunk.count, chunk.entries)
+                    self.position = self.part.end if chunk.last else chunk.next
+                    deadline = time.monotonic() + self.options.login.node_timeout_s
+            except NodeUnavailable as error:
+                self._lose(error, deadline)
+            except (RangeLost, IncarnationChanged, QueueMissing) as error:
+                self._skip(error)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """What is left of the range."""
+        return self._gateway().read(
+            self.options.queue,
+            self.part.incarnation,
+            self.position,
+            self.part.end,
+            CHUNK_BYTES,
+            self.options.selector,
+        )
+
+    # -- the connection -------------------------------------------------------------------------
+    def _gateway(self) -> Gateway:
+        """One to the right node: another server may have taken over the address meanwhile."""
+        if self.gateway is not None:
+            return self.gateway
+        gateway = _idle.pop(self._key(), None) or self._open(self.server)
+        self.gateway = gateway
+        try:
+            found = gateway.position(self.options.queue)
+        except QueueMissing:
+            return gateway
+        if found.node_id != self.part.node_id:
+            raise NodeUnavailable(
+                f"{self.server} is node {found.node_id} now, not {self.part.node_id}"
+            )
+        return gateway
+
+    def _open(self, server: str) -> Gateway:
+        login = self.options.login
+        connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
+        return self.connect(server, login.credentials(connect_s))
+
+    def _key(self) -> tuple[int, str, LoginOptions]:
+        return os.getpid(), self.server, self.options.login
+
+    def _give_back(self) -> None:
+        gateway, self.gateway = self.gateway, None
+        if gateway is None:
+            return
+        key = self._key()
+        if key in _idle:
+            gateway.close()
+        else:
+            _idle[key] = gateway
+
+    def _lose(self, error: NodeUnavailable, deadline: float) -> None:
+        """Drop the connection and look where the node is now. NodeTimeout."""
+        gateway, self.gateway = self.gateway, None
+        if gateway is not None:
+            gateway.close()
+        if time.monotonic() >= deadline:
+            raise NodeTimeout(
+                f"node {self.part.node_id} ({self.server}) did not answer for "
+                f"{self.options.login.node_timeout_s:g} s (nodeTimeout): {error}"
+            ) from error
+        log.warning("node %s (%s): %s", self.part.node_id, self.server, error)
+        time.sleep(RETRY_S)
+        self.server = self._where() or self.server
+
+    def _where(self) -> str | None:
+        """The node's host:port in the topology of whoever answers first."""
+        for server in dict.fromkeys((self.server, *self.options.login.servers)):
+            try:
+                gateway = self._open(server)
+            except NodeUnavailable:
+                continue
+            try:
+                for member in gateway.topology():
+                    if member.node_id == self.part.node_id:
+                        return member.server
+            except NodeUnavailable:
+                continue
+            finally:
+                gateway.close()
+        return None
+
+    def _skip(self, error: GatewayError) -> None:
+        """Go on behind what is gone, or DataLost."""
+        part = self.part
+        if self.options.fail_on_data_loss:
+            raise DataLost(
+                f"queue {self.options.queue} at node {part.node_id} ({self.server}): messages of "
+                f"the range ({self.position}, {part.end}] are gone: {error}. Set "
+                "failOnDataLoss=false to go on without them"
+            ) from error
+        log.warning("node %s: %s; going on without (failOnDataLoss=false)", part.node_id, error)
+        resume = part.end
+        if isinstance(error, RangeLost) and self.gateway is not None:
+            acked = self.gateway.position(self.options.queue).acked_through
+            if acked > self.position:
+                resume = min(part.end, acked)
+        self.position = resume

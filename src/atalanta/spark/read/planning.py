@@ -1,0 +1,127 @@
+"""How far one batch goes at each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from atalanta.spark.gateway.gateway import Gateway, Plan
+from atalanta.spark.read.members import Members
+
+# A node may turn out to hold less than its share (sequences have gaps): the rest is shared again.
+ROUNDS_MAX: Final = 3
+# Not worth a further round: less than this part of the limit.
+REST_WORTH: Final = 0.05
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of a whole batch; None is no limit."""
+
+    messages: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """(start, last] of one node's queue, whose messages have `mean_bytes` on average."""
+
+    incarnation: str
+    start: int
+    last: int
+    mean_bytes: int
+
+
+class Budget:
+    """What is left of one limit; -1 stands for "no limit" in requests."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.left = limit or 0
+
+    def shares(self, weights: Mapping[str, int]) -> dict[str, int]:
+        if self.limit is None:
+            return {name: -1 for name, weight in weights.items() if weight > 0}
+        return share(self.left, weights)
+
+    def spend(self, amount: int) -> None:
+        self.left = max(0, self.left - amount)
+
+    def worth_a_round(self) -> bool:
+        return self.limit is None or self.left > self.limit * REST_WORTH
+
+
+def ends(
+    members: Members, queue: str, stretches: Mapping[str, Stretch], limits: Limits
+) -> dict[str, int]:
+    """Node -> the sequence its range ends with (its start if there is nothing to read)."""
+    if limits.messages is None and limits.bytes is None:
+        return {node: max(stretch.start, stretch.last) for node, stretch in stretches.items()}
+    reached = {node: stretch.start for node, stretch in stretches.items()}
+    messages, size = Budget(limits.messages), Budget(limits.bytes)
+    for _ in range(ROUNDS_MAX):
+        backlog = {node: max(0, stretches[node].last - reached[node]) for node in stretches}
+        message_shares = messages.shares(backlog)
+        byte_shares = size.shares(
+            {node: waiting * stretches[node].mean_bytes for node, waiting in backlog.items()}
+        )
+        moved = False
+        for node, stretch in stretches.items():
+            most, most_bytes = message_shares.get(node, 0), byte_shares.get(node, 0)
+            if most == 0 or most_bytes == 0:
+                continue
+            plan = members.call(node, Request(queue, stretch, reached[node], most, most_bytes))
+            end = min(plan.end, stretch.last)
+            if end > reached[node]:
+                moved = True
+                reached[node] = end
+                messages.spend(plan.messages)
+                size.spend(plan.bytes)
+        if not moved or not messages.worth_a_round() or not size.worth_a_round():
+            break
+    return reached
+
+
+@dataclass(frozen=True)
+class Request:
+    """One `plan`, as an action for Members.call."""
+
+    queue: str
+    stretch: Stretch
+    start: int
+    messages: int
+    bytes: int
+
+    def __call__(self, gateway: Gateway) -> Plan:
+        return gateway.plan(
+            self.queue, self.stretch.incarnation, self.start, self.messages, self.bytes
+        )
+
+
+def share(limit: int, weights: Mapping[str, int]) -> dict[str, int]:
+    """`limit` in proportion to `weights`, whole numbers by largest remainder.
+
+    No share exceeds its weight. Each positive weight gets 1 at least as long as `limit` allows it;
+    the sum is min(limit, sum of the weights).
+    """
+    names = sorted(name for name, weight in weights.items() if weight > 0)
+    total = sum(weights[name] for name in names)
+    if limit >= total:
+        return {name: weights[name] for name in names}
+    if limit <= len(names):
+        first = sorted(names, key=lambda name: (-weights[name], name))[:limit]
+        return {name: 1 if name in first else 0 for name in names}
+    shares: dict[str, int] = {}
+    remainders: list[tuple[int, str]] = []
+    for name in names:
+        shares[name], remainder = divmod(weights[name] * limit, total)
+        remainders.append((-remainder, name))
+    missing = limit - sum(shares.values())
+    for _, name in sorted(remainders)[:missing]:
+        shares[name] += 1
+    for name in names:
+        if shares[name] == 0:
+            shares[name] = 1
+            shares[max(names, key=lambda other: (shares[other], other))] -= 1
+    return shares

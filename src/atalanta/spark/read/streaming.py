@@ -1,0 +1,315 @@
+"""The streaming source: planning, leasing and acknowledging, in the driver of the query.
+
+Acknowledging: Spark gives `latestOffset` as `start` only offsets whose batch stands in its commit
+log (or the initial one), while `commit` never hears of the last batch. So everything up to `start`
+is acknowledged there: not at the first call after a start of the query, but from the second on. A
+run with Trigger.AvailableNow that finds nothing to read makes no second call; then the first does.
+Where there is more to read the nodes do it while Spark writes its plan down; the batch waits for them: a query
+that was fenced must not begin another.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from atalanta.spark.errors import DataLost, Fenced, SparkSourceError
+from atalanta.spark.gateway.gateway import Connector, Gateway
+from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.leases import Leases
+from atalanta.spark.read.members import Located, Members
+from atalanta.spark.read.offsets import Entry, Offset, ranges, split_all
+from atalanta.spark.read.partition_reader import RangePartition, RangeReader
+from atalanta.spark.read.planning import Limits, Stretch, ends
+from atalanta.spark.read.starting_offsets import initial_sequence
+
+log = logging.getLogger("atalanta.spark")
+
+
+class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Pickled to tasks as it was made: connections and leases exist in the driver only."""
+
+    def __init__(self, options: ReadOptions, schema: StructType, connect: Connector) -> None:
+        self.options = options
+        self.schema = schema
+        self.connect = connect
+        self._members: Members | None = None
+        self._leases: Leases | None = None
+        # Node -> (incarnation, last sequence) beyond which Trigger.AvailableNow does not read.
+        self._target: dict[str, tuple[str, int]] | None = None
+        self._latest_calls = 0
+        self._initial: Offset | None = None
+        self._acked: dict[str, tuple[str, int]] = {}
+        self._background: Background | None = None
+
+    # -- what Spark calls in the driver -----------------------------------------------------------
+    def initialOffset(self) -> dict[str, Any]:
+        """Waits for every server of the options: who is missing now would come too late later.
+
+        Spark asks twice and compares nothing: the first answer stands.
+        """
+        if self._initial is not None:
+            return self._initial.to_json()
+        found = self.members.wait_for({}, True, self.options.position_cache_s)
+        if not found:
+            raise SparkSourceError(
+                f"no node of {', '.join(self.options.login.servers)} has a queue "
+                f"{self.options.queue}"
+            )
+        self.leases.take(found)
+        entries = {}
+        for node, located in found.items():
+            position = located.position
+            sequence = self.members.call(node, partial(initial_sequence, self.options, located))
+            entries[node] = Entry(position.incarnation, sequence, located.server)
+        self._initial = Offset(self.options.queue, entries)
+        return self._initial.to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        if self.options.max_messages is not None:
+            return ReadMaxRows(self.options.max_messages)
+        if self.options.max_bytes is not None:
+            return ReadMaxBytes(self.options.max_bytes)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        found = self.members.poll(0.0)
+        self._target = {
+            node: (located.position.incarnation, located.position.last)
+            for node, located in found.items()
+        }
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        before = Offset.from_json(start, self.options.queue)
+        self.leases.check()
+        self._acknowledging.settle()
+        found = self._present(before)
+        self.leases.take(found)
+        first = self._latest_calls == 0
+        self._latest_calls += 1
+        end = self._end(before, found, limit).to_json()
+        if end != start:
+            if not first:
+                self._acknowledging.start(partial(self._acknowledge, before))
+        elif not first or self._target is not None:
+            self._acknowledge(before)  # a run that ends leaves nothing unacknowledged behind
+        return end
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Of the nodes that answer now: Spark shows it in the progress of the query."""
+        found = self.members.poll(max(1.0, self.options.position_cache_s))
+        if not found:
+            return None
+        entries = {
+            node: Entry(located.position.incarnation, located.position.last, located.server)
+            for node, located in found.items()
+        }
+        return Offset(self.options.queue, entries).to_json()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """After a restart Spark begins here with the unfinished batch: the leases come first."""
+        self._acknowledging.settle()
+        queue = self.options.queue
+        wholes = ranges(Offset.from_json(start, queue), Offset.from_json(end, queue))
+        self.leases.check()
+        unleased = {
+            part.node_id: part.server
+            for part in wholes
+            if (part.node_id, part.incarnation) not in self.leases.epochs
+        }
+        if unleased:
+            found = self.members.wait_for(unleased, False, self.options.position_cache_s)
+            self.leases.take({node: found[node] for node in unleased})
+        return [RangePartition(part) for part in split_all(wholes, self.options.min_partitions)]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing to acknowledge here (see above); a query that lost its lease stops."""
+        if self._leases is not None:
+            self.leases.check()
+
+    def stop(self) -> None:
+        """Spark calls it only after an error; leases end by themselves."""
+        if self._leases is not None:
+            self._leases.stop()
+        if self._members is not None:
+            self._members.close()
+
+    # -- what Spark calls in a task ---------------------------------------------------------------
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, RangePartition):
+            raise TypeError(f"{partition!r} is none of this source's partitions")
+        return RangeReader(self.options, self.schema, self.connect, partition.whole).batches()
+
+    # -- members and leases -----------------------------------------------------------------------
+    @property
+    def members(self) -> Members:
+        if self._members is None:
+            self._members = Members(self.options, self.connect)
+        return self._members
+
+    @property
+    def leases(self) -> Leases:
+        if self._leases is None:
+            self._leases = Leases(self.options, self.members)
+        return self._leases
+
+    @property
+    def _acknowledging(self) -> Background:
+        if self._background is None:
+            self._background = Background()
+        return self._background
+
+    def _present(self, before: Offset) -> dict[str, Located]:
+        """Positions, once every node of the offsets answers."""
+        removed = self.options.removed_nodes
+        required = {
+            node: entry.server for node, entry in before.entries.items() if node not in removed
+        }
+        found = self.members.wait_for(required, False, self.options.position_cache_s)
+        if not found:
+            # Every node of the offsets was removed: at least one must be there to go on with.
+            found = self.members.wait_for({}, True, 0.0)
+        return {node: located for node, located in found.items() if node not in removed}
+
+    def _acknowledge(self, before: Offset) -> None:
+        """Everything up to `before` is processed for good: the queues may forget it."""
+        for node, entry in before.entries.items():
+            reached = (entry.incarnation, entry.sequence)
+            key = (node, entry.incarnation)
+            if self._acked.get(node) == reached or key not in self.leases.epochs:
+                continue
+            if self._initial is not None and entry == self._initial.entries.get(node):
+                continue  # nothing was read yet: what `latest` skips is not deleted for that
+            epoch = self.leases.epoch(node, entry.incarnation)
+            try:
+                self.members.call(node, partial(acknowledge, self.options, entry, epoch))
+            except Fenced as error:
+                raise self.leases.fenced(error) from error
+            self._acked[node] = reached
+
+    # -- planning ---------------------------------------------------------------------------------
+    def _end(self, before: Offset, found: Mapping[str, Located], limit: ReadLimit) -> Offset:
+        stretches = self._stretches(before, found)
+        planned = ends(self.members, self.options.queue, stretches, self._limits(limit))
+        entries = dict(before.entries)
+        for node, stretch in stretches.items():
+            end = planned[node]
+            known = before.entries.get(node)
+            fresh = known is None or known.incarnation != stretch.incarnation
+            if end > stretch.start:
+                self._check_lost(node, stretch, end)
+            elif not fresh:
+                continue
+            entries[node] = Entry(stretch.incarnation, end, found[node].server, stretch.start)
+        return Offset(self.options.queue, entries)
+
+    def _stretches(self, before: Offset, found: Mapping[str, Located]) -> dict[str, Stretch]:
+        """What could be read of each node, without any limit."""
+        result = {}
+        for node, located in found.items():
+            position = located.position
+            entry = before.entries.get(node)
+            if entry is None:
+                start = max(position.first - 1, position.acked_through)
+            elif entry.incarnation == position.incarnation:
+                start = entry.sequence
+                if start < position.acked_through:
+                    self._lost(
+                        node,
+                        f"everything up to {position.acked_through} was acknowledged, but the "
+                        f"checkpoint is at {start} (is it an old copy?)",
+                    )
+                    start = position.acked_through
+            else:
+                self._lost(node, "the queue was deleted and made anew")
+                start = max(position.first - 1, position.acked_through)
+            last = position.last
+            if self._target is not None:
+                if node not in self._target:
+                    if entry is None:
+                        continue  # came after the trigger: the next run reads it
+                    # It was away at the start of the run: what it has now is the target.
+                    self._target[node] = (position.incarnation, last)
+                incarnation, target = self._target[node]
+                last = min(last, target) if incarnation == position.incarnation else last
+            result[node] = Stretch(position.incarnation, start, last, mean_bytes(located))
+        return result
+
+    def _limits(self, limit: ReadLimit) -> Limits:
+        """ReadAllAvailable overrules the options; of two limits Spark passes only one on."""
+        if isinstance(limit, ReadMaxRows):
+            return Limits(limit.max_rows, self.options.max_bytes)
+        if isinstance(limit, ReadMaxBytes):
+            return Limits(self.options.max_messages, limit.max_bytes)
+        return Limits(None, None)
+
+    def _check_lost(self, node: str, stretch: Stretch, end: int) -> None:
+        lost = self.members.call(
+            node,
+            lambda gateway: gateway.lost_ranges(
+                self.options.queue, stretch.incarnation, stretch.start, end
+            ),
+        )
+        if lost:
+            spans = "; ".join(f"{part.start} to {part.end} ({part.why})" for part in lost)
+            self._lost(node, f"messages left the queue unread: {spans}")
+
+    def _lost(self, node: str, why: str) -> None:
+        text = f"queue {self.options.queue} at node {node}: {why}"
+        if self.options.fail_on_data_loss:
+            raise DataLost(f"{text}. Set failOnDataLoss=false to go on without them")
+        log.warning("%s; going on (failOnDataLoss=false)", text)
+
+
+def acknowledge(options: ReadOptions, entry: Entry, epoch: int, gateway: Gateway) -> int:
+    return gateway.ack_through(
+        options.queue, entry.incarnation, options.group, epoch, entry.sequence
+    )
+
+
+def mean_bytes(located: Located) -> int:
+    position = located.position
+    return max(1, position.bytes // max(1, position.messages))
+
+
+class Background:
+    """One action at a time in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+
+    def start(self, action: Callable[[], None]) -> None:
+        """Returns at once; the one before must be settled."""
+        thread = threading.Thread(target=self._run, args=(action,), daemon=True)
+        thread.name = "atalanta-acknowledging"
+        self._thread = thread
+        thread.start()
+
+    def settle(self) -> None:
+        """Waits for the end of what was started, and raises what it met, from then on each time."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # raised by settle
+            self._error = error

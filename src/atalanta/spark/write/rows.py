@@ -1,0 +1,206 @@
+"""Rows of a DataFrame into messages: the columns the sink knows, and what others become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from atalanta.client.log_entries import BYTES, TEXT, Byte, Float, Int, PropertyValue, Short
+from atalanta.spark.arrow.schema import KIND_NUMBERS, PROPERTIES, PROPERTY_TYPES
+from atalanta.spark.errors import OptionError, SparkSourceError
+from atalanta.spark.gateway.gateway import OutMessage
+from atalanta.spark.options import WriteOptions
+
+WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
+# Column -> types it may have. `value` is Kafka's name of the payload.
+SINK_COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
+    "body": (BinaryType,),
+    "text": (StringType,),
+    "value": (StringType, BinaryType),
+    "address": (StringType,),
+    "routing": (StringType,),
+    PROPERTIES: (MapType,),
+    "durable": (BooleanType,),
+    "priority": WHOLE,
+    "timestamp": (TimestampType,),
+    "expiration": (TimestampType,),
+    "type": (StringType,),
+    "group_id": (StringType,),
+    "correlation_id": (StringType,),
+    "reply_to": (StringType,),
+    "duplicate_id": (StringType,),
+}
+# Columns of the source that mean nothing to a new message: let through, so that what was read can
+# be written back as it is.
+SOURCE_ONLY: Final = frozenset(
+    {"queue", "node", "sequence", "message_id", "user_id", "redelivered"}
+)
+
+
+class RowReader:
+    """Checked once against the schema of the DataFrame; OptionError names the column."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        self.options = options
+        names = [field.name for field in schema.fields]
+        for wanted in options.property_columns:
+            if wanted != "*" and wanted not in names:
+                raise OptionError(f"option propertyColumns: there is no column {wanted}")
+        self.property_types: dict[str, DataType] = {}
+        payload = False
+        for field in schema.fields:
+            if field.name in options.property_columns:
+                self._add_property(field.name, field.dataType)
+            elif field.name in SINK_COLUMNS:
+                check_type(field.name, field.dataType)
+                payload = payload or field.name in {"body", "text", "value"}
+            elif "*" in options.property_columns and field.name not in SOURCE_ONLY:
+                self._add_property(field.name, field.dataType)
+            elif field.name not in SOURCE_ONLY:
+                raise OptionError(
+                    f"the sink does not know the column {field.name}: name it in propertyColumns "
+                    "to send it as a property, or drop it "
+                    f"(known: {', '.join(SINK_COLUMNS)})"
+                )
+        if not payload and not self.property_types and PROPERTIES not in names:
+            raise OptionError("nothing to send: there is no column body, text, value or properties")
+        if options.address is None and "address" not in names:
+            raise OptionError("where to? Set the option address, or add a column address")
+        self.map_type = next((f.dataType for f in schema.fields if f.name == PROPERTIES), None)
+
+    def messages(self, batch: pa.RecordBatch) -> Iterator[OutMessage]:
+        """SparkSourceError names what is wrong with a row."""
+        columns: dict[str, list[Any]] = {}
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if name not in SOURCE_ONLY or name in self.property_types:
+                columns[name] = milliseconds(column)
+        for index in range(batch.num_rows):
+            yield self._message({name: values[index] for name, values in columns.items()})
+
+    # -- one row ----------------------------------------------------------------------------------
+    def _message(self, row: dict[str, Any]) -> OutMessage:
+        options = self.options
+        address = row.get("address") or options.address
+        if not address:
+            raise SparkSourceError("a row has no address, and the option address is not set")
+        routing = row.get("routing") or options.routing
+        if routing not in {None, "anycast", "multicast"}:
+            raise SparkSourceError(f"column routing: {routing!r} is neither anycast nor multicast")
+        body, text, kind = payload_of(row)
+        priority = row.get("priority")
+        durable = row.get("durable")
+        return OutMessage(
+            address=address,
+            routing=routing,
+            body=body,
+            text=text,
+            kind=kind,
+            durable=options.durable if durable is None else durable,
+            priority=options.priority if priority is None else max(0, min(9, priority)),
+            expiration_ms=row.get("expiration") or 0,
+            timestamp_ms=row.get("timestamp"),
+            properties=self._properties(row),
+            group_id=row.get("group_id"),
+            correlation_id=row.get("correlation_id"),
+            reply_to=row.get("reply_to"),
+            duplicate_id=row.get("duplicate_id"),
+        )
+
+    def _properties(self, row: dict[str, Any]) -> dict[str, PropertyValue]:
+        result: dict[str, PropertyValue] = {}
+        map_type = self.map_type
+        if isinstance(map_type, MapType):
+            for name, value in row.get(PROPERTIES) or ():
+                if value is not None:
+                    result[name] = typed(value, map_type.valueType)
+        for name, kind in self.property_types.items():
+            value = row.get(name)
+            if value is not None:
+                result[name] = typed(value, kind)
+        return result
+
+    def _add_property(self, name: str, kind: DataType) -> None:
+        if not isinstance(kind, PROPERTY_TYPES):
+            raise OptionError(f"column {name}: a property cannot be {kind.simpleString()}")
+        self.property_types[name] = kind
+
+
+def check_type(name: str, kind: DataType) -> None:
+    if not isinstance(kind, SINK_COLUMNS[name]):
+        expected = " or ".join(one().simpleString() for one in SINK_COLUMNS[name] if one != MapType)
+        raise OptionError(f"column {name} must be {expected or 'a map'}, not {kind.simpleString()}")
+    if isinstance(kind, MapType) and not (
+        isinstance(kind.keyType, StringType) and isinstance(kind.valueType, PROPERTY_TYPES)
+    ):
+        raise OptionError(
+            f"column {name} must map strings to values of a simple type, not {kind.simpleString()}"
+        )
+
+
+def milliseconds(column: pa.Array) -> list[Any]:
+    """Python values; timestamps as milliseconds since the epoch."""
+    if pa.types.is_timestamp(column.type):
+        numbers = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
+        return [None if value is None else value // 1000 for value in numbers]
+    result: list[Any] = column.to_pylist()
+    return result
+
+
+def payload_of(row: dict[str, Any]) -> tuple[bytes | None, str | None, int]:
+    """(body, text, CORE message type) from `value`, `text`, `body` and `type`.
+
+    Text goes before body, so that rows of the source, which have both, stay text messages.
+    """
+    value = row.get("value")
+    text = row.get("text")
+    body = row.get("body")
+    if isinstance(value, str) and text is None:
+        text = value
+    elif isinstance(value, bytes) and body is None:
+        body = value
+    name = row.get("type")
+    if name is None:
+        return (None, text, TEXT) if text is not None else (body or b"", None, BYTES)
+    kind = KIND_NUMBERS.get(name)
+    if kind is None:
+        raise SparkSourceError(f"column type: {name!r} is none of {', '.join(KIND_NUMBERS)}")
+    if kind == TEXT:
+        return None, text if text is not None else (body or b"").decode("utf-8", "replace"), kind
+    if body is None and text is not None:
+        body = text.encode("utf-8")
+    return body or b"", None, kind
+
+
+def typed(value: Any, kind: DataType) -> PropertyValue:
+    """The value with the Java type of its column: int is int, bigint long, float float …"""
+    if isinstance(kind, ByteType):
+        return Byte(value)
+    if isinstance(kind, ShortType):
+        return Short(value)
+    if isinstance(kind, IntegerType):
+        return Int(value)
+    if isinstance(kind, FloatType):
+        return Float(value)
+    if isinstance(kind, (DoubleType, LongType, StringType, BinaryType, BooleanType)):
+        result: PropertyValue = value
+        return result
+    if isinstance(kind, TimestampType) and isinstance(value, int):
+        return value
+    raise TypeError(f"{kind.simpleString()} is no type of a property")

@@ -1,0 +1,131 @@
+"""The sink: one transaction a partition, at most once under the id query/batch/partition.
+
+The node of a partition follows from the sorted `servers` alone, never from the live topology: a
+batch that is written again after a crash meets the node that knows whether it has it already. While
+that node is away the write waits, up to `nodeTimeout`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from atalanta.spark.errors import NodeTimeout, NodeUnavailable, SparkSourceError
+from atalanta.spark.gateway.gateway import Connector, OutMessage
+from atalanta.spark.options import WriteOptions
+from atalanta.spark.read.members import CONNECT_TIMEOUT_S
+from atalanta.spark.write.rows import RowReader
+
+RETRY_S: Final = 0.2
+
+log = logging.getLogger("atalanta.spark")
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task did; `repeated`: the node had the transaction already."""
+
+    server: str
+    messages: int
+    repeated: bool
+
+
+def server_for(servers: Sequence[str], query: str, partition: int) -> str:
+    """The same node for the same partition of the same query, as long as `servers` stays."""
+    ordered = sorted(servers)
+    digest = hashlib.sha256(f"{query}/{partition}".encode()).digest()
+    return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
+
+
+class PartitionWriter:
+    """Writes what one task is given. Its rows stay in memory until the node has committed them."""
+
+    def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
+        self.options = options
+        self.connect = connect
+        self.rows = RowReader(options, schema)
+
+    def write(
+        self, batches: Iterator[pa.RecordBatch], query: str, batch: int, partition: int
+    ) -> Written:
+        """NodeTimeout if the node stays away. Nothing is sent for an empty partition."""
+        server = server_for(self.options.login.servers, query, partition)
+        messages = [message for one in batches for message in self.rows.messages(one)]
+        if not messages:
+            return Written(server, 0, False)
+        deadline = time.monotonic() + self.options.login.node_timeout_s
+        while True:
+            try:
+                added = self._send(server, messages, query, batch, partition)
+            except NodeUnavailable as error:
+                if time.monotonic() >= deadline:
+                    raise NodeTimeout(
+                        f"server {server} did not answer for "
+                        f"{self.options.login.node_timeout_s:g} s (nodeTimeout): {error}"
+                    ) from error
+                log.warning("server %s: %s; trying again", server, error)
+                time.sleep(RETRY_S)
+            else:
+                return Written(server, len(messages), not added)
+
+    def _send(
+        self, server: str, messages: Sequence[OutMessage], query: str, batch: int, partition: int
+    ) -> bool:
+        login = self.options.login
+        connect_s = min(CONNECT_TIMEOUT_S, login.request_timeout_s)
+        credentials = login.credentials(connect_s)
+        gateway = self.connect(server, credentials)
+        try:
+            return gateway.send_transaction(messages, query, batch, partition)
+        finally:
+            gateway.close()
+
+
+class AtalantaStreamWriter(DataSourceStreamArrowWriter):
+    """For streaming queries: a batch that is run again is not sent again."""
+
+    def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
+        self.writer = PartitionWriter(options, schema, connect)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context = task_context()
+        query = context.getLocalProperty("sql.streaming.queryId")
+        batch = context.getLocalProperty("streaming.sql.batchId")
+        if query is None or batch is None:
+            raise SparkSourceError(
+                "Spark names neither query nor batch: is this a streaming write?"
+            )
+        return self.writer.write(iterator, query, int(batch), context.partitionId())
+
+
+class AtalantaBatchWriter(DataSourceArrowWriter):
+    """For batch writes: a task that is run again is not sent again, a job that is run again is."""
+
+    def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
+        self.writer = PartitionWriter(options, schema, connect)
+        # Made once in the driver and carried to the tasks by pickling.
+        self.run = f"batch-{uuid.uuid4()}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self.writer.write(iterator, self.run, 0, task_context().partitionId())
+
+
+def task_context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise SparkSourceError("the sink writes in Spark tasks only")
+    return context

@@ -1,0 +1,431 @@
+"""Receiving: deliveries of one consumer, its byte credits, and large messages put together.
+
+The broker subtracts the size of each whole frame, length included, from a consumer's credits
+(PacketImpl.getPacketSize); it gets them back at half of the window, as messages are taken from the
+buffer (ClientConsumerImpl.flowControl).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from atalanta.message.codec import decode_header
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import Message
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.body_sink import BodySink
+from atalanta.wire.core.client.errors import ClientError, Closed
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.packet_types import (
+    SESS_ACKNOWLEDGE,
+    SESS_FLOWTOKEN,
+    SESS_INDIVIDUAL_ACKNOWLEDGE,
+)
+from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery
+from atalanta.wire.core.packets.query import QueueQueryResponseV3
+from atalanta.wire.core.packets.queue import CreateQueueV2
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.client.session import ClientSession
+
+FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
+UNLIMITED: Final = -1
+CREDITS_MAX: Final = (1 << 31) - 1
+
+# Frames sent for every message or nearly so: length, type, channel, then the fields.
+_acknowledge_frame = struct.Struct(">ibqqqB").pack
+_credits_frame = struct.Struct(">ibqqi").pack
+
+
+class Delivery:
+    """A message in the client's hands. `error`: why it has no body; `sink`: what has it."""
+
+    __slots__ = ("consumer", "cost", "delivery_count", "epoch", "error", "message", "sink")
+
+    def __init__(
+        self, consumer: ClientConsumer, message: Message, delivery_count: int, cost: int
+    ) -> None:
+        self.consumer = consumer
+        self.message = message
+        self.delivery_count = delivery_count
+        self.cost = cost
+        self.epoch: int = consumer.epoch
+        self.error: str | None = None
+        self.sink: BodySink | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Its connection or transaction ended: the broker has it back."""
+        return self.epoch != self.consumer.epoch
+
+
+class LargeIncoming:
+    """A large message on its way: header first, then continuations."""
+
+    def __init__(self, message: Message, delivery_count: int, size: int, cost: int) -> None:
+        self.message = message
+        self.delivery_count = delivery_count
+        self.size = size  # as announced
+        self.cost = cost
+        self.received: int = 0
+        self.chunks: list[bytes] = []
+        self.sink: BodySink | None = None
+
+
+class ClientConsumer:
+    """Deliveries wait in `buffer` until taken, or go to `on_message` at once if it is set.
+
+    `failed` says why no more will come. `window`: bytes, -1 no limit, 0 one message for each
+    `want_one`.
+    """
+
+    def __init__(
+        self,
+        session: ClientSession,
+        consumer_id: int,
+        queue: str,
+        selector: str | None,
+        browse_only: bool,
+        priority: int,
+        window: int,
+    ) -> None:
+        self.session = session
+        self.id = consumer_id
+        self.queue = queue
+        self.selector = selector
+        self.browse_only = browse_only
+        self.priority = priority
+        self.window = window
+        self.half: int = window // 2
+        self.epoch: int = 0
+        self.buffer: deque[Delivery] = deque()
+        self.on_message: Callable[[Delivery], None] | None = None
+        self.sinks: Callable[[], BodySink] | None = None  # where large bodies go; None: into memory
+        self.waiter: Reply | None = None
+        self.failed: ClientError | None = None
+        self.closed: bool = False
+        self.made: bool = False  # by the broker, at least once
+        # Makes the queue again, should the broker have lost it when the next connection stands.
+        self.recreation: CreateQueueV2 | None = None
+        self.delivered: int = 0
+        self._taken_bytes: int = 0
+        self._wanted: bool = False
+        self._large: LargeIncoming | None = None
+        self._force_sequence: int = 0
+        self._force_reply: Reply | None = None
+        self._acknowledge_id: int = -1
+        self._acknowledge_bytes: int = 0
+        self._flush_wanted: bool = False
+
+    # -- making it ------------------------------------------------------------------------------
+    def creation(self) -> CreateConsumer:
+        """The request that makes it at the broker."""
+        return CreateConsumer(
+            consumer_id=self.id,
+            queue=self.queue,
+            filter=self.selector,
+            browse_only=self.browse_only,
+            priority=self.priority,
+        )
+
+    def created(self, reply: Reply) -> None:
+        """The broker has it (again): give it its credits."""
+        if reply.error is not None:
+            self.fail(reply.error)
+            return
+        self.made = True
+        answer = reply.value
+        if isinstance(answer, QueueQueryResponseV3):
+            self.recreation = recreation_of(answer)
+        if self.window > 0 or self.window == UNLIMITED:
+            self._credits(self.window)
+        elif self._wanted:
+            self._credits(1)
+        if self._force_reply is not None:
+            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
+
+    # -- deliveries -----------------------------------------------------------------------------
+    def deliver(self, message: Message, delivery_count: int, cost: int) -> None:
+        """SESS_RECEIVE_MSG."""
+        if delivery_count == 0 and message.has_property(FORCED_DELIVERY):
+            self._forced(message)
+            return
+        self._hand_over(Delivery(self, message, delivery_count, cost))
+
+    def _hand_over(self, delivery: Delivery) -> None:
+        if self.closed:
+            return
+        self.delivered += 1
+        if self.window == 0:
+            # What one message took of its single credit is forgiven (0 resets).
+            self._wanted = False
+            if self.session.open:
+                self._credits(0)
+        on_message = self.on_message
+        if on_message is not None:
+            on_message(delivery)
+            return
+        self.buffer.append(delivery)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter = self.waiter
+        if waiter is not None:
+            self.waiter = None
+            waiter.resolve(None)
+
+    def deliver_large(self, reader: Reader, cost: int) -> None:
+        """SESS_RECEIVE_LARGE_MSG after its consumer id."""
+        delivery_count = reader.int32("delivery_count")
+        size = reader.int64("body_size")
+        if size < 0:
+            raise ProtocolError(f"SESS_RECEIVE_LARGE_MSG: body_size {size}")
+        large = LargeIncoming(decode_header(reader), delivery_count, size, cost)
+        if self.sinks is not None:
+            large.sink = self.sinks()
+        self._large = large
+
+    def deliver_continuation(self, reader: Reader, cost: int) -> None:
+        """SESS_RECEIVE_CONTINUATION; its last field, the consumer id, is read already."""
+        large = self._large
+        if large is None:
+            raise ProtocolError("SESS_RECEIVE_CONTINUATION without SESS_RECEIVE_LARGE_MSG before it")
+        chunk = reader.blob("body")
+        large.received += len(chunk)
+        large.cost += cost
+        limit = self.session.settings.large_message_max
+        if large.sink is not None:
+            large.sink.write(chunk)
+        elif large.received <= limit:
+            large.chunks.append(chunk)
+        else:
+            large.chunks.clear()
+        if self.window > 0:
+            # Parts give their credits back at once: a message may be larger than the window.
+            self._give_back(cost)
+            large.cost -= cost
+        if reader.boolean("continues"):
+            return
+        self._large = None
+        delivery = Delivery(self, large.message, large.delivery_count, large.cost)
+        if large.sink is not None:
+            delivery.sink = large.sink
+        elif large.received > limit:
+            delivery.error = (
+                f"message {large.message.id} of queue {self.queue} has {large.received} bytes, "
+                f"more than largeMessageMaxBytes={limit}"
+            )
+        else:
+            large.message.body = b"".join(large.chunks)
+        self._hand_over(delivery)
+
+    # -- taking ---------------------------------------------------------------------------------
+    def take(self) -> Delivery | None:
+        """The next message, None if none is there. Its credits go back to the broker."""
+        if not self.buffer:
+            return None
+        delivery = self.buffer.popleft()
+        if self.window > 0:
+            self._taken_bytes += delivery.cost
+            if self._taken_bytes >= self.half:
+                self._give_back(0)
+        return delivery
+
+    def _give_back(self, cost: int) -> None:
+        self._taken_bytes += cost
+        if self._taken_bytes >= self.half and self.session.open:
+            self._credits(min(self._taken_bytes, CREDITS_MAX))
+            self._taken_bytes = 0
+
+    def handled(self, cost: int) -> None:
+        """For users of `on_message`: a delivery of this cost was taken care of."""
+        if self.window > 0:
+            self._give_back(cost)
+
+    def want_one(self) -> None:
+        """With window 0 every message is asked for."""
+        if self.window == 0 and not self._wanted and not self.buffer:
+            self._wanted = True
+            if self.session.open:
+                self._credits(1)
+
+    def withdraw(self) -> Reply | None:
+        """No message is wanted any more: done when the broker knows that, and what was on its way is in `buffer`.
+
+        None where there is nothing to withdraw.
+        """
+        if not self._wanted:
+            return None
+        self._wanted = False
+        if not self.session.open or self.failed is not None:
+            return None
+        self._credits(0)
+        return self.force()
+
+    def arrival(self) -> Reply:
+        """Done when `buffer` has something or the consumer failed. One waiter at a time."""
+        reply = self.waiter
+        if reply is None:
+            reply = Reply()
+            if self.buffer or self.failed is not None or self.closed:
+                reply.resolve(None)
+            else:
+                self.waiter = reply
+        if not reply.done:
+            self.want_one()  # of an earlier wait that was given up, too: its credit was withdrawn
+        return reply
+
+    # -- forced delivery ------------------------------------------------------------------------
+    def force(self) -> Reply:
+        """Done once everything the queue could deliver at the time of the call is in `buffer`."""
+        if self.failed is not None:
+            failed = Reply()
+            failed.fail(self.failed)
+            return failed
+        self._force_sequence += 1
+        reply = self._force_reply
+        if reply is None:
+            reply = Reply()
+            self._force_reply = reply
+        if self.session.open:
+            self.session.send_packet(ForceConsumerDelivery(self.id, self._force_sequence))
+        return reply
+
+    def _forced(self, message: Message) -> None:
+        if message.property_value(FORCED_DELIVERY) != self._force_sequence:
+            return
+        reply = self._force_reply
+        self._force_reply = None
+        if reply is not None:
+            reply.resolve(None)
+
+    # -- acknowledging --------------------------------------------------------------------------
+    def acknowledge_through(self, delivery: Delivery, batch_bytes: int) -> None:
+        """Cumulative: this message and all before it; sent at the end of the turn, or when
+        `batch_bytes` have come together. A lost delivery is left alone.
+        """
+        if delivery.lost or self.failed is not None:
+            return
+        self._acknowledge_id = delivery.message.id
+        self._acknowledge_bytes += delivery.cost
+        if self._acknowledge_bytes >= batch_bytes and not self._flush_wanted:
+            self._flush_wanted = True
+            self.session.connection.want_flush(self)
+
+    def flush_acknowledge(self) -> None:
+        """Send what acknowledge_through has kept back."""
+        self._flush_wanted = False
+        message_id = self._acknowledge_id
+        if message_id >= 0 and self.session.open:
+            self._acknowledge_id = -1
+            self._acknowledge_bytes = 0
+            self._acknowledge(SESS_ACKNOWLEDGE, message_id)
+
+    def acknowledge_one(self, delivery: Delivery) -> None:
+        """This message alone; no answer."""
+        if delivery.lost or self.failed is not None or not self.session.open:
+            return
+        self._acknowledge(SESS_INDIVIDUAL_ACKNOWLEDGE, delivery.message.id)
+
+    def acknowledge_and_wait(self, delivery: Delivery, individual: bool) -> Reply:
+        """Done when the broker has it on record; at once for a lost delivery."""
+        if delivery.lost or self.failed is not None:
+            reply = Reply()
+            reply.resolve(None)
+            return reply
+        self._acknowledge_id = -1
+        self._acknowledge_bytes = 0
+        self.session.worked()
+        return self.session.request_acknowledge(self.id, delivery.message.id, individual)
+
+    def _acknowledge(self, packet_type: int, message_id: int) -> None:
+        session = self.session
+        session.worked()
+        session.connection.write(
+            _acknowledge_frame(26, packet_type, session.channel, self.id, message_id, 0)
+        )
+
+    def _credits(self, amount: int) -> None:
+        session = self.session
+        session.connection.write(
+            _credits_frame(21, SESS_FLOWTOKEN, session.channel, self.id, amount)
+        )
+
+    # -- endings --------------------------------------------------------------------------------
+    def clear(self) -> None:
+        """Rollback: what lies in the buffer goes back to the broker, its credits too."""
+        self.epoch += 1
+        cost = 0
+        for delivery in self.buffer:
+            cost += delivery.cost
+        self.buffer.clear()
+        self._acknowledge_id = -1
+        self._acknowledge_bytes = 0
+        if self.window > 0:
+            self._give_back(cost)
+
+    def connection_lost(self) -> None:
+        """Everything received belongs to the past; credits begin anew."""
+        self.epoch += 1
+        self.buffer.clear()
+        self._large = None
+        self._taken_bytes = 0
+        self._acknowledge_id = -1
+        self._acknowledge_bytes = 0
+
+    def fail(self, error: ClientError) -> None:
+        """No more will come. What the broker has taken back with the consumer is not handed out any more."""
+        if self.failed is None:
+            self.failed = error
+            if not isinstance(error, Closed):
+                self.connection_lost()
+        force = self._force_reply
+        self._force_reply = None
+        if force is not None:
+            force.fail(error)
+        self._wake()
+
+    def close(self) -> None:
+        """This program is done with it."""
+        self.closed = True
+        self.buffer.clear()
+        self.fail(Closed(f"the consumer of {self.queue} is closed"))
+
+
+def recreation_of(queue: QueueQueryResponseV3) -> CreateQueueV2 | None:
+    """For a queue that a restart or the end of its consumers may take away: one that is not durable, or was created
+    automatically (ActiveMQSessionContext.recreateConsumerOnServer). Temporary ones belong to who made them.
+    """
+    if queue.name is None or queue.address is None or queue.temporary:
+        return None
+    if queue.durable and not queue.auto_created:
+        return None
+    return CreateQueueV2(
+        address=queue.address,
+        queue=queue.name,
+        filter=queue.filter,
+        durable=queue.durable,
+        auto_created=queue.auto_created,
+        routing_type=queue.routing_type,
+        max_consumers=queue.max_consumers,
+        purge_on_no_consumers=queue.purge_on_no_consumers,
+    )
+
+
+class Creation:
+    """Connects the answer to a consumer's creation with who asked for it."""
+
+    def __init__(self, consumer: ClientConsumer, outcome: Reply) -> None:
+        self.consumer = consumer
+        self.outcome = outcome
+
+    def done(self, reply: Reply) -> None:
+        self.consumer.created(reply)
+        if reply.error is not None:
+            self.consumer.session.consumers.pop(self.consumer.id, None)
+            self.outcome.fail(reply.error)
+        else:
+            self.outcome.resolve(reply.value)

@@ -1,0 +1,219 @@
+"""The entries of a LOG_READ_RESP column by column, as Arrow lays columns out: no object for a message.
+
+Numbers are little-endian, one an entry. What is not here (properties, texts) is read by decode_entries.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import (
+    BytesWriter,
+    read_i32_be,
+    read_i64_be,
+    write_i32_le,
+    write_i64_be,
+    write_i64_le,
+)
+from mypy_extensions import i32, i64, u8
+
+from atalanta.message.codec import PACKET_HEADER_BYTES
+from atalanta.message.encoding.buffer import DecodeError, decode_utf16
+from atalanta.message.message import HEAD_FIXED_BYTES, TEXT, USER_ID_BYTES
+from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, scan_properties
+from atalanta.wire.core.packets.log_chunk import ENTRY_HEADER_BYTES
+
+# The longest time (ms) that microseconds of 64 bits hold; what is beyond is taken for it.
+TIME_MS_MAX: Final = 9_223_372_036_854_775
+MICROSECONDS: Final = 1000
+# Encoded properties: none (a null is 1 byte), and only the routing type, whose name has 17 UTF-16 units.
+NO_PROPERTIES_BYTES: Final = 1 + 4
+ROUTING_TYPE_BYTES: Final = NO_PROPERTIES_BYTES + 4 + 34 + 1 + 1
+
+
+class LogColumns:
+    """Columns of `count` entries in `data`. DecodeError names the field.
+
+    `edges` are two int32 an entry: where its body begins and ends in `data`; times are int64 of
+    microseconds (0: none); `kinds`, `durable` (0, 1) and `redelivered` (0, 1) a byte;
+    `user_ids` 16 bytes each, zeros where `has_user_id` (a byte) is 0; `address_numbers` int32, into
+    `addresses`.
+    """
+
+    def __init__(self, data: bytes, count: int) -> None:
+        self.data: bytes = data
+        self.count: int = count
+        self.addresses: list[str] = []
+        # Some are text messages, whose bodies are encoded.
+        self.any_text: bool = False
+        # None has a property but the routing type.
+        self.bare: bool = True
+        self._sequences: BytesWriter = BytesWriter()
+        self._redelivered: BytesWriter = BytesWriter()
+        self._edges: BytesWriter = BytesWriter()
+        self._ids: BytesWriter = BytesWriter()
+        self._address_numbers: BytesWriter = BytesWriter()
+        self._has_user_id: BytesWriter = BytesWriter()
+        self._user_ids: BytesWriter = BytesWriter()
+        self._kinds: BytesWriter = BytesWriter()
+        self._durable: BytesWriter = BytesWriter()
+        self._expirations: BytesWriter = BytesWriter()
+        self._timestamps: BytesWriter = BytesWriter()
+        self._priorities: BytesWriter = BytesWriter()
+        self._known: dict[bytes, int] = {}
+        self._latest: bytes = b""  # the address before, as it is encoded
+        self._latest_number: i32 = -1
+        self._scan()
+
+    @property
+    def sequences(self) -> bytes:
+        return self._sequences.getvalue()
+
+    @property
+    def redelivered(self) -> bytes:
+        return self._redelivered.getvalue()
+
+    @property
+    def edges(self) -> bytes:
+        return self._edges.getvalue()
+
+    @property
+    def ids(self) -> bytes:
+        return self._ids.getvalue()
+
+    @property
+    def address_numbers(self) -> bytes:
+        return self._address_numbers.getvalue()
+
+    @property
+    def has_user_id(self) -> bytes:
+        return self._has_user_id.getvalue()
+
+    @property
+    def user_ids(self) -> bytes:
+        return self._user_ids.getvalue()
+
+    @property
+    def kinds(self) -> bytes:
+        return self._kinds.getvalue()
+
+    @property
+    def durable(self) -> bytes:
+        return self._durable.getvalue()
+
+    @property
+    def expirations(self) -> bytes:
+        return self._expirations.getvalue()
+
+    @property
+    def timestamps(self) -> bytes:
+        return self._timestamps.getvalue()
+
+    @property
+    def priorities(self) -> bytes:
+        return self._priorities.getvalue()
+
+    def _scan(self) -> None:
+        data = self.data
+        end: i64 = len(data)
+        position: i64 = 0
+        for _ in range(self.count):
+            if end - position < ENTRY_HEADER_BYTES:
+                raise DecodeError("entry", int(position), f"{end - position} bytes are left")
+            write_i64_le(self._sequences, read_i64_be(data, position))
+            self._redelivered.append(1 if read_i32_be(data, position + 8) > 0 else 0)
+            length: i64 = i64(read_i32_be(data, position + 12))
+            position += ENTRY_HEADER_BYTES
+            if length < 0 or length > end - position:
+                raise DecodeError("length", int(position), f"{length} of {end - position} bytes")
+            self._message(position, position + length)
+            position += length
+        if position != end:
+            raise DecodeError("entries", int(position), f"{end - position} bytes too many")
+
+    def _message(self, position: i64, end: i64) -> None:
+        """MSG: int32 13 + length of body, body, HDR (message/message.py)."""
+        data = self.data
+        if end - position < 4:
+            raise DecodeError("body length", int(position), "missing")
+        body: i64 = i64(read_i32_be(data, position)) - PACKET_HEADER_BYTES
+        position += 4
+        if body < 0 or body > end - position:
+            raise DecodeError("body", int(position), f"{body} of {end - position} bytes")
+        write_i32_le(self._edges, i32(position))
+        position += body
+        write_i32_le(self._edges, i32(position))
+        if end - position < 9:
+            raise DecodeError("message id", int(position), "missing")
+        write_i64_le(self._ids, read_i64_be(data, position))
+        position = self._address(position + 8, end)
+        position = self._user_id(position, end)
+        if end - position < HEAD_FIXED_BYTES:
+            raise DecodeError("message headers", int(position), "missing")
+        kind: i64 = i64(data[position])
+        if kind == TEXT:
+            self.any_text = True
+        self._kinds.append(u8(kind))
+        self._durable.append(1 if data[position + 1] != 0 else 0)
+        write_i64_le(self._expirations, microseconds(read_i64_be(data, position + 2)))
+        write_i64_le(self._timestamps, microseconds(read_i64_be(data, position + 10)))
+        self._priorities.append(data[position + 18])
+        position += HEAD_FIXED_BYTES
+        scanned = scan_properties(data, position, end)
+        if scanned & SCAN_END != end:
+            raise DecodeError("length", int(scanned & SCAN_END), "the message ends elsewhere")
+        size = end - position
+        if size == ROUTING_TYPE_BYTES:
+            self.bare = self.bare and scanned >> SCAN_ROUTING_SHIFT != 0
+        elif size != 1 and size != NO_PROPERTIES_BYTES:
+            self.bare = False
+
+    def _address(self, position: i64, end: i64) -> i64:
+        """Behind the address, which may be null; few differ in a queue. At least a byte is left."""
+        data = self.data
+        start = position + 1
+        if data[position] != 0:
+            length: i64 = i64(read_i32_be(data, start)) if end - start >= 4 else -1
+            start += 4
+            if length < 0 or length & 1 or length > end - start:
+                raise DecodeError("address", int(start), f"length {length}")
+            encoded = data[start : start + length]
+            start += length
+        else:
+            encoded = b""
+        if self._latest_number < 0 or encoded != self._latest:
+            number = self._known.get(encoded, -1)
+            if number < 0:
+                number = len(self.addresses)
+                self._known[encoded] = number
+                self.addresses.append(decode_utf16(encoded))
+            self._latest = encoded
+            self._latest_number = i32(number)
+        write_i32_le(self._address_numbers, self._latest_number)
+        return start
+
+    def _user_id(self, position: i64, end: i64) -> i64:
+        """Behind the user id, which may be null."""
+        data = self.data
+        if position >= end:
+            raise DecodeError("user id", int(position), "missing")
+        if data[position] == 0:
+            self._has_user_id.append(0)
+            write_i64_be(self._user_ids, 0)
+            write_i64_be(self._user_ids, 0)
+            return position + 1
+        if end - position <= USER_ID_BYTES:
+            raise DecodeError("user id", int(position), "missing")
+        self._has_user_id.append(1)
+        write_i64_be(self._user_ids, read_i64_be(data, position + 1))
+        write_i64_be(self._user_ids, read_i64_be(data, position + 9))
+        return position + 1 + USER_ID_BYTES
+
+
+def microseconds(milliseconds: i64) -> i64:
+    """As many as there are, or as 64 bits hold."""
+    if milliseconds > TIME_MS_MAX:
+        milliseconds = TIME_MS_MAX
+    elif milliseconds < -TIME_MS_MAX:
+        milliseconds = -TIME_MS_MAX
+    return milliseconds * MICROSECONDS

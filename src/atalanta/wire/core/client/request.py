@@ -1,0 +1,168 @@
+"""Requests on a session channel that the broker answers, and what becomes of them at a loss.
+
+Requests without a correlation id are asked one at a time: their answers carry nothing to tell them
+apart. Those with one may be under way in any number.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.core.client.errors import (
+    ClientError,
+    TransactionOutcomeUnknown,
+    TransactionRolledBack,
+)
+from atalanta.wire.core.client.reply import Reply
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.client.connection import ClientConnection
+
+# What a lost connection means for a request that was not answered yet.
+REPEAT: Final = 0  # send it again on the next connection
+FORGET: Final = 1  # a loss did the same: it counts as done
+FAIL: Final = 2  # the asker learns of the loss
+ROLLED_BACK: Final = 3  # likewise: the transaction is gone, or its outcome unknown once sent
+
+NO_CORRELATION: Final = -1
+NOTHING_TOLERATED: Final = -1
+
+
+class Request:
+    """`frame` is complete: channel and correlation stay the same over reconnections.
+
+    `tolerated`: a repeated request that is refused with this code had been carried out the first
+    time (a queue that exists, a queue that is gone).
+    """
+
+    def __init__(
+        self,
+        frame: bytes,
+        reply: Reply,
+        at_loss: int,
+        correlation: int = NO_CORRELATION,
+        tolerated: int = NOTHING_TOLERATED,
+    ) -> None:
+        self.frame = frame
+        self.reply = reply
+        self.at_loss = at_loss
+        self.correlation = correlation
+        self.tolerated = tolerated
+        self.sent: bool = False
+        self.repeated: bool = False
+        self.deadline: int = 0  # ns; 0 before it is sent
+
+
+class Requests:
+    """Those of one session. `open`: they may be sent now."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+        self.open: bool = False
+        self._waiting: deque[Request] = deque()
+        self._current: Request | None = None
+        self._correlated: dict[int, Request] = {}
+
+    def add(self, request: Request) -> None:
+        """Ask as soon as possible."""
+        if request.correlation == NO_CORRELATION:
+            self._waiting.append(request)
+            self.pump()
+            return
+        self._correlated[request.correlation] = request
+        if self.open:
+            self._send(request)
+
+    def begin(self, first: list[Request]) -> None:
+        """The session was made: `first` of all what it must be told, then what waits."""
+        self.open = True
+        self._waiting.extendleft(reversed(first))
+        self.pump()
+        for request in list(self._correlated.values()):
+            self._send(request)
+
+    def pump(self) -> None:
+        """Send the next one if no answer is awaited."""
+        if self.open and self._current is None and self._waiting:
+            request = self._waiting.popleft()
+            self._current = request
+            self._send(request)
+
+    def _send(self, request: Request) -> None:
+        request.sent = True
+        request.deadline = self.connection.now + self.connection.settings.call_timeout_ns
+        self.connection.write(request.frame)
+
+    def take(self, correlation: int) -> Request | None:
+        """The request an answer is for; None: nobody asked."""
+        if correlation != NO_CORRELATION:
+            return self._correlated.pop(correlation, None)
+        request = self._current
+        self._current = None
+        return request
+
+    def idle(self) -> bool:
+        """No answer without a correlation id is awaited."""
+        return self._current is None and not self._waiting
+
+    def check_deadlines(self, now: int) -> None:
+        """Tell who waits too long. The answer, should it still come, is thrown away."""
+        current = self._current
+        if current is not None and current.deadline and now >= current.deadline:
+            current.reply.fail(self.connection.timed_out())
+        for request in list(self._correlated.values()):
+            if request.deadline and now >= request.deadline:
+                request.reply.fail(self.connection.timed_out())
+
+    def _all(self) -> list[Request]:
+        requests = list(self._waiting)
+        if self._current is not None:
+            requests.insert(0, self._current)
+        requests += self._correlated.values()
+        self._waiting.clear()
+        self._current = None
+        self._correlated.clear()
+        return requests
+
+    def lost(self, error: ClientError) -> None:
+        """The connection is gone, the session will be made again."""
+        self.open = False
+        for request in self._all():
+            if request.at_loss == REPEAT:
+                if request.reply.done:
+                    continue  # timed out already
+                request.repeated = request.repeated or request.sent
+                request.sent = False
+                request.deadline = 0
+                if request.correlation == NO_CORRELATION:
+                    self._waiting.append(request)
+                else:
+                    self._correlated[request.correlation] = request
+            else:
+                _end(request, error)
+
+    def fail(self, error: ClientError) -> None:
+        """Nothing will be answered any more."""
+        self.open = False
+        for request in self._all():
+            _end(request, error)
+
+
+def _end(request: Request, error: ClientError) -> None:
+    reply = request.reply
+    if request.at_loss == FORGET:
+        reply.resolve(None)
+    elif request.at_loss == ROLLED_BACK and request.sent:
+        reply.fail(_outcome_unknown(error))
+    elif request.at_loss == ROLLED_BACK:
+        reply.fail(TransactionRolledBack(f"before the commit: {error.text}", 111))
+    else:
+        reply.fail(error)
+
+
+def _outcome_unknown(error: ClientError) -> TransactionOutcomeUnknown:
+    return TransactionOutcomeUnknown(
+        f"the connection was lost while the commit was on its way ({error.text}): "
+        "the transaction happened wholly or not at all"
+    )

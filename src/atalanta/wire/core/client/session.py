@@ -1,0 +1,499 @@
+"""One session of a client, over as many connections as it takes.
+
+Its channel and the correlation ids stay the same when it is made again on a new connection, so
+what was not confirmed is sent again as the very same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.message.codec import decode_message
+from atalanta.message.encoding.buffer import Reader
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core import packet_types
+from atalanta.wire.core.client.consumer import ClientConsumer, Creation
+from atalanta.wire.core.client.errors import (
+    AddressFull,
+    ClientError,
+    Closed,
+    ConnectionLost,
+    DuplicateId,
+    QueueDoesNotExist,
+    TransactionRolledBack,
+    error_of,
+)
+from atalanta.wire.core.client.producer import AddressCredits, ClientProducer, Sending
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client.request import (
+    FORGET,
+    NO_CORRELATION,
+    NOTHING_TOLERATED,
+    REPEAT,
+    ROLLED_BACK,
+    Request,
+    Requests,
+)
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.confirmations import Confirmations
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import ExceptionResponse, PacketsConfirmed
+from atalanta.wire.core.packets.consumer import (
+    Acknowledge,
+    ConsumerClose,
+    DisconnectConsumer,
+    IndividualAcknowledge,
+)
+from atalanta.wire.core.packets.producer import (
+    CreateProducer,
+    ProducerCredits,
+    ProducerFailCredits,
+    RemoveProducer,
+    RequestProducerCredits,
+)
+from atalanta.wire.core.packets.session import (
+    CreateSessionV2,
+    SessionClose,
+    SessionStart,
+    SessionStop,
+)
+from atalanta.wire.core.packets.transaction import Commit, Rollback
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.client.connection import ClientConnection
+
+HEADER_BYTES = 13
+
+
+class ClientSession:
+    """`opened` is done when the broker made the session the first time; `open`: it exists now."""
+
+    def __init__(
+        self, connection: ClientConnection, channel: int, settings: SessionSettings
+    ) -> None:
+        self.connection = connection
+        self.channel = channel
+        self.settings = settings
+        self.open: bool = False
+        self.closed: bool = False
+        self.opened: Reply = Reply()
+        self.started: bool = False
+        self.consumers: dict[int, ClientConsumer] = {}
+        self.producers: dict[int, ClientProducer] = {}
+        self.credits: dict[str, AddressCredits] = {}
+        # Frames that make what a broker forgets with its session: temporary queues.
+        self.temporary: dict[str, bytes] = {}
+        self.rolled_back: bool = False
+        self._ended: ClientError | None = None
+        self.confirmations = Confirmations(settings.confirmation_window)
+        self._in_transaction: bool = False
+        self._commit: Request | None = None  # waits for the messages before it
+        self._requests = Requests(connection)
+        self._pending: dict[int, Sending] = {}
+        self._correlation: int = 0
+        self._next_consumer: int = 0
+        self._next_producer: int = 1
+
+    # -- asking ---------------------------------------------------------------------------------
+    @property
+    def transacted(self) -> bool:
+        return not self.settings.auto_commit_sends
+
+    def next_correlation(self) -> int:
+        self._correlation += 1
+        return self._correlation
+
+    def check_usable(self) -> None:
+        """Raises what keeps this session from doing anything."""
+        if self._ended is not None:
+            raise self._ended
+        if self.closed:
+            raise Closed("the session is closed")
+        failed = self.connection.failed
+        if failed is not None:
+            raise failed
+        if self.rolled_back:
+            raise TransactionRolledBack(
+                "the connection was lost during the transaction: nothing of it happened", 111
+            )
+
+    def request(
+        self, packet: Packet, at_loss: int = REPEAT, tolerated: int = NOTHING_TOLERATED
+    ) -> Reply:
+        """Ask; the answering packet, or None for a plain "done", becomes the value of the reply."""
+        self.check_usable()
+        return self._ask(packet, at_loss, tolerated)
+
+    def _ask(self, packet: Packet, at_loss: int, tolerated: int = NOTHING_TOLERATED) -> Reply:
+        if at_loss == FORGET and not self.open:
+            return _answered()
+        reply = Reply()
+        request = Request(self._encode(packet), reply, at_loss, NO_CORRELATION, tolerated)
+        self._requests.add(request)
+        return reply
+
+    def correlated_request(self, packet: Packet, correlation: int, at_loss: int = REPEAT) -> Reply:
+        """For packets that carry `correlation` (next_correlation): many may be under way."""
+        self.check_usable()
+        reply = Reply()
+        self._requests.add(Request(self._encode(packet), reply, at_loss, correlation))
+        return reply
+
+    def send_packet(self, packet: Packet) -> None:
+        """No answer is expected; nothing happens while the session is not open."""
+        if self.open:
+            self.connection.write(self._encode(packet))
+
+    def request_acknowledge(self, consumer_id: int, message_id: int, individual: bool) -> Reply:
+        """An acknowledgement with an answer. A loss answers it too: the message is with the broker."""
+        if individual:
+            return self.request(IndividualAcknowledge(consumer_id, message_id, True), FORGET)
+        return self.request(Acknowledge(consumer_id, message_id, True), FORGET)
+
+    def worked(self) -> None:
+        """Something happened in the transaction that runs."""
+        if self.transacted:
+            self._in_transaction = True
+
+    def keep_temporary(self, name: str, packet: Packet) -> None:
+        """Make this queue again whenever the session is made again."""
+        self.temporary[name] = self._encode(packet)
+
+    def _encode(self, packet: Packet) -> bytes:
+        return codec.encode(packet, self.channel, self.connection.version)
+
+    # -- consumers and producers ----------------------------------------------------------------
+    def start(self) -> None:
+        """Let the broker deliver."""
+        if not self.started:
+            self.started = True
+            self.send_packet(SessionStart())
+
+    def stop(self) -> Reply:
+        """Done when no delivery is under way any more."""
+        self.started = False
+        return self._ask(SessionStop(), FORGET)
+
+    def consumer(
+        self,
+        queue: str,
+        selector: str | None = None,
+        browse_only: bool = False,
+        priority: int = 0,
+        window: int = 1 << 20,
+    ) -> tuple[ClientConsumer, Reply]:
+        """A consumer, and the reply that says whether the broker made it."""
+        self.check_usable()
+        consumer = ClientConsumer(
+            self, self._next_consumer, queue, selector, browse_only, priority, window
+        )
+        self._next_consumer += 1
+        self.consumers[consumer.id] = consumer
+        outcome = Reply()
+        self.request(consumer.creation()).on_done = Creation(consumer, outcome).done
+        return consumer, outcome
+
+    def close_consumer(self, consumer: ClientConsumer) -> Reply:
+        """What it has not acknowledged goes back to the queue."""
+        gone = consumer.failed is not None
+        consumer.flush_acknowledge()
+        consumer.close()
+        self.consumers.pop(consumer.id, None)
+        if gone or self.closed:
+            return _answered()
+        return self._ask(ConsumerClose(consumer.id), FORGET)
+
+    def producer(self, address: str) -> ClientProducer:
+        """Sends to `address`; producers of one address share its credits."""
+        self.check_usable()
+        credits = self.credits.get(address)
+        if credits is None:
+            credits = AddressCredits(self, address, self.settings.producer_window)
+            self.credits[address] = credits
+            if self.open:
+                credits.begin()
+        producer = ClientProducer(self, credits, self._next_producer)
+        self._next_producer += 1
+        self.producers[producer.id] = producer
+        self._announce_producer(producer)
+        return producer
+
+    def close_producer(self, producer: ClientProducer) -> None:
+        producer.closed = True
+        if self.producers.pop(producer.id, None) is not None and self._knows_producers():
+            self.send_packet(RemoveProducer(producer.id))
+
+    def _announce_producer(self, producer: ClientProducer) -> None:
+        if self._knows_producers():
+            self.send_packet(CreateProducer(producer.id, producer.address))
+
+    def _knows_producers(self) -> bool:
+        return self.connection.version >= packet_types.SENDER_ID_VERSION
+
+    def transmit(self, correlation: int, sending: Sending) -> None:
+        """Write a message whose credits are paid."""
+        if correlation >= 0:
+            self._pending[correlation] = sending
+        self.worked()
+        self.connection.write(sending.frame)
+
+    def ask_credits(self, address: str, amount: int) -> None:
+        self.send_packet(RequestProducerCredits(amount, address))
+
+    # -- transactions ---------------------------------------------------------------------------
+    def commit(self) -> Reply:
+        """Errors: TransactionRolledBack, or TransactionOutcomeUnknown when the answer was lost."""
+        correlation = self.next_correlation()
+        return self.commit_by(Commit(correlation), correlation)
+
+    def commit_by(self, packet: Packet, correlation: int) -> Reply:
+        """Commit by another packet than SESS_COMMIT (LOG_COMMIT)."""
+        self.check_usable()
+        for consumer in self.consumers.values():
+            consumer.flush_acknowledge()
+        request = Request(self._encode(packet), Reply(), ROLLED_BACK, correlation)
+        self._commit = request
+        self.credits_empty()
+        return request.reply
+
+    def credits_empty(self) -> None:
+        """Nothing waits for the credits of one address: a commit behind it may go."""
+        request = self._commit
+        if request is None:
+            return
+        for credits in self.credits.values():
+            if credits.waiting:
+                return
+        self._commit = None
+        self._in_transaction = False
+        self._requests.add(request)
+
+    def rollback(self, last_delivered: bool = False) -> Reply:
+        """Undo everything since the last commit; deliveries go back to their queues."""
+        self._in_transaction = False
+        if self.rolled_back:
+            self.rolled_back = False
+            return _answered()
+        for credits in self.credits.values():
+            credits.waiting.clear()
+        for consumer in self.consumers.values():
+            consumer.clear()
+        return self._ask(Rollback(last_delivered), FORGET)
+
+    # -- life -----------------------------------------------------------------------------------
+    def creation(self) -> CreateSessionV2:
+        """The request on channel 1 that makes the session."""
+        return session_creation(self.settings, self.channel)
+
+    def begin(self) -> None:
+        """The broker made the session: bring back what it must know, then go on."""
+        self.open = True
+        self.confirmations = Confirmations(self.settings.confirmation_window)
+        again: list[Request] = []
+        for frame in self.temporary.values():
+            again.append(Request(frame, Reply(), REPEAT))
+        if self.opened.done:
+            for consumer in self.consumers.values():
+                if not consumer.made:
+                    continue  # its first request waits among the others
+                if consumer.recreation is not None:
+                    again.append(Request(self._encode(consumer.recreation), Reply(), FORGET))
+                request = Request(self._encode(consumer.creation()), Reply(), FORGET)
+                request.reply.on_done = consumer.created
+                again.append(request)
+        if self.started:
+            self.send_packet(SessionStart())
+        for producer in self.producers.values():
+            self._announce_producer(producer)
+        self._requests.begin(again)
+        for credits in list(self.credits.values()):
+            credits.begin()
+        self.opened.resolve(None)
+
+    def close(self) -> Reply:
+        """The broker forgets the session; what was not acknowledged goes back to its queues."""
+        if self.closed or not self.open:
+            self.finish(Closed("the session is closed"))
+            return _answered()
+        for consumer in list(self.consumers.values()):
+            consumer.flush_acknowledge()
+            consumer.close()
+        reply = self._ask(SessionClose(), FORGET)
+        self.closed = True
+        return reply
+
+    def finish(self, error: ClientError) -> None:
+        """Nothing more will happen here: everything that waits fails with `error`."""
+        self.open = False
+        self.closed = True
+        if self._ended is None:
+            self._ended = error
+        self.connection.forget(self)
+        self.opened.fail(error)
+        self._fail_all(error)
+
+    def _fail_all(self, error: ClientError) -> None:
+        pending = list(self._pending.values())
+        self._pending.clear()
+        commit = self._commit
+        self._commit = None
+        if commit is not None:
+            commit.reply.fail(error)
+        self._requests.fail(error)
+        for sending in pending:
+            sending.producer.refused(sending, error)
+        for credits in list(self.credits.values()):
+            credits.fail(error)
+        for consumer in list(self.consumers.values()):
+            consumer.fail(error)
+
+    def lost(self, error: ConnectionLost) -> None:
+        """The connection is gone. With `resume` the session waits for the next one."""
+        self.open = False
+        resume = self.connection.settings.resume and self.settings.resume
+        if not resume or self.closed:
+            self.finish(error)
+            return
+        for consumer in list(self.consumers.values()):
+            consumer.connection_lost()
+        self._requests.lost(error)
+        if self.transacted:
+            self._transaction_lost()
+            return
+        pending = self._pending
+        self._pending = {}
+        for correlation in reversed(list(pending)):
+            sending = pending[correlation]
+            sending.repeated = True
+            sending.producer.resent += 1
+            sending.producer.credits.waiting.appendleft((correlation, sending))
+
+    def _transaction_lost(self) -> None:
+        error = TransactionRolledBack("the connection was lost during the transaction", 111)
+        commit = self._commit
+        self._commit = None
+        pending = list(self._pending.values())
+        self._pending.clear()
+        for sending in pending:
+            sending.producer.refused(sending, error)
+        for credits in self.credits.values():
+            if credits.waiting:
+                self._in_transaction = True
+                credits.fail(error)
+        if commit is not None:
+            commit.reply.fail(error)
+        elif self._in_transaction:
+            self.rolled_back = True
+        self._in_transaction = False
+
+    def check_deadlines(self, now: int) -> None:
+        """Tell who waits too long for an answer."""
+        self._requests.check_deadlines(now)
+
+    # -- frames in ------------------------------------------------------------------------------
+    def receive(self, packet_type: int, data: bytes, start: int, end: int) -> None:
+        """One frame's body data[start:end]. DecodeError and ProtocolError end the connection."""
+        if packet_type == packet_types.SESS_RECEIVE_MSG:
+            self._receive_message(data, start, end)
+        elif packet_type == packet_types.NULL_RESPONSE:
+            self._done(int.from_bytes(data[start:end], "big", signed=True) if end > start else -1)
+        elif packet_type == packet_types.SESS_RECEIVE_LARGE_MSG:
+            reader = Reader(data, start, end)
+            consumer = self.consumers.get(reader.int64("consumer_id"))
+            if consumer is not None:
+                consumer.deliver_large(reader, end - start + HEADER_BYTES)
+        elif packet_type == packet_types.SESS_RECEIVE_CONTINUATION:
+            if end - start < 8:
+                raise ProtocolError("SESS_RECEIVE_CONTINUATION: consumer_id is missing")
+            consumer = self.consumers.get(Reader(data, end - 8, end).int64("consumer_id"))
+            if consumer is not None:
+                cost = end - start + HEADER_BYTES
+                consumer.deliver_continuation(Reader(data, start, end - 8), cost)
+        elif packet_type == packet_types.PACKETS_CONFIRMED:
+            return
+        else:
+            version = self.connection.version
+            self._packet(codec.decode_range(packet_type, data, start, end, version))
+        if self.settings.confirmation_window != -1:
+            self._confirm(packet_type, end - start + HEADER_BYTES)
+
+    def _confirm(self, packet_type: int, frame_bytes: int) -> None:
+        if self.confirmations.received(packet_type, frame_bytes, True):
+            self.confirm()
+
+    def confirm(self) -> None:
+        """Let the broker drop what it keeps for a reattach."""
+        if self.open and self.confirmations.pending():
+            self.send_packet(PacketsConfirmed(self.confirmations.take()))
+
+    def _receive_message(self, data: bytes, start: int, end: int) -> None:
+        if end - start < 12:
+            raise ProtocolError("SESS_RECEIVE_MSG: consumer_id is missing")
+        tail = Reader(data, end - 12, end)
+        consumer = self.consumers.get(tail.int64("consumer_id"))
+        if consumer is None:
+            return
+        delivery_count = tail.int32("delivery_count")
+        message = decode_message(Reader(data, start, end - 12))
+        consumer.deliver(message, delivery_count, end - start + HEADER_BYTES)
+
+    def _done(self, correlation: int) -> None:
+        sending = self._pending.pop(correlation, None)
+        if sending is not None:
+            sending.producer.accepted(sending)
+            return
+        self._answer(correlation, None)
+
+    def _packet(self, packet: Packet) -> None:
+        if isinstance(packet, ExceptionResponse):
+            self._exception(packet)
+        elif isinstance(packet, ProducerCredits):
+            credits = self.credits.get(packet.address)
+            if credits is not None:
+                credits.granted(packet.credits)
+        elif isinstance(packet, ProducerFailCredits):
+            credits = self.credits.get(packet.address)
+            if credits is not None:
+                credits.fail(AddressFull(f"address {packet.address} is full", 210))
+        elif isinstance(packet, DisconnectConsumer):
+            consumer = self.consumers.pop(packet.consumer_id, None)
+            if consumer is not None:
+                text = f"queue {consumer.queue} was deleted"
+                consumer.fail(QueueDoesNotExist(text, 100))
+        else:
+            self._answer(getattr(packet, "correlation", NO_CORRELATION), packet)
+
+    def _exception(self, packet: ExceptionResponse) -> None:
+        error = error_of(packet.code, packet.message)
+        sending = self._pending.pop(packet.correlation, None)
+        if sending is not None:
+            if sending.repeated and isinstance(error, DuplicateId):
+                # It had arrived before the connection was lost.
+                sending.producer.accepted(sending)
+            else:
+                sending.producer.refused(sending, error)
+            return
+        request = self._requests.take(packet.correlation)
+        if request is None:
+            self.connection.events.session_error(self, error)
+        elif request.repeated and request.tolerated == packet.code:
+            request.reply.resolve(None)
+        else:
+            request.reply.fail(error)
+        self._requests.pump()
+
+    def _answer(self, correlation: int, packet: Packet | None) -> None:
+        request = self._requests.take(correlation)
+        if request is not None:
+            request.reply.resolve(packet)
+            if self.closed and self._requests.idle():
+                self.finish(Closed("the session is closed"))
+        self._requests.pump()
+
+
+def _answered() -> Reply:
+    reply = Reply()
+    reply.resolve(None)
+    return reply
+

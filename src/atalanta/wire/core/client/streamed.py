@@ -1,0 +1,84 @@
+"""A large message that leaves piece by piece, for bodies that should never be in memory as a whole.
+
+As ClientProducerImpl.largeMessageSendStreamed does it: the header, then continuations as the credits reach; only the
+last one asks for an answer. A server forgets what came of a message when the session ends before the last piece:
+that is how one is given up.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+
+from atalanta.wire.core import packet_types
+from atalanta.wire.core.client.producer import NO_CONFIRMATION, Sending
+from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.large_chunks import CHUNK_BYTES, write_sent_piece
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.client.producer import ClientProducer
+
+_large_start = struct.Struct(">ibqq").pack
+MORE: Final = -1
+
+
+class StreamedSending:
+    """`head` as in ClientProducer.send. A session carries one at a time (CORE knows no more)."""
+
+    def __init__(self, producer: ClientProducer, head: bytes, message_id: int = 0) -> None:
+        self.producer = producer
+        self.bytes_sent: int = 0
+        start = _large_start(
+            17 + len(head), packet_types.SESS_SEND_LARGE, producer.session.channel, message_id
+        )
+        self._send(NO_CONFIRMATION, start + head, len(head))
+
+    def add(self, piece: bytes) -> None:
+        """Some of the body, at most CHUNK_BYTES; wait for `room` before the next."""
+        self._piece(piece, MORE, NO_CONFIRMATION)
+
+    def finish(self, piece: bytes) -> Reply:
+        """The last of the body, which may be empty. The broker's answer resolves the reply."""
+        producer = self.producer
+        correlation = producer.session.next_correlation()
+        producer.sent += 1
+        producer.unconfirmed += 1
+        reply = Reply()
+        total = self.bytes_sent + len(piece)
+        self._piece(piece, total, correlation, reply)
+        return reply
+
+    def room(self) -> Reply:
+        """Done when nothing of it waits for credits. Look at `check` then."""
+        return self.producer.credits.empty()
+
+    def check(self) -> None:
+        """Raises what the broker or a lost connection has done to it."""
+        errors = self.producer.errors
+        if errors:
+            error = errors.pop(0)
+            errors.clear()
+            raise error
+        self.producer.session.check_usable()
+
+    def _piece(
+        self, piece: bytes, total: int, correlation: int, reply: Reply | None = None
+    ) -> None:
+        if len(piece) > CHUNK_BYTES:
+            raise ValueError(f"a piece of {len(piece)} bytes, more than {CHUNK_BYTES}")
+        producer = self.producer
+        out = BytesWriter()
+        write_sent_piece(out, producer.session.channel, piece, total, correlation, producer.id)
+        self.bytes_sent += len(piece)
+        self._send(correlation, out.getvalue(), len(piece), reply)
+
+    def _send(
+        self, correlation: int, frame: bytes, cost: int, reply: Reply | None = None
+    ) -> None:
+        producer = self.producer
+        producer.session.check_usable()
+        sending = Sending(producer, frame, cost + 24)
+        sending.reply = reply
+        producer.credits.send(correlation, sending)

@@ -1,0 +1,1 @@
+"""CORE packets and their codec."""

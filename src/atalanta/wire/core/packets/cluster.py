@@ -1,0 +1,124 @@
+"""Packets between the nodes of a cluster, channel 3 (fact sheet A1.b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    BACKUP_REQUEST,
+    BACKUP_REQUEST_RESPONSE,
+    CLUSTER_CONNECT,
+    CLUSTER_CONNECT_REPLY,
+    NODE_ANNOUNCE,
+    QUORUM_VOTE,
+    QUORUM_VOTE_REPLY,
+    SCALEDOWN_ANNOUNCEMENT,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_SIMPLE_STRING,
+    NULLABLE_STRING,
+    NULLABLE_TRANSPORT,
+    REST,
+    SIMPLE_STRING,
+    STRING,
+    Packet,
+    numbered,
+    wire,
+)
+from atalanta.wire.core.transport import TransportConfiguration
+
+
+@dataclass(eq=False, repr=False)
+class ClusterConnect(Packet):
+    """CLUSTER_CONNECT.
+
+    First on channel 3; until it was accepted everything else there is ignored.
+    """
+
+    user: str = field(metadata=wire(STRING))
+    password: str = field(metadata=wire(STRING))
+
+
+@dataclass(eq=False, repr=False)
+class ClusterConnectReply(Packet):
+    """CLUSTER_CONNECT_REPLY."""
+
+    authorized: bool = field(metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class NodeAnnounce(Packet):
+    """NODE_ANNOUNCE. Puts the sender into the receiver's topology. No answer."""
+
+    node_id: str = field(metadata=wire(STRING))
+    backup_group: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    is_backup: bool = field(default=False, metadata=wire(BOOL))
+    event_id: int = field(default=0, metadata=wire(INT64))
+    connector: TransportConfiguration | None = field(
+        default=None, metadata=wire(NULLABLE_TRANSPORT)
+    )
+    backup_connector: TransportConfiguration | None = field(
+        default=None, metadata=wire(NULLABLE_TRANSPORT)
+    )
+    scale_down_group: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class ScaleDownAnnouncement(Packet):
+    """SCALEDOWN_ANNOUNCEMENT. All messages of the node have moved to the target."""
+
+    target_node_id: str = field(metadata=wire(SIMPLE_STRING))
+    scaled_down_node_id: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class QuorumVote(Packet):
+    """QUORUM_VOTE. `vote` is in the handler's own encoding."""
+
+    handler: str = field(metadata=wire(SIMPLE_STRING))
+    vote: bytes = field(metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class QuorumVoteReply(Packet):
+    """QUORUM_VOTE_REPLY."""
+
+    handler: str = field(metadata=wire(SIMPLE_STRING))
+    vote: bytes = field(metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class BackupRequest(Packet):
+    """BACKUP_REQUEST. Colocated backups (not served)."""
+
+    size: int = field(metadata=wire(INT32))
+    journal_directory: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    bindings_directory: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    large_messages_directory: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    paging_directory: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class BackupRequestResponse(Packet):
+    """BACKUP_REQUEST_RESPONSE."""
+
+    started: bool = field(metadata=wire(BOOL))
+
+
+PACKETS: Final = numbered(
+    {
+        CLUSTER_CONNECT: ClusterConnect,
+        CLUSTER_CONNECT_REPLY: ClusterConnectReply,
+        NODE_ANNOUNCE: NodeAnnounce,
+        SCALEDOWN_ANNOUNCEMENT: ScaleDownAnnouncement,
+        QUORUM_VOTE: QuorumVote,
+        QUORUM_VOTE_REPLY: QuorumVoteReply,
+        BACKUP_REQUEST: BackupRequest,
+        BACKUP_REQUEST_RESPONSE: BackupRequestResponse,
+    }
+)

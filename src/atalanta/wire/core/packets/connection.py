@@ -1,0 +1,135 @@
+"""Packets of the connection itself and the common answers (fact sheet A1.a, A1.c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    ASYNC_RESPONSE_VERSION,
+    CHECK_FOR_FAILOVER,
+    CHECK_FOR_FAILOVER_REPLY,
+    DISCONNECT,
+    DISCONNECT_V2,
+    DISCONNECT_V3,
+    EXCEPTION,
+    NULL_RESPONSE,
+    PACKETS_CONFIRMED,
+    PING,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT8,
+    INT32,
+    INT64,
+    NULLABLE_SIMPLE_STRING,
+    NULLABLE_STRING,
+    NULLABLE_TRANSPORT,
+    Packet,
+    numbered,
+    wire,
+)
+from atalanta.wire.core.transport import TransportConfiguration
+
+# Why a server goes (DISCONNECT_V3).
+REASON_REDIRECT: Final = 0
+REASON_REDIRECT_CRITICAL: Final = 1
+REASON_SCALE_DOWN: Final = 2
+REASON_SCALE_DOWN_CRITICAL: Final = 3
+REASON_SHUTDOWN: Final = 4
+REASON_SHUTDOWN_CRITICAL: Final = 5
+
+
+@dataclass(eq=False, repr=False)
+class Ping(Packet):
+    """PING.
+
+    Channel 0, both ways; the server answers with the same, and drops who is silent for longer.
+    """
+
+    connection_ttl_ms: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class Disconnect(Packet):
+    """DISCONNECT. The server goes away; peers older than version 125."""
+
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class DisconnectV2(Disconnect):
+    """DISCONNECT_V2. Versions 125 to 130."""
+
+    scale_down_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class DisconnectV3(Packet):
+    """DISCONNECT_V3. From version 131; `reason` is one of REASON_*, -1 for none."""
+
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    reason: int = field(default=REASON_SHUTDOWN, metadata=wire(INT8))
+    target_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    target: TransportConfiguration | None = field(default=None, metadata=wire(NULLABLE_TRANSPORT))
+
+
+@dataclass(eq=False, repr=False)
+class ExceptionResponse(Packet):
+    """EXCEPTION.
+
+    A request failed: `code` as in kernel.errors. On channel 1 it goes without the correlation.
+    """
+
+    code: int = field(metadata=wire(INT32))
+    message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+
+
+@dataclass(eq=False, repr=False, init=False)
+class NullResponse(Packet):
+    """NULL_RESPONSE. Done; correlation -1 where the request had none."""
+
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+
+    def __init__(self, correlation: int = -1) -> None:
+        self.correlation = correlation
+
+
+@dataclass(eq=False, repr=False, init=False)
+class PacketsConfirmed(Packet):
+    """PACKETS_CONFIRMED. Everything up to this number was processed (A1.c)."""
+
+    command_id: int = field(metadata=wire(INT32))
+
+    def __init__(self, command_id: int) -> None:
+        self.command_id = command_id
+
+
+@dataclass(eq=False, repr=False)
+class CheckForFailover(Packet):
+    """CHECK_FOR_FAILOVER. May a client of that node fail over to you?"""
+
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class CheckForFailoverReply(Packet):
+    """CHECK_FOR_FAILOVER_REPLY."""
+
+    ok: bool = field(metadata=wire(BOOL))
+
+
+PACKETS: Final = numbered(
+    {
+        PING: Ping,
+        DISCONNECT: Disconnect,
+        DISCONNECT_V2: DisconnectV2,
+        DISCONNECT_V3: DisconnectV3,
+        EXCEPTION: ExceptionResponse,
+        NULL_RESPONSE: NullResponse,
+        PACKETS_CONFIRMED: PacketsConfirmed,
+        CHECK_FOR_FAILOVER: CheckForFailover,
+        CHECK_FOR_FAILOVER_REPLY: CheckForFailoverReply,
+    }
+)

@@ -1,0 +1,133 @@
+"""Packets of consumers but for deliveries (fact sheet A1.a); messages: wire/core/packets/message.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    ASYNC_RESPONSE_VERSION,
+    DISCONNECT_CONSUMER,
+    DISCONNECT_CONSUMER_KILL,
+    SESS_ACKNOWLEDGE,
+    SESS_CONSUMER_CLOSE,
+    SESS_CREATECONSUMER,
+    SESS_EXPIRED,
+    SESS_FLOWTOKEN,
+    SESS_FORCE_CONSUMER_DELIVERY,
+    SESS_INDIVIDUAL_ACKNOWLEDGE,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+@dataclass(eq=False, repr=False)
+class CreateConsumer(Packet):
+    """SESS_CREATECONSUMER. Answered by QueueQueryResponseV3 if a response is required."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    browse_only: bool = field(default=False, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    priority: int = field(default=0, metadata=wire(INT32, since=ASYNC_RESPONSE_VERSION))
+
+
+@dataclass(eq=False, repr=False, init=False)
+class FlowToken(Packet):
+    """SESS_FLOWTOKEN. Bytes of credit; -1 no flow control, 0 back to none."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    credits: int = field(metadata=wire(INT32))
+
+    def __init__(self, consumer_id: int, credits: int) -> None:
+        self.consumer_id = consumer_id
+        self.credits = credits
+
+
+@dataclass(eq=False, repr=False)
+class ForceConsumerDelivery(Packet):
+    """SESS_FORCE_CONSUMER_DELIVERY. Asks for a marker behind what can be delivered now."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    sequence: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False, init=False)
+class Acknowledge(Packet):
+    """SESS_ACKNOWLEDGE. Everything delivered to the consumer up to this message."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    requires_response: bool = field(metadata=wire(BOOL))
+
+    def __init__(self, consumer_id: int, message_id: int, requires_response: bool = False) -> None:
+        self.consumer_id = consumer_id
+        self.message_id = message_id
+        self.requires_response = requires_response
+
+
+@dataclass(eq=False, repr=False, init=False)
+class IndividualAcknowledge(Packet):
+    """SESS_INDIVIDUAL_ACKNOWLEDGE. This message alone."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+    requires_response: bool = field(metadata=wire(BOOL))
+
+    def __init__(self, consumer_id: int, message_id: int, requires_response: bool = False) -> None:
+        self.consumer_id = consumer_id
+        self.message_id = message_id
+        self.requires_response = requires_response
+
+
+@dataclass(eq=False, repr=False)
+class Expired(Packet):
+    """SESS_EXPIRED. The client found the message expired. No answer."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+    message_id: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class ConsumerClose(Packet):
+    """SESS_CONSUMER_CLOSE."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class DisconnectConsumer(Packet):
+    """DISCONNECT_CONSUMER. From the server: the consumer's queue is gone."""
+
+    consumer_id: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class DisconnectConsumerKill(Packet):
+    """DISCONNECT_CONSUMER_KILL."""
+
+    node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+PACKETS: Final = numbered(
+    {
+        SESS_CREATECONSUMER: CreateConsumer,
+        SESS_FLOWTOKEN: FlowToken,
+        SESS_FORCE_CONSUMER_DELIVERY: ForceConsumerDelivery,
+        SESS_ACKNOWLEDGE: Acknowledge,
+        SESS_INDIVIDUAL_ACKNOWLEDGE: IndividualAcknowledge,
+        SESS_EXPIRED: Expired,
+        SESS_CONSUMER_CLOSE: ConsumerClose,
+        DISCONNECT_CONSUMER: DisconnectConsumer,
+        DISCONNECT_CONSUMER_KILL: DisconnectConsumerKill,
+    }
+)

@@ -1,0 +1,126 @@
+"""LOG_READ_RESP: a chunk of a queue's log, with many messages in one packet. Ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
+
+from atalanta.message.codec import decode_message, write_message
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.message import Message
+from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
+from atalanta.wire.core.packet_types import LOG_READ_RESP
+from atalanta.wire.core.packets.base import Packet, numbered
+
+# int64 sequence, int32 delivery count, int32 length.
+ENTRY_HEADER_BYTES = 16
+# int64 correlation, int64 next, bool last, int32 n.
+CHUNK_HEADER_BYTES = 21
+
+
+class LogEntry:
+    """One message of a chunk, with its sequence in the queue."""
+
+    def __init__(self, sequence: int, delivery_count: int, message: Message) -> None:
+        self.sequence: int = sequence
+        self.delivery_count: int = delivery_count
+        self.message: Message = message
+
+
+@dataclass(eq=False, repr=False, init=False)
+class LogReadResponse(Packet):
+    """LOG_READ_RESP. `entries` are `count` encoded entries, made by ChunkWriter.
+
+    decode_entries reads them. Read on from `next` until `last`.
+    """
+
+    correlation: int
+    next: int
+    last: bool
+    count: int
+    entries: bytes
+
+    def __init__(self, correlation: int, next: int, last: bool, count: int, entries: bytes) -> None:
+        self.correlation = correlation
+        self.next = next
+        self.last = last
+        self.count = count
+        self.entries = entries
+
+
+numbered({LOG_READ_RESP: LogReadResponse})
+
+
+class ChunkWriter:
+    """Collects the entries of one chunk."""
+
+    def __init__(self) -> None:
+        self.count: int = 0
+        self._out: BytesWriter = BytesWriter()
+
+    def __len__(self) -> int:
+        """Bytes so far."""
+        return len(self._out)
+
+    def add(self, sequence: i64, delivery_count: i32, message: Message) -> None:
+        out = self._out
+        size: i32 = len(message.body) + len(message.head) + 12
+        write_i64_be(out, sequence)
+        write_i32_be(out, delivery_count)
+        write_i32_be(out, size)
+        write_message(out, message, message.id)
+        self.count += 1
+
+    def getvalue(self) -> bytes:
+        return self._out.getvalue()
+
+    def response(self, correlation: int, next: int, last: bool) -> LogReadResponse:
+        return LogReadResponse(
+            correlation=correlation, next=next, last=last, count=self.count, entries=self.getvalue()
+        )
+
+
+def decode_entries(packet: LogReadResponse) -> list[LogEntry]:
+    """The messages of a chunk, in order. DecodeError names the field."""
+    reader = Reader(packet.entries)
+    entries: list[LogEntry] = []
+    for _ in range(packet.count):
+        sequence = reader.int64("sequence")
+        delivery_count = reader.int32("delivery_count")
+        length = reader.int32("length")
+        start = reader.position
+        message = decode_message(reader)
+        if reader.position - start != length:
+            raise DecodeError("length", start, f"{length} bytes announced, message has others")
+        entries.append(LogEntry(sequence, delivery_count, message))
+    return entries
+
+
+def decode_chunk(reader: Reader) -> LogReadResponse:
+    """Checks that the entries are there and end with the packet; their messages stay encoded."""
+    correlation = reader.int64("correlation")
+    next_sequence = reader.int64("next")
+    last = reader.boolean("last")
+    count = reader.count("count", ENTRY_HEADER_BYTES)
+    start = reader.position
+    for _ in range(count):
+        reader.advance(12, "entry")
+        reader.advance(reader.int32("length"), "message")
+    entries = reader.data[start : reader.position]
+    return LogReadResponse(
+        correlation=correlation, next=next_sequence, last=last, count=count, entries=entries
+    )
+
+
+def write_chunk(out: BytesWriter, channel: i64, packet: LogReadResponse) -> i64:
+    """LOG_READ_RESP; returns the frame's bytes."""
+    size: i64 = len(packet.entries)
+    write_frame_header(out, LOG_READ_RESP, channel, size + CHUNK_HEADER_BYTES)
+    write_i64_be(out, packet.correlation)
+    write_i64_be(out, packet.next)
+    out.append(0xFF if packet.last else 0)
+    write_i32_be(out, packet.count)
+    out.write(packet.entries)
+    return size + CHUNK_HEADER_BYTES + FRAME_OVERHEAD_BYTES

@@ -1,0 +1,255 @@
+"""Packets of the log view, our own (docs/internals/protocols/log-view.md); chunks: wire/core/packets/log_chunk.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.wire.core.packet_types import (
+    LOG_ACK_THROUGH,
+    LOG_ACK_THROUGH_RESP,
+    LOG_COMMIT,
+    LOG_LEASE,
+    LOG_LEASE_RESP,
+    LOG_LOST,
+    LOG_LOST_RESP,
+    LOG_PLAN,
+    LOG_PLAN_RESP,
+    LOG_POSITION,
+    LOG_POSITION_RESP,
+    LOG_READ,
+    LOG_SEEK,
+    LOG_SEEK_RESP,
+)
+from atalanta.wire.core.packets.base import (
+    INT32,
+    INT64,
+    LOST_RANGES,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    STRING,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+class LostRange:
+    """A part of a queue's sequence that went without being acknowledged through the log view.
+
+    Sequences `start` to `end`, both included, and why they are gone. A value.
+    """
+
+    def __init__(self, start: int, end: int, why: str) -> None:
+        self.start: int = start
+        self.end: int = end
+        self.why: str = why
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LostRange) and (self.start, self.end, self.why) == (
+            other.start,
+            other.end,
+            other.why,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.start, self.end, self.why))
+
+    def __repr__(self) -> str:
+        return f"LostRange({self.start}, {self.end}, {self.why!r})"
+
+
+@dataclass(eq=False, repr=False)
+class LogPosition(Packet):
+    """LOG_POSITION."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogPositionResponse(Packet):
+    """LOG_POSITION_RESP.
+
+    `first`: lowest live durable sequence or last + 1; `last`: highest one ever shown.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    node_id: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    first: int = field(metadata=wire(INT64))
+    last: int = field(metadata=wire(INT64))
+    messages: int = field(metadata=wire(INT64))
+    bytes: int = field(metadata=wire(INT64))
+    acked_through: int = field(metadata=wire(INT64))
+    first_timestamp_ms: int = field(metadata=wire(INT64))
+    last_timestamp_ms: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogPlan(Packet):
+    """LOG_PLAN. How far (start, end] reaches within the limits; -1: no limit."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    max_messages: int = field(default=-1, metadata=wire(INT64))
+    max_bytes: int = field(default=-1, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogPlanResponse(Packet):
+    """LOG_PLAN_RESP."""
+
+    correlation: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+    messages: int = field(metadata=wire(INT64))
+    bytes: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogRead(Packet):
+    """LOG_READ. One bounded chunk of (start, end]."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+    max_bytes: int = field(metadata=wire(INT32))
+    selector: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class LogAckThrough(Packet):
+    """LOG_ACK_THROUGH. Idempotent, durable before the answer; code 200 on an old epoch."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    epoch: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogAckThroughResponse(Packet):
+    """LOG_ACK_THROUGH_RESP."""
+
+    correlation: int = field(metadata=wire(INT64))
+    acked_messages: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogLease(Packet):
+    """LOG_LEASE.
+
+    Epoch 0 takes over with a new epoch, else renews that one; a ttl of 0 gives it back.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    group: str = field(metadata=wire(SIMPLE_STRING))
+    owner: str = field(metadata=wire(SIMPLE_STRING))
+    ttl_ms: int = field(metadata=wire(INT64))
+    epoch: int = field(default=0, metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogLeaseResponse(Packet):
+    """LOG_LEASE_RESP."""
+
+    correlation: int = field(metadata=wire(INT64))
+    epoch: int = field(metadata=wire(INT64))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    acked_through: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogLost(Packet):
+    """LOG_LOST.
+
+    Which parts of (start, end] went without being acknowledged through the log view.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    incarnation: str = field(metadata=wire(SIMPLE_STRING))
+    start: int = field(metadata=wire(INT64))
+    end: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogLostResponse(Packet):
+    """LOG_LOST_RESP."""
+
+    correlation: int = field(metadata=wire(INT64))
+    ranges: list[LostRange] = field(metadata=wire(LOST_RANGES))
+
+
+@dataclass(eq=False, repr=False)
+class LogSeek(Packet):
+    """LOG_SEEK."""
+
+    correlation: int = field(metadata=wire(INT64))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    timestamp_ms: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogSeekResponse(Packet):
+    """LOG_SEEK_RESP.
+
+    `sequence` lies before the first live message with that timestamp or a later one.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    sequence: int = field(metadata=wire(INT64))
+
+
+@dataclass(eq=False, repr=False)
+class LogCommit(Packet):
+    """LOG_COMMIT.
+
+    Commits the session's transaction under a durable sink id; answered by NullResponse.
+    """
+
+    correlation: int = field(metadata=wire(INT64))
+    query: str = field(metadata=wire(STRING))
+    batch: int = field(metadata=wire(INT64))
+    partition: int = field(metadata=wire(INT32))
+
+
+def decode_lost_range(reader: Reader, what: str) -> LostRange:
+    """DecodeError names `what`."""
+    start = reader.int64(f"{what}.start")
+    end = reader.int64(f"{what}.end")
+    return LostRange(start, end, reader.simple_string(f"{what}.why"))
+
+
+def encode_lost_range(writer: Writer, lost: LostRange) -> None:
+    writer.int64(lost.start)
+    writer.int64(lost.end)
+    writer.simple_string(lost.why)
+
+
+PACKETS: Final = numbered(
+    {
+        LOG_POSITION: LogPosition,
+        LOG_POSITION_RESP: LogPositionResponse,
+        LOG_PLAN: LogPlan,
+        LOG_PLAN_RESP: LogPlanResponse,
+        LOG_READ: LogRead,
+        LOG_ACK_THROUGH: LogAckThrough,
+        LOG_ACK_THROUGH_RESP: LogAckThroughResponse,
+        LOG_LEASE: LogLease,
+        LOG_LEASE_RESP: LogLeaseResponse,
+        LOG_LOST: LogLost,
+        LOG_LOST_RESP: LogLostResponse,
+        LOG_SEEK: LogSeek,
+        LOG_SEEK_RESP: LogSeekResponse,
+        LOG_COMMIT: LogCommit,
+    }
+)

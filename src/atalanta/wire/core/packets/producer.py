@@ -1,0 +1,72 @@
+"""Packets of producers but for messages (fact sheet A1.a); messages: wire/core/packets/message.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    CREATE_PRODUCER,
+    REMOVE_PRODUCER,
+    SESS_PRODUCER_CREDITS,
+    SESS_PRODUCER_FAIL_CREDITS,
+    SESS_PRODUCER_REQUEST_CREDITS,
+)
+from atalanta.wire.core.packets.base import (
+    INT32,
+    NULLABLE_SIMPLE_STRING,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+@dataclass(eq=False, repr=False)
+class CreateProducer(Packet):
+    """CREATE_PRODUCER. From version 134, for metrics only. No answer."""
+
+    producer_id: int = field(metadata=wire(INT32))
+    address: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class RemoveProducer(Packet):
+    """REMOVE_PRODUCER."""
+
+    producer_id: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
+class RequestProducerCredits(Packet):
+    """SESS_PRODUCER_REQUEST_CREDITS. Answered when memory allows."""
+
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class ProducerCredits(Packet):
+    """SESS_PRODUCER_CREDITS."""
+
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class ProducerFailCredits(Packet):
+    """SESS_PRODUCER_FAIL_CREDITS. The address is full and fails its senders."""
+
+    credits: int = field(metadata=wire(INT32))
+    address: str = field(metadata=wire(SIMPLE_STRING))
+
+
+PACKETS: Final = numbered(
+    {
+        CREATE_PRODUCER: CreateProducer,
+        REMOVE_PRODUCER: RemoveProducer,
+        SESS_PRODUCER_REQUEST_CREDITS: RequestProducerCredits,
+        SESS_PRODUCER_CREDITS: ProducerCredits,
+        SESS_PRODUCER_FAIL_CREDITS: ProducerFailCredits,
+    }
+)

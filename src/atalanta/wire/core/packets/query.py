@@ -1,0 +1,162 @@
+"""Questions about queues and addresses (fact sheet A1.a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    SESS_BINDINGQUERY,
+    SESS_BINDINGQUERY_RESP,
+    SESS_BINDINGQUERY_RESP_V2,
+    SESS_BINDINGQUERY_RESP_V3,
+    SESS_BINDINGQUERY_RESP_V4,
+    SESS_BINDINGQUERY_RESP_V5,
+    SESS_QUEUEQUERY,
+    SESS_QUEUEQUERY_RESP,
+    SESS_QUEUEQUERY_RESP_V2,
+    SESS_QUEUEQUERY_RESP_V3,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT8,
+    INT32,
+    INT64,
+    NULLABLE_BOOL,
+    NULLABLE_INT32,
+    NULLABLE_INT64,
+    NULLABLE_SIMPLE_STRING,
+    REST,
+    SIMPLE_STRING,
+    SIMPLE_STRINGS,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+@dataclass(eq=False, repr=False)
+class QueueQuery(Packet):
+    """SESS_QUEUEQUERY."""
+
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class QueueQueryResponse(Packet):
+    """SESS_QUEUEQUERY_RESP."""
+
+    exists: bool = field(metadata=wire(BOOL))
+    durable: bool = field(default=False, metadata=wire(BOOL))
+    temporary: bool = field(default=False, metadata=wire(BOOL))
+    consumer_count: int = field(default=0, metadata=wire(INT32))
+    message_count: int = field(default=0, metadata=wire(INT64))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    address: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    name: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class QueueQueryResponseV2(QueueQueryResponse):
+    """SESS_QUEUEQUERY_RESP_V2."""
+
+    auto_create_queues: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class QueueQueryResponseV3(QueueQueryResponseV2):
+    """SESS_QUEUEQUERY_RESP_V3.
+
+    From version 129, also the answer to CreateConsumer. Nulls are accepted by clients.
+    """
+
+    auto_created: bool = field(default=False, metadata=wire(BOOL))
+    purge_on_no_consumers: bool = field(default=False, metadata=wire(BOOL))
+    routing_type: int = field(default=0, metadata=wire(INT8))
+    max_consumers: int = field(default=-1, metadata=wire(INT32))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL, tail=True))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    default_consumer_window: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_rebalance: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_buckets: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    auto_delete: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    auto_delete_delay_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    auto_delete_message_count: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_first_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    ring_size: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    enabled: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_rebalance_pause_dispatch: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    configuration_managed: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQuery(Packet):
+    """SESS_BINDINGQUERY."""
+
+    address: str = field(metadata=wire(SIMPLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQueryResponse(Packet):
+    """SESS_BINDINGQUERY_RESP."""
+
+    exists: bool = field(metadata=wire(BOOL))
+    queue_names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQueryResponseV2(BindingQueryResponse):
+    """SESS_BINDINGQUERY_RESP_V2."""
+
+    auto_create_queues: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQueryResponseV3(BindingQueryResponseV2):
+    """SESS_BINDINGQUERY_RESP_V3."""
+
+    auto_create_addresses: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQueryResponseV4(BindingQueryResponseV3):
+    """SESS_BINDINGQUERY_RESP_V4. Versions 129 to 134."""
+
+    purge_on_no_consumers: bool = field(default=False, metadata=wire(BOOL))
+    max_consumers: int = field(default=-1, metadata=wire(INT32))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL, tail=True))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+
+
+@dataclass(eq=False, repr=False)
+class BindingQueryResponseV5(BindingQueryResponseV4):
+    """SESS_BINDINGQUERY_RESP_V5. From version 135."""
+
+    supports_multicast: bool = field(default=False, metadata=wire(BOOL))
+    supports_anycast: bool = field(default=False, metadata=wire(BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
+
+
+PACKETS: Final = numbered(
+    {
+        SESS_QUEUEQUERY: QueueQuery,
+        SESS_QUEUEQUERY_RESP: QueueQueryResponse,
+        SESS_QUEUEQUERY_RESP_V2: QueueQueryResponseV2,
+        SESS_QUEUEQUERY_RESP_V3: QueueQueryResponseV3,
+        SESS_BINDINGQUERY: BindingQuery,
+        SESS_BINDINGQUERY_RESP: BindingQueryResponse,
+        SESS_BINDINGQUERY_RESP_V2: BindingQueryResponseV2,
+        SESS_BINDINGQUERY_RESP_V3: BindingQueryResponseV3,
+        SESS_BINDINGQUERY_RESP_V4: BindingQueryResponseV4,
+        SESS_BINDINGQUERY_RESP_V5: BindingQueryResponseV5,
+    }
+)

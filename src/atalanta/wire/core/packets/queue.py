@@ -1,0 +1,141 @@
+"""Packets that make and delete queues and addresses (fact sheet A1.a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    CREATE_ADDRESS,
+    CREATE_QUEUE,
+    CREATE_QUEUE_V2,
+    CREATE_SHARED_QUEUE,
+    CREATE_SHARED_QUEUE_V2,
+    DELETE_QUEUE,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT8,
+    INT8S,
+    INT32,
+    NULLABLE_BOOL,
+    NULLABLE_INT32,
+    NULLABLE_INT64,
+    NULLABLE_SIMPLE_STRING,
+    REST,
+    SIMPLE_STRING,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+@dataclass(eq=False, repr=False)
+class CreateAddress(Packet):
+    """CREATE_ADDRESS. `routing_types`: 0 multicast, 1 anycast."""
+
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    routing_types: list[int] = field(metadata=wire(INT8S))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    auto_created: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class CreateQueue(Packet):
+    """CREATE_QUEUE."""
+
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    temporary: bool = field(default=False, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class CreateQueueV2(CreateQueue):
+    """CREATE_QUEUE_V2. `routing_type` -1: the address decides."""
+
+    auto_created: bool = field(default=False, metadata=wire(BOOL))
+    routing_type: int = field(default=-1, metadata=wire(INT8))
+    max_consumers: int = field(default=-1, metadata=wire(INT32))
+    purge_on_no_consumers: bool = field(default=False, metadata=wire(BOOL))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL, tail=True))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_rebalance: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_buckets: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    auto_delete: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    auto_delete_delay_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    auto_delete_message_count: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_first_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    ring_size: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    enabled: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_rebalance_pause_dispatch: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class CreateSharedQueue(Packet):
+    """CREATE_SHARED_QUEUE."""
+
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class CreateSharedQueueV2(Packet):
+    """CREATE_SHARED_QUEUE_V2.
+
+    A queue that may exist already, if it is alike (JMS 2 shared subscriptions).
+    """
+
+    address: str = field(metadata=wire(SIMPLE_STRING))
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+    filter: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    durable: bool = field(default=True, metadata=wire(BOOL))
+    routing_type: int = field(default=-1, metadata=wire(INT8))
+    requires_response: bool = field(default=True, metadata=wire(BOOL))
+    max_consumers: int | None = field(default=None, metadata=wire(NULLABLE_INT32, tail=True))
+    purge_on_no_consumers: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    exclusive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    last_value_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    non_destructive: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    consumers_before_dispatch: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_rebalance: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_buckets: int | None = field(default=None, metadata=wire(NULLABLE_INT32))
+    auto_delete: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    auto_delete_delay_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    auto_delete_message_count: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    group_first_key: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
+    ring_size: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
+    enabled: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    group_rebalance_pause_dispatch: bool | None = field(default=None, metadata=wire(NULLABLE_BOOL))
+    more: bytes = field(default=b"", metadata=wire(REST))
+
+
+@dataclass(eq=False, repr=False)
+class DeleteQueue(Packet):
+    """DELETE_QUEUE."""
+
+    queue: str = field(metadata=wire(SIMPLE_STRING))
+
+
+PACKETS: Final = numbered(
+    {
+        CREATE_ADDRESS: CreateAddress,
+        CREATE_QUEUE: CreateQueue,
+        CREATE_QUEUE_V2: CreateQueueV2,
+        CREATE_SHARED_QUEUE: CreateSharedQueue,
+        CREATE_SHARED_QUEUE_V2: CreateSharedQueueV2,
+        DELETE_QUEUE: DeleteQueue,
+    }
+)

@@ -1,0 +1,142 @@
+"""Packets that make, reattach, start and close sessions (fact sheet A1.a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.wire.core.packet_types import (
+    CREATESESSION,
+    CREATESESSION_RESP,
+    CREATESESSION_V2,
+    REATTACH_SESSION,
+    REATTACH_SESSION_RESP,
+    SESS_ADD_METADATA,
+    SESS_ADD_METADATA2,
+    SESS_CLOSE,
+    SESS_START,
+    SESS_STOP,
+    SESS_UNIQUE_ADD_METADATA,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_STRING,
+    STRING,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+@dataclass(eq=False, repr=False)
+class CreateSession(Packet):
+    """CREATESESSION. Channel 1, while the client does not know the server's version."""
+
+    name: str = field(metadata=wire(STRING))
+    session_channel: int = field(metadata=wire(INT64))
+    version: int = field(metadata=wire(INT32))
+    user: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    password: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    min_large_message_size: int = field(default=102400, metadata=wire(INT32))
+    xa: bool = field(default=False, metadata=wire(BOOL))
+    auto_commit_sends: bool = field(default=True, metadata=wire(BOOL))
+    auto_commit_acks: bool = field(default=True, metadata=wire(BOOL))
+    confirmation_window: int = field(default=-1, metadata=wire(INT32))
+    pre_acknowledge: bool = field(default=False, metadata=wire(BOOL))
+    default_address: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class CreateSessionV2(CreateSession):
+    """CREATESESSION_V2. Channel 1, once the version is known."""
+
+    client_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+
+
+@dataclass(eq=False, repr=False)
+class CreateSessionResponse(Packet):
+    """CREATESESSION_RESP."""
+
+    server_version: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
+class ReattachSession(Packet):
+    """REATTACH_SESSION. Channel 1, on a new connection; the last number the client confirmed."""
+
+    name: str = field(metadata=wire(STRING))
+    last_confirmed_command_id: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
+class ReattachSessionResponse(Packet):
+    """REATTACH_SESSION_RESP. Not reattached: the client makes the session anew."""
+
+    last_confirmed_command_id: int = field(metadata=wire(INT32))
+    reattached: bool = field(metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class SessionStart(Packet):
+    """SESS_START. Deliver to the consumers of this session. No answer."""
+
+
+@dataclass(eq=False, repr=False)
+class SessionStop(Packet):
+    """SESS_STOP. Stop delivering; answered by NullResponse."""
+
+
+@dataclass(eq=False, repr=False)
+class SessionClose(Packet):
+    """SESS_CLOSE."""
+
+
+@dataclass(eq=False, repr=False)
+class AddMetadata(Packet):
+    """SESS_ADD_METADATA."""
+
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
+
+
+@dataclass(eq=False, repr=False)
+class AddMetadataV2(Packet):
+    """SESS_ADD_METADATA2."""
+
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
+    requires_confirmation: bool = field(default=True, metadata=wire(BOOL))
+
+    def counts(self) -> bool:
+        return self.requires_confirmation
+
+
+@dataclass(eq=False, repr=False)
+class UniqueAddMetadata(Packet):
+    """SESS_UNIQUE_ADD_METADATA. Refused with code 114 if another session has the same pair."""
+
+    key: str = field(metadata=wire(STRING))
+    value: str = field(metadata=wire(STRING))
+    requires_confirmation: bool = field(default=True, metadata=wire(BOOL))
+
+    def counts(self) -> bool:
+        return self.requires_confirmation
+
+
+PACKETS: Final = numbered(
+    {
+        CREATESESSION: CreateSession,
+        CREATESESSION_V2: CreateSessionV2,
+        CREATESESSION_RESP: CreateSessionResponse,
+        REATTACH_SESSION: ReattachSession,
+        REATTACH_SESSION_RESP: ReattachSessionResponse,
+        SESS_START: SessionStart,
+        SESS_STOP: SessionStop,
+        SESS_CLOSE: SessionClose,
+        SESS_ADD_METADATA: AddMetadata,
+        SESS_ADD_METADATA2: AddMetadataV2,
+        SESS_UNIQUE_ADD_METADATA: UniqueAddMetadata,
+    }
+)

@@ -1,0 +1,239 @@
+"""Local transactions and XA (fact sheet A1.a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.wire.core.packet_types import (
+    ASYNC_RESPONSE_VERSION,
+    COMMIT_CORRELATION_VERSION,
+    SESS_COMMIT,
+    SESS_ROLLBACK,
+    SESS_XA_COMMIT,
+    SESS_XA_END,
+    SESS_XA_FAILED,
+    SESS_XA_FORGET,
+    SESS_XA_GET_TIMEOUT,
+    SESS_XA_GET_TIMEOUT_RESP,
+    SESS_XA_INDOUBT_XIDS,
+    SESS_XA_INDOUBT_XIDS_RESP,
+    SESS_XA_JOIN,
+    SESS_XA_PREPARE,
+    SESS_XA_RESP,
+    SESS_XA_RESUME,
+    SESS_XA_ROLLBACK,
+    SESS_XA_SET_TIMEOUT,
+    SESS_XA_SET_TIMEOUT_RESP,
+    SESS_XA_START,
+    SESS_XA_SUSPEND,
+)
+from atalanta.wire.core.packets.base import (
+    BOOL,
+    INT32,
+    INT64,
+    NULLABLE_STRING,
+    XID,
+    XIDS,
+    Packet,
+    numbered,
+    wire,
+)
+
+
+class Xid:
+    """Identifies one branch of a distributed transaction; a value, usable as a key.
+
+    As utils/XidCodecSupport.java reads and writes it.
+    """
+
+    def __init__(
+        self, format_id: int, branch_qualifier: bytes, global_transaction_id: bytes
+    ) -> None:
+        self.format_id: int = format_id
+        self.branch_qualifier: bytes = branch_qualifier
+        self.global_transaction_id: bytes = global_transaction_id
+
+    def _key(self) -> tuple[int, bytes, bytes]:
+        return (self.format_id, self.branch_qualifier, self.global_transaction_id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Xid) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        branch = self.branch_qualifier.hex()
+        return f"Xid({self.format_id}, {self.global_transaction_id.hex()}:{branch})"
+
+
+@dataclass(eq=False, repr=False)
+class Commit(Packet):
+    """SESS_COMMIT."""
+
+    correlation: int = field(default=-1, metadata=wire(INT64, since=COMMIT_CORRELATION_VERSION))
+
+
+@dataclass(eq=False, repr=False)
+class Rollback(Packet):
+    """SESS_ROLLBACK."""
+
+    consider_last_message_as_delivered: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class XaFailed(Packet):
+    """SESS_XA_FAILED."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaStart(Packet):
+    """SESS_XA_START."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaEnd(Packet):
+    """SESS_XA_END."""
+
+    xid: Xid = field(metadata=wire(XID))
+    failed: bool = field(metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class XaCommit(Packet):
+    """SESS_XA_COMMIT."""
+
+    xid: Xid = field(metadata=wire(XID))
+    one_phase: bool = field(metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class XaPrepare(Packet):
+    """SESS_XA_PREPARE."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaResponse(Packet):
+    """SESS_XA_RESP. `code` is XA's own."""
+
+    error: bool = field(metadata=wire(BOOL))
+    code: int = field(metadata=wire(INT32))
+    message: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
+    correlation: int = field(default=-1, metadata=wire(INT64, since=ASYNC_RESPONSE_VERSION))
+
+
+@dataclass(eq=False, repr=False)
+class XaRollback(Packet):
+    """SESS_XA_ROLLBACK."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaJoin(Packet):
+    """SESS_XA_JOIN."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaSuspend(Packet):
+    """SESS_XA_SUSPEND."""
+
+
+@dataclass(eq=False, repr=False)
+class XaResume(Packet):
+    """SESS_XA_RESUME."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaForget(Packet):
+    """SESS_XA_FORGET."""
+
+    xid: Xid = field(metadata=wire(XID))
+
+
+@dataclass(eq=False, repr=False)
+class XaInDoubt(Packet):
+    """SESS_XA_INDOUBT_XIDS."""
+
+
+@dataclass(eq=False, repr=False)
+class XaInDoubtResponse(Packet):
+    """SESS_XA_INDOUBT_XIDS_RESP."""
+
+    xids: list[Xid] = field(metadata=wire(XIDS))
+
+
+@dataclass(eq=False, repr=False)
+class XaSetTimeout(Packet):
+    """SESS_XA_SET_TIMEOUT."""
+
+    timeout_s: int = field(metadata=wire(INT32))
+
+
+@dataclass(eq=False, repr=False)
+class XaSetTimeoutResponse(Packet):
+    """SESS_XA_SET_TIMEOUT_RESP."""
+
+    ok: bool = field(metadata=wire(BOOL))
+
+
+@dataclass(eq=False, repr=False)
+class XaGetTimeout(Packet):
+    """SESS_XA_GET_TIMEOUT."""
+
+
+@dataclass(eq=False, repr=False)
+class XaGetTimeoutResponse(Packet):
+    """SESS_XA_GET_TIMEOUT_RESP."""
+
+    timeout_s: int = field(metadata=wire(INT32))
+
+
+def decode_xid(reader: Reader, what: str) -> Xid:
+    """DecodeError names `what`."""
+    format_id = reader.int32(f"{what}.format_id")
+    branch = reader.blob(f"{what}.branch_qualifier")
+    return Xid(format_id, branch, reader.blob(f"{what}.global_transaction_id"))
+
+
+def encode_xid(writer: Writer, xid: Xid) -> None:
+    writer.int32(xid.format_id)
+    writer.blob(xid.branch_qualifier)
+    writer.blob(xid.global_transaction_id)
+
+
+PACKETS: Final = numbered(
+    {
+        SESS_COMMIT: Commit,
+        SESS_ROLLBACK: Rollback,
+        SESS_XA_FAILED: XaFailed,
+        SESS_XA_START: XaStart,
+        SESS_XA_END: XaEnd,
+        SESS_XA_COMMIT: XaCommit,
+        SESS_XA_PREPARE: XaPrepare,
+        SESS_XA_RESP: XaResponse,
+        SESS_XA_ROLLBACK: XaRollback,
+        SESS_XA_JOIN: XaJoin,
+        SESS_XA_SUSPEND: XaSuspend,
+        SESS_XA_RESUME: XaResume,
+        SESS_XA_FORGET: XaForget,
+        SESS_XA_INDOUBT_XIDS: XaInDoubt,
+        SESS_XA_INDOUBT_XIDS_RESP: XaInDoubtResponse,
+        SESS_XA_SET_TIMEOUT: XaSetTimeout,
+        SESS_XA_SET_TIMEOUT_RESP: XaSetTimeoutResponse,
+        SESS_XA_GET_TIMEOUT: XaGetTimeout,
+        SESS_XA_GET_TIMEOUT_RESP: XaGetTimeoutResponse,
+    }
+)

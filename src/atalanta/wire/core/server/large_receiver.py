@@ -1,0 +1,151 @@
+"""A large message on its way in: its pieces go to a file, and it is published when that file is as safe as it must be.
+
+While the disk is behind, or syncs the file of a complete message, nothing more of the connection is taken up: that
+bounds what lies in memory, and keeps the order of what the client sends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
+from atalanta.message.codec import decode_header
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.fqqn import split_fqqn
+from atalanta.message.message import LARGE_SIZE, Message
+from atalanta.wire.amqp.embedded_large import pieces_of
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.server.session import CoreSession
+
+# A management request has no file: this much of one is gathered in memory.
+REQUEST_BYTES_MAX: Final = 1 << 20
+
+
+class LargeReceiver(LargeWriter):
+    """SESS_SEND_LARGE brings the header, continuations the body. `complete` after the last one."""
+
+    def __init__(self, session: CoreSession, reader: Reader) -> None:
+        self.session = session
+        self.message: Message = decode_header(reader)
+        if session.prefixes is not None:
+            session.prefixes.message(self.message)
+        self.embedded = pieces_of(self.message, session.broker.trace)
+        self.body: LargeBody | None = None
+        self.error: BrokerError | None = None
+        self.request: list[bytes] | None = None
+        self.request_bytes: int = 0
+        self.complete: bool = False
+        self.holding: bool = False
+        self.requires_response: bool = False
+        self.correlation: int = 0
+        broker = session.broker
+        if self.message.address == broker.config.management_address:
+            self.request = []
+            return
+        try:
+            session.session.check("send", split_fqqn(self.message.address)[0])
+            self.body = broker.large.create(broker.take_message_id(), self.message.durable, self)
+        except BrokerError as error:
+            self.error = error
+
+    def add(self, piece: bytes) -> None:
+        """One more piece of the body."""
+        large = self.session.broker.large
+        if self.request is not None:
+            self.request_bytes += len(piece)
+            if self.request_bytes <= REQUEST_BYTES_MAX:
+                self.request.append(piece)
+            else:
+                self.request.clear()
+                self.error = BrokerError(
+                    ILLEGAL_STATE, f"management request is larger than {REQUEST_BYTES_MAX} bytes"
+                )
+        elif self.body is not None and self.error is None:
+            if self.embedded is not None:
+                piece = self.embedded.add(piece)
+            large.append(self.body, piece)
+            if large.too_much(self.body):
+                self._hold()
+
+    def finish(self, now: int, requires_response: bool, correlation: int) -> None:
+        """The last piece is there: publish now, or when the file is synced."""
+        self.complete = True
+        self.requires_response = requires_response
+        self.correlation = correlation
+        body = self.body
+        if body is not None and self.error is None and self.embedded is not None:
+            self.message, rest = self.embedded.finish(now)
+            self.session.broker.large.append(body, rest)
+        if body is not None and self.error is None and self.message.durable:
+            self.session.broker.large.sync(body)
+            self._hold()
+            return
+        self._publish(now)
+
+    # -- from the file --------------------------------------------------------------------------
+    def written(self, now: int) -> None:
+        if self.holding and not self.complete and self.body is not None:
+            if not self.session.broker.large.too_much(self.body):
+                self._go_on()
+
+    def synced(self, now: int) -> None:
+        if self.complete:
+            self._publish(now)
+
+    def failed(self, now: int, why: str) -> None:
+        """What is still to come is swallowed, and the message refused at its end."""
+        self.error = BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}")
+        if self.complete:
+            self._publish(now)
+        else:
+            self._go_on()
+
+    # -- the end --------------------------------------------------------------------------------
+    def _publish(self, now: int) -> None:
+        session = self.session
+        session.large = None
+        message = self.message
+        body = self.body
+        error = self.error
+        if body is not None:
+            body.writer = None
+        if error is not None:
+            session.refuse(error, self.correlation if self.requires_response else SILENT)
+        else:
+            if self.request is not None:
+                message.body = b"".join(self.request)
+            elif body is not None:
+                message.large = body
+                message.properties.put(LARGE_SIZE, body.size)
+                body.in_transaction = not session.session.auto_commit_sends
+            session.publish(now, message, self.requires_response, self.correlation)
+        self.abort()
+        if session.confirmations.window_bytes != -1:
+            session.confirm()
+
+    def abort(self) -> None:
+        """Nothing of it is needed by its sender any more."""
+        body = self.body
+        if body is not None:
+            self.body = None
+            body.writer = None
+            self.session.broker.large.release(body)
+        self._go_on()
+
+    def moved(self) -> None:
+        """The session goes on on another connection."""
+        if self.holding:
+            self.session.connection.hold_input()
+
+    def _hold(self) -> None:
+        if not self.holding:
+            self.holding = True
+            self.session.connection.hold_input()
+
+    def _go_on(self) -> None:
+        if self.holding:
+            self.holding = False
+            self.session.connection.release_input()

@@ -1,0 +1,259 @@
+"""The log view's packets, served (docs/internals/protocols/log-view.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.log import log_view
+from atalanta.kernel.memory.large_body import LargeBody, LargeReader
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.kernel.registry.queues import find_queue, parse_filter
+from atalanta.message.internal_headers import ORIGIN
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packet_types import (
+    LOG_ACK_THROUGH,
+    LOG_COMMIT,
+    LOG_LEASE,
+    LOG_LOST,
+    LOG_PLAN,
+    LOG_POSITION,
+    LOG_READ,
+    LOG_SEEK,
+)
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.log_chunk import ChunkWriter, LogReadResponse
+from atalanta.wire.core.packets.logview import (
+    LogAckThrough,
+    LogAckThroughResponse,
+    LogCommit,
+    LogLease,
+    LogLeaseResponse,
+    LogLost,
+    LogLostResponse,
+    LogPlan,
+    LogPlanResponse,
+    LogPosition,
+    LogPositionResponse,
+    LogRead,
+    LogSeek,
+    LogSeekResponse,
+    LostRange,
+)
+
+if TYPE_CHECKING:
+    from atalanta.kernel.log.log_view import Chunk
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.wire.core.server.session import CoreSession
+
+LOG_REQUESTS: Final = (
+    LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_COMMIT,
+)  # fmt: skip
+
+
+class DeferredReply(Endpoint):
+    """Sends its packet when the kernel says that what it reports is durable."""
+
+    def __init__(self, session: CoreSession, packet: Packet) -> None:
+        self.session = session
+        self.packet = packet
+
+    def done(self, token: int) -> None:
+        self.session.reply(self.packet)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self.session.failed(token, error)
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        raise ProtocolError("a log-view reply has no consumers")
+
+
+def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
+    """One request; refusals carry its correlation."""
+    correlation = 0
+    session.connection.pinned = True  # positions and batches are those of this node
+    try:
+        if isinstance(packet, LogCommit):
+            correlation = packet.correlation
+            session.session.commit_sink(
+                now, correlation, packet.query, packet.batch, packet.partition
+            )
+            return
+        if isinstance(
+            packet, LogPosition | LogPlan | LogRead | LogAckThrough | LogLease | LogLost | LogSeek
+        ):
+            correlation = packet.correlation
+            queue = find_queue(session.broker, packet.queue)
+            session.session.check("consume", queue.spec.address)
+        if isinstance(packet, LogRead):
+            _read(session, packet)
+        elif isinstance(packet, LogPosition):
+            _position(session, packet)
+        elif isinstance(packet, LogPlan):
+            end, messages, size = log_view.plan(
+                session.broker,
+                packet.queue,
+                packet.incarnation,
+                packet.start,
+                packet.max_messages,
+                packet.max_bytes,
+            )
+            session.reply(
+                LogPlanResponse(correlation=correlation, end=end, messages=messages, bytes=size)
+            )
+        elif isinstance(packet, LogAckThrough):
+            _ack_through(session, packet)
+        elif isinstance(packet, LogLease):
+            _lease(session, now, packet)
+        elif isinstance(packet, LogLost):
+            _lost(session, packet)
+        elif isinstance(packet, LogSeek):
+            sequence = log_view.seek(session.broker, packet.queue, packet.timestamp_ms)
+            session.reply(LogSeekResponse(correlation, sequence))
+    except Undecided:
+        raise
+    except BrokerError as error:
+        session.failed(correlation, error)
+
+
+def _position(session: CoreSession, packet: LogPosition) -> None:
+    found = log_view.position(session.broker, packet.queue)
+    session.reply(
+        LogPositionResponse(
+            correlation=packet.correlation,
+            node_id=session.broker.node_id,
+            incarnation=found.incarnation,
+            first=found.first,
+            last=found.last,
+            messages=found.messages,
+            bytes=found.bytes,
+            acked_through=found.acked_through,
+            first_timestamp_ms=found.first_timestamp_ms,
+            last_timestamp_ms=found.last_timestamp_ms,
+        )  # fmt: skip
+    )
+
+
+def _read(session: CoreSession, packet: LogRead) -> None:
+    chunk = log_view.read(
+        session.broker, packet.queue, packet.incarnation, packet.start, packet.end, packet.max_bytes,
+        parse_filter(packet.selector),
+    )  # fmt: skip
+    for reference in chunk.references:
+        if reference.message.large is not None:
+            LargeChunk(session, packet.correlation, chunk).go_on()
+            return
+    writer = ChunkWriter()
+    moved = session.broker.origins.seen
+    for reference in chunk.references:
+        message = shown(reference.message) if moved else reference.message
+        writer.add(reference.sequence, reference.delivery_count, message)
+    session.reply(
+        LogReadResponse(
+            correlation=packet.correlation,
+            next=chunk.next,
+            last=chunk.last,
+            count=writer.count,
+            entries=writer.getvalue(),
+        )
+    )
+
+
+def _ack_through(session: CoreSession, packet: LogAckThrough) -> None:
+    reply = LogAckThroughResponse(packet.correlation, 0)
+    reply.acked_messages = log_view.ack_through(
+        session.broker, packet.queue, packet.incarnation, packet.group, packet.epoch, packet.end,
+        DeferredReply(session, reply), packet.correlation,
+    )  # fmt: skip
+
+
+def _lease(session: CoreSession, now: int, packet: LogLease) -> None:
+    reply = LogLeaseResponse(
+        correlation=packet.correlation, epoch=packet.epoch, incarnation="", acked_through=0
+    )
+    queue = log_view.queue_for(session.broker, packet.queue, "")
+    reply.incarnation = queue.incarnation
+    reply.acked_through = queue.acked_through
+    deferred = DeferredReply(session, reply)
+    held = log_view.lease(
+        session.broker, now, packet.queue, packet.group, packet.owner, packet.ttl_ms * 1_000_000, packet.epoch,
+        deferred, packet.correlation,
+    )  # fmt: skip
+    reply.epoch = held.epoch
+
+
+def _lost(session: CoreSession, packet: LogLost) -> None:
+    ranges = log_view.lost_ranges(
+        session.broker, packet.queue, packet.incarnation, packet.start, packet.end
+    )
+    session.reply(
+        LogLostResponse(
+            packet.correlation, [LostRange(start, end, why) for start, end, why in ranges]
+        )
+    )
+
+
+class LargeChunk(LargeReader):
+    """The bodies are held until the answer, which bounds them (logview.READ_BYTES_MAX)."""
+
+    def __init__(self, session: CoreSession, correlation: int, chunk: Chunk) -> None:
+        self.session = session
+        self.correlation = correlation
+        self.chunk = chunk
+        self.writer = ChunkWriter()
+        self.place: int = 0
+        self.held: list[LargeBody] = []
+        for reference in chunk.references:
+            body = reference.message.large
+            if body is not None:
+                session.broker.large.hold(body, 1)
+                self.held.append(body)
+
+    def go_on(self) -> None:
+        """As far as no file must be read."""
+        references = self.chunk.references
+        while self.place < len(references):
+            reference = references[self.place]
+            body = reference.message.large
+            if body is not None:
+                self.session.broker.large.read(body, 0, body.size, self)
+                return
+            message = shown(reference.message)
+            self.writer.add(reference.sequence, reference.delivery_count, message)
+            self.place += 1
+        chunk = self.chunk
+        writer = self.writer
+        self._end()
+        self.session.reply(
+            LogReadResponse(
+                correlation=self.correlation,
+                next=chunk.next,
+                last=chunk.last,
+                count=writer.count,
+                entries=writer.getvalue(),
+            )
+        )
+
+    def read(self, now: int, data: bytes) -> None:
+        reference = self.chunk.references[self.place]
+        body = reference.message.large
+        if body is None or len(data) < body.size:
+            self._end()
+            text = f"large message at {reference.sequence} of {reference.queue.name} cannot be read"
+            self.session.failed(self.correlation, BrokerError(ILLEGAL_STATE, text))
+            return
+        whole = reference.message.copy(reference.message.id)
+        whole.remove_property(ORIGIN)
+        whole.large = None
+        whole.body = data
+        self.writer.add(reference.sequence, reference.delivery_count, whole)
+        self.place += 1
+        self.go_on()
+
+    def _end(self) -> None:
+        for body in self.held:
+            self.session.broker.large.release(body)
+        self.held = []

@@ -1,0 +1,126 @@
+"""Answers to questions about queues and addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.message.fqqn import split_fqqn
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.query import (
+    BindingQueryResponseV4,
+    BindingQueryResponseV5,
+    QueueQueryResponseV3,
+)
+
+if TYPE_CHECKING:
+    from atalanta.kernel.settings.address_settings import AddressSettings
+    from atalanta.wire.core.server.session import CoreSession
+
+# Our clients ask for this address to learn whether a server has a log view; a real Artemis says no.
+LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
+BINDING_V5: Final = 135
+
+
+def queue_response(session: CoreSession, name: str) -> Packet:
+    """The queue's state; for one that does not exist, whether a client may expect it to be made."""
+    broker = session.broker
+    at = name.find("::")
+    queue = broker.queues.get(name if at < 0 else name[at + 2 :])
+    if queue is not None and at >= 0 and queue.spec.address != name[:at]:
+        queue = None
+    if queue is None:
+        return _absent(session, name)
+    spec = queue.spec
+    settings = broker.settings_of(spec.address)
+    found = _described(spec, settings)
+    found.exists = True
+    found.durable = queue.durable
+    found.consumer_count = queue.consumer_count()
+    found.message_count = queue.message_count
+    return found
+
+
+def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
+    """As it would be made: the address settings' defaults (ActiveMQServerImpl.queueQuery)."""
+    broker = session.broker
+    address, queue_name = split_fqqn(name)
+    settings = broker.settings_of(address)
+    spec = QueueSpec(queue_name or address, address, settings.default_queue_routing_type)
+    known = broker.addresses.get(address)
+    if known is not None and known.anycast != known.multicast:
+        spec.routing_type = ANYCAST if known.anycast else MULTICAST
+    spec.take_defaults(settings)
+    answer = _described(spec, settings)
+    answer.exists = name == broker.config.management_address
+    if answer.exists:
+        answer.routing_type = MULTICAST
+        answer.consumer_count = -1
+        answer.message_count = -1
+        answer.durable = True
+    return answer
+
+
+def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponseV3:
+    return QueueQueryResponseV3(
+        exists=False,
+        temporary=spec.temporary,
+        filter=spec.filter_text,
+        address=spec.address,
+        name=spec.name,
+        auto_create_queues=settings.auto_create_queues,
+        auto_created=spec.auto_created,
+        purge_on_no_consumers=spec.purge_on_no_consumers,
+        routing_type=spec.routing_type,
+        max_consumers=spec.max_consumers,
+        exclusive=spec.exclusive,
+        last_value=spec.last_value_key is not None,
+        default_consumer_window=settings.default_consumer_window_size,
+        last_value_key=spec.last_value_key,
+        non_destructive=spec.non_destructive,
+        consumers_before_dispatch=spec.consumers_before_dispatch,
+        delay_before_dispatch_ms=spec.delay_before_dispatch_ms,
+        group_rebalance=spec.group_rebalance,
+        group_buckets=spec.group_buckets,
+        auto_delete=spec.auto_delete,
+        auto_delete_delay_ms=spec.auto_delete_delay_ms,
+        auto_delete_message_count=spec.auto_delete_message_count,
+        group_first_key=spec.group_first_key,
+        ring_size=spec.ring_size,
+        enabled=spec.enabled,
+        group_rebalance_pause_dispatch=spec.group_rebalance_pause_dispatch,
+        configuration_managed=spec.configuration_managed,
+    )
+
+
+def binding_response(session: CoreSession, name: str) -> Packet:
+    """Queues of an address, those of other nodes too (as queue name + node id, like Artemis)."""
+    broker = session.broker
+    name = name.split("::", 1)[0]
+    settings = broker.settings_of(name)
+    address = broker.addresses.get(name)
+    names: list[str] = []
+    if address is not None:
+        names.extend(queue.name for queue in address.queues())
+        names.extend(remote.cluster_name for remote in address.remotes())
+    made: type[BindingQueryResponseV4] = BindingQueryResponseV4
+    if session.version >= BINDING_V5:
+        made = BindingQueryResponseV5
+    answer = made(
+        exists=address is not None or name == LOG_VIEW_ADDRESS,
+        queue_names=names,
+        auto_create_queues=settings.auto_create_queues,
+        auto_create_addresses=settings.auto_create_addresses,
+        purge_on_no_consumers=settings.default_purge_on_no_consumers,
+        max_consumers=settings.default_max_consumers,
+        exclusive=settings.default_exclusive_queue,
+        last_value=settings.default_last_value_queue,
+        last_value_key=settings.default_last_value_key,
+        non_destructive=settings.default_non_destructive,
+        consumers_before_dispatch=settings.default_consumers_before_dispatch,
+        delay_before_dispatch_ms=settings.default_delay_before_dispatch_ms,
+    )
+    if address is not None and isinstance(answer, BindingQueryResponseV5):
+        answer.supports_multicast = address.multicast
+        answer.supports_anycast = address.anycast
+    return answer

@@ -1,0 +1,221 @@
+"""REATTACH_SESSION: a client whose socket was lost goes on with its sessions on a new one (fact sheet A1.c).
+
+A session can be reattached if it has a confirmation window. Its connection may be lost already, and is then kept
+for its time to live, or seem alive still. What the client has not confirmed is sent again, before the answer; the
+answer tells what the node has taken up, and waits until that is on disk, because the client counts it as confirmed.
+
+The request comes without credentials: the session's name is the secret. It is taken only from the host and through
+the acceptor the session was made by, and never onto a connection of another user; a wrong name counts as a refused
+login.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.wire.core.packet_types import COUNTED
+from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
+from atalanta.wire.core.server.login import not_reattached
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.server.connection import CoreConnection
+    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.core.server.resend_buffer import Replay
+    from atalanta.wire.core.server.session import CoreSession
+
+LOST_MAX: Final = 1_000  # connections kept for their clients; the oldest goes first
+LOST_TTL_NS: Final = 60_000_000_000  # of a client that asked to be waited for without an end
+SESSION_RESPONSE_CHANNEL: Final = 1
+
+
+class Reattached(Endpoint):
+    """Answers once all that the session had taken up is on disk."""
+
+    def __init__(self, connection: CoreConnection) -> None:
+        self.connection = connection
+
+    def done(self, token: int) -> None:
+        self.connection.send(ReattachSessionResponse(token, True), SESSION_RESPONSE_CHANNEL)
+
+
+class Resumable:
+    """The sessions of a node that can be reattached, by name, and connections that are lost but kept."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, CoreSession] = {}
+        self.lost: dict[int, CoreConnection] = {}
+
+    def add(self, now: int, session: CoreSession) -> None:
+        """A client that could not reattach makes its session anew: the lost one of that name is of no more use."""
+        name = session.session.name
+        before = self.sessions.get(name)
+        if (
+            before is not None
+            and before.connection.conn in self.lost
+            and before.session.identity.user == session.session.identity.user
+            and before.connection.security_domain() == session.connection.security_domain()
+        ):
+            end_session(before, now)
+        self.sessions[name] = session
+
+    def forget(self, session: CoreSession) -> None:
+        name = session.session.name
+        if self.sessions.get(name) is session:
+            del self.sessions[name]
+
+    def keep(self, now: int, connection: CoreConnection) -> None:
+        """The connection is lost: its sessions wait for their client."""
+        self.lost[connection.conn] = connection
+        if len(self.lost) > LOST_MAX:
+            for oldest in list(self.lost.values())[: len(self.lost) - LOST_MAX]:
+                self._end(oldest, now)
+
+    def check(self, now: int) -> None:
+        """Clients that did not come back within their connection's time to live are gone."""
+        for connection in list(self.lost.values()):
+            ttl_ns = connection.ttl_ns if connection.ttl_ns >= 0 else LOST_TTL_NS
+            if now - connection.last_seen > ttl_ns:
+                self._end(connection, now)
+
+    def end_all(self, now: int) -> None:
+        for connection in list(self.lost.values()):
+            self._end(connection, now)
+
+    def end(self, now: int, conn: int) -> None:
+        """An operator ends a connection that is lost already; nothing happens if it is not."""
+        connection = self.lost.get(conn)
+        if connection is not None:
+            self._end(connection, now)
+
+    def _end(self, connection: CoreConnection, now: int) -> None:
+        del self.lost[connection.conn]
+        connection.end_sessions(now)
+
+
+def end_session(session: CoreSession, now: int) -> None:
+    """As if its connection had been lost for good."""
+    connection = session.connection
+    session.closed(now, True)
+    connection.remove_session(int(session.channel))
+
+
+def remember(sessions: dict[int, CoreSession], data: bytes) -> None:
+    """Whole frames that are written now: those of resumable sessions are kept until they are confirmed."""
+    size: i64 = len(data)
+    position: i64 = 0
+    begin: i64 = 0  # of a run of counted frames on `channel`
+    count: i64 = 0
+    channel: i64 = -1
+    replay: Replay | None = None
+    while position < size:
+        own: i64 = read_i64_be(data, position + 5)
+        counted = COUNTED[data[position + 4]] != 0
+        if own != channel or not counted:
+            if replay is not None and count > 0:
+                replay.sent(data, begin, position, count)
+            if own != channel:
+                channel = own
+                session = sessions.get(int(own))
+                replay = session.replay if session is not None else None
+            begin = position
+            count = 0
+        position += i64(read_i32_be(data, position)) + 4
+        if counted:
+            count += 1
+        else:
+            begin = position
+    if replay is not None and count > 0:
+        replay.sent(data, begin, size, count)
+
+
+def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> None:
+    """Move the session to this connection, or answer that the client must make it anew."""
+    host = connection.host
+    session = host.resumable.sessions.get(packet.name)
+    if session is not None:
+        session.connection.settle(now)
+    if session is None or not _may(connection, session, packet.last_confirmed_command_id):
+        host.broker.trace.count("reattachments_refused")
+        connection.send(ReattachSessionResponse(-1, False), SESSION_RESPONSE_CHANNEL)
+        not_reattached(connection)
+        return
+    old = session.connection
+    if old.pending_redirect is not None:
+        old.pending_redirect.cancel(now)
+    _move(host, session, old, connection)
+    replay = session.replay
+    assert replay is not None
+    replay.confirmed(packet.last_confirmed_command_id)
+    connection.write_out(now)
+    if replay.count > 0:
+        host.wire.write(connection.conn, replay.unconfirmed())
+    connection.logged_in_by_session(now)
+    session.session.set_blocked(connection.blocked or connection.full)
+    broker = host.broker
+    broker.wake(now)
+    broker.reply_when_durable(
+        broker.journal.last, Reattached(connection), session.confirmations.last_command
+    )
+    broker.trace.event(
+        "session_reattached", {"session": packet.name, "remote": connection.client.remote}
+    )
+    if not old.sessions:
+        if old.conn in host.resumable.lost:
+            del host.resumable.lost[old.conn]
+            old.end_sessions(now)
+        else:
+            host.closing.append((old.conn, "its sessions were reattached elsewhere"))
+
+
+def _may(connection: CoreConnection, session: CoreSession, last: int) -> bool:
+    old = session.connection
+    replay = session.replay
+    if replay is None or not replay.covers(last) or old is connection:
+        return False
+    if connection.host.broker.stopping:
+        return False
+    if old.pending_redirect is not None and old.pending_redirect.sent_at:
+        return False  # frames behind the redirect may have been dropped (wire/core/server/redirect.py)
+    if connection.acceptor is not old.acceptor or int(session.channel) in connection.sessions:
+        return False
+    if _host_of(connection.client.remote) != _host_of(old.client.remote):
+        return False
+    if not connection.authenticated:
+        return True
+    user = session.session.identity.user
+    for other in connection.sessions.values():
+        if other.session.identity.user == user:
+            return True
+    return False
+
+
+def _host_of(remote: str) -> str:
+    return remote.rpartition(":")[0]
+
+
+def _move(host: CoreHost, session: CoreSession, old: CoreConnection, new: CoreConnection) -> None:
+    kernel = session.session
+    channel = int(session.channel)
+    for key, value in kernel.metadata.items():
+        host.remove_metadata((old.conn, channel), key, value)
+        host.add_metadata((new.conn, channel), key, value)
+    old.sessions.pop(channel, None)
+    old.client.hand_over(new.client, kernel)
+    host.broker.clients.moved(old.client, new.client)
+    if session.large is not None and session.large.holding:
+        old.release_input()
+    if session.group_wait is not None:
+        old.release_input()
+    session.connection = new
+    if session.large is not None:
+        session.large.moved()
+    if session.group_wait is not None:
+        new.hold_input()
+    new.sessions[channel] = session
+    new.replaying = True
+    if new.version == 0:
+        new.version = session.version

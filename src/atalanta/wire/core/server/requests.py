@@ -1,0 +1,309 @@
+"""Requests on a session's channel that are not about single messages (fact sheet A1.a).
+
+Each is carried out on the kernel session and answered; what the broker refuses is answered as EXCEPTION. A packet type
+that no client may send here closes the connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import (
+    DUPLICATE_METADATA,
+    ILLEGAL_STATE,
+    INVALID_SHARED_QUEUE,
+    UNEXPECTED_ROUTING_TYPE,
+    BrokerError,
+)
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.queue.changes import QueueChanges
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.registry import addresses
+from atalanta.kernel.sessions import session_queues
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.packet_types import SESS_XA_FAILED, packet_name
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.consumer import (
+    ConsumerClose,
+    CreateConsumer,
+    Expired,
+    ForceConsumerDelivery,
+)
+from atalanta.wire.core.packets.producer import (
+    CreateProducer,
+    RemoveProducer,
+    RequestProducerCredits,
+)
+from atalanta.wire.core.packets.query import BindingQuery, QueueQuery
+from atalanta.wire.core.packets.queue import (
+    CreateAddress,
+    CreateQueue,
+    CreateQueueV2,
+    CreateSharedQueue,
+    CreateSharedQueueV2,
+    DeleteQueue,
+)
+from atalanta.wire.core.packets.session import (
+    AddMetadata,
+    AddMetadataV2,
+    SessionClose,
+    SessionStart,
+    SessionStop,
+    UniqueAddMetadata,
+)
+from atalanta.wire.core.packets.transaction import Commit, Rollback
+from atalanta.wire.core.server.log_requests import LOG_REQUESTS, answer_log
+from atalanta.wire.core.server.queries import binding_response, queue_response
+from atalanta.wire.core.server.xa_requests import answer_xa
+
+if TYPE_CHECKING:
+    from atalanta.kernel.settings.address_settings import AddressSettings
+    from atalanta.wire.core.server.session import CoreSession
+
+NO_CORRELATION: Final = -1
+METADATA_MAX: Final = 100
+CLIENT_ID_KEY: Final = "jms-client-id"
+XA_FIRST: Final = 51
+XA_LAST: Final = 66
+
+
+def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> None:
+    """Decode, carry out, answer. ProtocolError for what does not belong here."""
+    packet = codec.decode(packet_type, body, session.version)
+    if session.prefixes is not None:
+        packet = session.prefixes.request(packet)
+    try:
+        _carry_out(session, now, packet_type, packet)
+    except Undecided as undecided:
+        session.hold_request(now, undecided, packet_type, body)
+
+
+def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet) -> None:
+    if packet_type in LOG_REQUESTS:
+        answer_log(session, now, packet)
+        return
+    if (XA_FIRST <= packet_type <= XA_LAST or packet_type == SESS_XA_FAILED) and answer_xa(
+        session, now, packet
+    ):
+        return
+    correlation = packet.correlation if isinstance(packet, Commit) else NO_CORRELATION
+    try:
+        if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
+            raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
+    except Undecided:
+        raise
+    except BrokerError as error:
+        session.failed(correlation if _waits(packet) else SILENT, error)
+
+
+def _waits(packet: Packet) -> bool:
+    """Does the client wait for an answer? One it did not ask for would answer its next request.
+
+    A client that reconnects creates its queues and consumers again without waiting.
+    """
+    if isinstance(
+        packet,
+        CreateAddress | CreateConsumer | CreateQueue | CreateSharedQueue | CreateSharedQueueV2,
+    ):
+        return packet.requires_response
+    if isinstance(packet, AddMetadataV2 | UniqueAddMetadata):
+        return packet.requires_confirmation
+    return True
+
+
+def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
+    """Consumers, transactions, life of the session; False if it is none of these."""
+    kernel = session.session
+    if isinstance(packet, CreateConsumer):
+        queue = kernel.create_consumer(
+            now,
+            packet.consumer_id,
+            packet.queue,
+            packet.filter,
+            packet.browse_only,
+            packet.priority,
+        )
+        if packet.requires_response:
+            session.reply(queue_response(session, queue.name))
+    elif isinstance(packet, ForceConsumerDelivery):
+        if packet.consumer_id in kernel.consumers:
+            kernel.force_delivery(now, packet.consumer_id, packet.sequence)
+    elif isinstance(packet, ConsumerClose):
+        if packet.consumer_id in kernel.consumers:
+            kernel.close_consumer(now, packet.consumer_id)
+        session.done(NO_CORRELATION)
+    elif isinstance(packet, Expired):
+        if packet.consumer_id in kernel.consumers:
+            kernel.expire(now, packet.consumer_id, packet.message_id)
+    elif isinstance(packet, Commit):
+        kernel.commit(now, packet.correlation)
+    elif isinstance(packet, Rollback):
+        kernel.rollback(now, packet.consider_last_message_as_delivered, NO_CORRELATION)
+    elif isinstance(packet, SessionStart):
+        kernel.start()
+    elif isinstance(packet, SessionStop):
+        kernel.stop()
+        session.done(NO_CORRELATION)
+    elif isinstance(packet, SessionClose):
+        session.close(now)
+    elif isinstance(packet, RequestProducerCredits):
+        if packet.credits < 0:
+            raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
+        kernel.request_credits(packet.address, packet.credits)
+    elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
+        _metadata(session, packet)
+    elif isinstance(packet, CreateProducer):
+        kernel.add_producer(now, packet.producer_id, packet.address)
+    elif isinstance(packet, RemoveProducer):
+        kernel.producers.pop(packet.producer_id, None)
+    else:
+        return False
+    return True
+
+
+def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
+    kernel = session.session
+    if isinstance(packet, QueueQuery):
+        session.reply(queue_response(session, packet.queue))
+    elif isinstance(packet, BindingQuery):
+        session.reply(binding_response(session, packet.address))
+    elif isinstance(packet, CreateAddress):
+        kernel.check("createAddress", packet.address)
+        # ServerSessionImpl.createAddress: one that exists is extended, never refused (clients race).
+        for routing_type in packet.routing_types:
+            if routing_type not in (ANYCAST, MULTICAST):
+                raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{routing_type} is no routing type")
+        for routing_type in packet.routing_types:
+            addresses.ensure_address(
+                session.broker, packet.address, routing_type, packet.auto_created, True
+            )
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+    elif isinstance(packet, CreateQueue):
+        session_queues.create_queue(kernel, now, _spec(session, packet))
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+    elif isinstance(packet, CreateSharedQueue | CreateSharedQueueV2):
+        _create_shared(session, now, packet)
+    elif isinstance(packet, DeleteQueue):
+        session_queues.delete_queue(kernel, now, packet.queue)
+        session.done_when_durable(NO_CORRELATION)
+    else:
+        return False
+    return True
+
+
+def _metadata(
+    session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
+) -> None:
+    kernel = session.session
+    host = session.connection.host
+    owner = (kernel.client.connection, int(session.channel))
+    if len(kernel.metadata) >= METADATA_MAX:
+        raise BrokerError(
+            ILLEGAL_STATE, f"a session has at most {METADATA_MAX} entries of metadata"
+        )
+    if isinstance(packet, UniqueAddMetadata):
+        # ServerSessionImpl.addUniqueMetaData: any other session that has it, whatever its connection.
+        for other in host.metadata.get((packet.key, packet.value), {}):
+            if other != owner:
+                raise BrokerError(
+                    DUPLICATE_METADATA, f"{packet.key} {packet.value} is already in use"
+                )
+        if packet.key == CLIENT_ID_KEY:
+            kernel.client.client_id = packet.value
+    known = kernel.metadata.get(packet.key)
+    if known is not None:
+        host.remove_metadata(owner, packet.key, known)
+    host.add_metadata(owner, packet.key, packet.value)
+    kernel.metadata[packet.key] = packet.value
+    if isinstance(packet, AddMetadata) or packet.requires_confirmation:
+        session.done(NO_CORRELATION)
+
+
+def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
+    """What the client states itself; it goes before the address settings."""
+    wishes = QueueChanges()
+    wishes.max_consumers = packet.max_consumers
+    wishes.purge_on_no_consumers = packet.purge_on_no_consumers
+    wishes.exclusive = packet.exclusive
+    wishes.last_value = packet.last_value
+    wishes.last_value_key = packet.last_value_key
+    wishes.non_destructive = packet.non_destructive
+    wishes.consumers_before_dispatch = packet.consumers_before_dispatch
+    wishes.delay_before_dispatch_ms = packet.delay_before_dispatch_ms
+    wishes.group_rebalance = packet.group_rebalance
+    wishes.group_rebalance_pause_dispatch = packet.group_rebalance_pause_dispatch
+    wishes.group_buckets = packet.group_buckets
+    wishes.group_first_key = packet.group_first_key
+    wishes.ring_size = packet.ring_size
+    wishes.enabled = packet.enabled
+    wishes.auto_delete = packet.auto_delete
+    wishes.auto_delete_delay_ms = packet.auto_delete_delay_ms
+    wishes.auto_delete_message_count = packet.auto_delete_message_count
+    problem = wishes.problem()
+    if problem:
+        raise BrokerError(ILLEGAL_STATE, f"queue {packet.queue}: {problem}")
+    return wishes
+
+
+def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
+    settings = session.broker.settings_of(packet.address)
+    spec = QueueSpec(packet.queue, packet.address, MULTICAST)
+    spec.filter_text = packet.filter
+    spec.durable = packet.durable and not packet.temporary
+    spec.temporary = packet.temporary
+    if isinstance(packet, CreateQueueV2):
+        spec.auto_created = packet.auto_created
+    spec.take_defaults(settings)
+    if isinstance(packet, CreateQueueV2):
+        spec.routing_type = _routing_type(packet.routing_type, settings)
+        _wishes(packet).create(spec)
+    return spec
+
+
+def _routing_type(asked: int, settings: AddressSettings) -> int:
+    """-1 is the address setting's default; another number is no routing type."""
+    if asked in (ANYCAST, MULTICAST):
+        return asked
+    if asked != -1:
+        raise BrokerError(UNEXPECTED_ROUTING_TYPE, f"{asked} is no routing type")
+    return settings.default_queue_routing_type
+
+
+def _create_shared(
+    session: CoreSession, now: int, packet: CreateSharedQueue | CreateSharedQueueV2
+) -> None:
+    """A subscription that several consumers share: it may exist already if it is alike."""
+    settings = session.broker.settings_of(packet.address)
+    spec = QueueSpec(packet.queue, packet.address, MULTICAST)
+    spec.filter_text = packet.filter
+    spec.durable = packet.durable
+    spec.transient = not packet.durable
+    spec.take_defaults(settings)
+    if isinstance(packet, CreateSharedQueueV2):
+        spec.routing_type = _routing_type(packet.routing_type, settings)
+        _wishes(packet).create(spec)
+    known = session.broker.queues.get(packet.queue)
+    if known is None:
+        session_queues.create_queue(session.session, now, spec)
+        if packet.requires_response:
+            session.done_when_durable(NO_CORRELATION)
+        return
+    permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
+    session.session.check(permission, spec.address)
+    if known.spec.transient:
+        session.session.client.use_transient(known)
+    if (
+        known.spec.address != spec.address
+        or (known.spec.filter_text or "") != (spec.filter_text or "")
+        or known.durable != spec.durable
+    ):
+        raise BrokerError(
+            INVALID_SHARED_QUEUE,
+            f"queue {packet.queue} exists with another address, filter or durability",
+        )
+    if packet.requires_response:
+        session.done_when_durable(NO_CORRELATION)

@@ -1,0 +1,349 @@
+"""The server's side of one CORE session: frames become kernel calls, deliveries become frames.
+
+Hot packets (send, acknowledge, credits) are read in place; the others go through the codec. What a packet means follows
+fact sheet A1.a; errors of the broker are answered as EXCEPTION where the client waits for an answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
+from mypy_extensions import i32, i64
+
+from atalanta.kernel.endpoint import SILENT, Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.publish.scale_down_target import redirect
+from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.kernel.sessions.session import Session
+from atalanta.message.codec import decode_message, write_message
+from atalanta.message.encoding.buffer import DecodeError, Reader
+from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
+from atalanta.message.message import EMBEDDED, Message
+from atalanta.wire.amqp.embedded import unwrap
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core import packet_types
+from atalanta.wire.core.confirmations import Confirmations
+from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.server.address_prefixes import Prefixes, prefixes_of
+from atalanta.wire.core.server.group_wait import GroupWait, wait_for_group
+from atalanta.wire.core.server.large_delivery import LargeDelivery
+from atalanta.wire.core.server.large_receiver import LargeReceiver
+from atalanta.wire.core.server.requests import answer
+from atalanta.wire.core.server.resend_buffer import Replay
+
+if TYPE_CHECKING:
+    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.wire.core.server.connection import CoreConnection
+
+NO_CORRELATION: Final = -1
+ACKNOWLEDGE_BYTES: Final = 17  # i64 consumer, i64 message, bool requires response
+# Deliveries of one turn: what is left stays in its queue until the next, or until the peer takes more.
+DELIVERED_BYTES_MAX: Final = 1 << 20
+FORCED_DELIVERY: Final = "_hornetq.forced.delivery.seq"
+
+
+class Confirming(Endpoint):
+    """Writes PACKETS_CONFIRMED; the token is the number of the last frame taken up."""
+
+    def __init__(self, session: CoreSession) -> None:
+        self.session = session
+
+    def done(self, token: int) -> None:
+        session = self.session
+        out = session.connection.start_frame(packet_types.PACKETS_CONFIRMED, session.channel, 4)
+        write_i32_be(out, token)
+
+
+class CoreSession(Endpoint):
+    """`channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
+
+    def __init__(
+        self, connection: CoreConnection, channel: int, version: int, window_bytes: int
+    ) -> None:
+        self.connection = connection
+        self.channel: i64 = channel
+        self.version = version
+        self.confirmations = Confirmations(window_bytes)
+        self.replay: Replay | None = None  # set by the connection, if the client may reattach
+        self.large: LargeReceiver | None = None
+        self.group_wait: GroupWait | None = None  # a frame that is tried again
+        self.prefixes: Prefixes | None = prefixes_of(connection.acceptor)
+        self.kernel: Session | None = None  # set by the connection before the first frame
+
+    @property
+    def broker(self) -> Broker:
+        return self.connection.host.broker
+
+    @property
+    def session(self) -> Session:
+        assert self.kernel is not None
+        return self.kernel
+
+    # -- frames in ------------------------------------------------------------------------------
+    def receive(self, now: int, packet_type: int, data: bytes, start: int, end: int) -> None:
+        """One frame's body data[start:end]. ProtocolError for what no session may send."""
+        if packet_type == packet_types.SESS_SEND:
+            self._send(now, data, start, end)
+        elif packet_type == packet_types.SESS_ACKNOWLEDGE:
+            self._acknowledge(now, data, start, end, False)
+        elif packet_type == packet_types.SESS_INDIVIDUAL_ACKNOWLEDGE:
+            self._acknowledge(now, data, start, end, True)
+        elif packet_type == packet_types.SESS_FLOWTOKEN:
+            self._credits(Reader(data, start, end))
+        elif packet_type == packet_types.PACKETS_CONFIRMED:
+            if self.replay is not None:
+                self.replay.confirmed(Reader(data, start, end).int32("command_id"))
+            return
+        elif packet_type == packet_types.SESS_SEND_LARGE:
+            self._send_large(Reader(data, start, end))
+        elif packet_type == packet_types.SESS_SEND_CONTINUATION:
+            self._send_continuation(now, Reader(data, start, end))
+        else:
+            answer(self, now, packet_type, data[start:end])
+        if self.confirmations.window_bytes != -1:
+            frame_bytes = end - start + FRAME_OVERHEAD_BYTES
+            if self.confirmations.received(
+                packet_type, frame_bytes, self._counts(packet_type, data, end)
+            ):
+                self.confirm()
+
+    def _counts(self, packet_type: int, data: bytes, end: int) -> bool:
+        """Metadata without the wish for an answer is not counted (fact sheet A1.c)."""
+        if packet_type == packet_types.SESS_ADD_METADATA2 or packet_type == packet_types.SESS_UNIQUE_ADD_METADATA:
+            return data[end - 1] != 0
+        return packet_types.COUNTED[packet_type & 0xFF] != 0
+
+    def confirm(self) -> None:
+        """Tell the client how far its frames were taken up, when that is on disk: it takes it for an answer."""
+        if self.large is not None and self.large.complete:
+            return  # it is taken up when its file is synced
+        if self.group_wait is not None:
+            return  # its last frame is not taken up yet
+        if self.confirmations.pending():
+            broker = self.connection.host.broker
+            broker.reply_when_durable(
+                broker.journal.last, Confirming(self), self.confirmations.take()
+            )
+
+    # -- sending --------------------------------------------------------------------------------
+    def _send(self, now: int, data: bytes, start: int, end: int) -> None:
+        reader = self.connection.host.reader
+        reader.begin(data, start, end)
+        message = decode_message(reader)
+        if message.kind == EMBEDDED:
+            message = unwrap(message, now, self.broker.trace, "SESS_SEND")
+        if self.prefixes is not None:
+            self.prefixes.message(message)
+        requires_response = reader.boolean("requires_response")
+        self.publish(now, message, requires_response, self._correlation(reader))
+
+    def _correlation(self, reader: Reader) -> int:
+        """The correlation id of a send, by version; the sender id behind it is of no use here."""
+        if self.version >= 130 and reader.left() >= 8:
+            return reader.int64("correlation_id")
+        return NO_CORRELATION
+
+    def _send_large(self, reader: Reader) -> None:
+        if self.large is not None:
+            self.large.abort()  # its producer gave it up
+        self.large = LargeReceiver(self, reader)
+
+    def _send_continuation(self, now: int, reader: Reader) -> None:
+        large = self.large
+        if large is None:
+            raise ProtocolError("SESS_SEND_CONTINUATION without SESS_SEND_LARGE before it")
+        piece = reader.take(reader.int32("body_length"), "body")
+        more = reader.boolean("continues")
+        if not more:
+            reader.int64("total_body_size")
+        requires_response = reader.boolean("requires_response")
+        correlation = self._correlation(reader)
+        large.add(piece)
+        if more:
+            if requires_response:
+                self.done(correlation)
+            return
+        large.finish(now, requires_response, correlation)
+
+    def refuse(self, error: BrokerError, token: int) -> None:
+        """A message that could not be taken up; a transaction it was for cannot be committed."""
+        session = self.session
+        if not session.auto_commit_sends:
+            session.transaction.rollback_only = error
+        self.failed(token, error)
+
+    def publish(
+        self, now: int, message: Message, requires_response: bool, correlation: int
+    ) -> None:
+        """Into the broker, or to management; a refusal is answered if the client waits for an answer."""
+        token = correlation if requires_response else SILENT
+        host = self.connection.host
+        session = self.session
+        try:
+            if message.address == host.broker.config.management_address:
+                host.management.handle(now, message, session)
+                self.done(token)
+                return
+            if message.special:
+                if not session.identity.cluster:
+                    disclaim(message)
+                elif message.has_property(SCALEDOWN_TO):
+                    redirect(host.broker, message)
+            session.send(now, message, token)
+        except Undecided as undecided:
+            wait_for_group(self, now, undecided, message, requires_response, correlation, 0, b"")
+        except BrokerError as error:
+            self.failed(token, error)
+
+    def hold_request(
+        self, now: int, undecided: Undecided, packet_type: int, body: bytes
+    ) -> None:
+        """A commit that cannot be carried out before somebody has decided where its groups go."""
+        wait_for_group(self, now, undecided, None, False, NO_CORRELATION, packet_type, body)
+
+    # -- consuming ------------------------------------------------------------------------------
+    def _acknowledge(self, now: int, data: bytes, start: i64, end: i64, individual: bool) -> None:
+        if end - start < ACKNOWLEDGE_BYTES:
+            raise DecodeError("acknowledge", int(start), f"{end - start} bytes")
+        consumer_id = int(read_i64_be(data, start))
+        message_id = int(read_i64_be(data, start + 8))
+        token = NO_CORRELATION if data[start + 16] != 0 else SILENT
+        try:
+            self.session.acknowledge(now, consumer_id, message_id, individual, token)
+        except BrokerError as error:
+            self.failed(token, error)
+
+    def _credits(self, reader: Reader) -> None:
+        consumer_id = reader.int64("consumer_id")
+        amount = reader.int32("credits")
+        if consumer_id in self.session.consumers:
+            self.session.add_credits(consumer_id, amount)
+
+    # -- Endpoint: frames out -------------------------------------------------------------------
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        message = reference.message
+        if consumer.marked is not None:
+            message = consumer.marked
+        if message.special and self.connection.host.broker.origins.seen:
+            message = shown(message)
+        if message.large is not None:
+            return self._deliver_large(consumer, reference, message, message.large)
+        connection = self.connection
+        body_bytes = len(message.body) + len(message.head) + 24
+        out = connection.start_frame(packet_types.SESS_RECEIVE_MSG, self.channel, body_bytes)
+        write_message(out, message, message.id)
+        write_i64_be(out, consumer.id)
+        count: i32 = 1 if consumer.browse_only else reference.delivery_count
+        write_i32_be(out, count)
+        if len(out) > DELIVERED_BYTES_MAX:
+            connection.delivered_enough()
+        if consumer.pre_acknowledge:
+            self._pre_acknowledge(consumer, reference)
+        return body_bytes + FRAME_OVERHEAD_BYTES
+
+    def _deliver_large(
+        self, consumer: Consumer, reference: Reference, message: Message, body: LargeBody
+    ) -> int:
+        cost = LargeDelivery(self, consumer, reference, message, body).begin()
+        if consumer.pre_acknowledge:
+            self._pre_acknowledge(consumer, reference)
+        return cost
+
+    def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
+        consumer.unacknowledged.pop(reference.message.id)
+        broker = self.connection.host.broker
+        broker.acknowledge(broker.now, [reference], None, 0)
+
+    def forced(self, consumer: Consumer, sequence: int) -> None:
+        """The marker message that ends a receive without wait (fact sheet, SESS_FORCE_CONSUMER_DELIVERY)."""
+        message = Message.create(consumer.queue.spec.address, b"", 0, False, 0, 0)
+        message.properties.put(FORCED_DELIVERY, sequence)
+        writer = BytesWriter()
+        write_message(writer, message, 0)
+        write_i64_be(writer, consumer.id)
+        write_i32_be(writer, 0)
+        self.connection.send_frame(packet_types.SESS_RECEIVE_MSG, self.channel, writer.getvalue())
+
+    def done(self, token: int) -> None:
+        if token == SILENT:
+            return
+        if self.version < 130:
+            self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 0)
+            return
+        out = self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 8)
+        correlation: i64 = token
+        write_i64_be(out, correlation)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        """Answered if the client waits; else it can only be told here, in the trace."""
+        if token == SILENT:
+            self.connection.host.broker.trace.event(
+                "request_refused",
+                {"session": self.session.name, "code": error.code, "why": error.text},
+            )
+            return
+        self.connection.send_exception(self.channel, error, token, self.version)
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        if consumer.stream is not None:
+            consumer.stream.abort()
+        self.session.consumers.pop(consumer.id, None)
+        out = self.connection.start_frame(packet_types.DISCONNECT_CONSUMER, self.channel, 8)
+        consumer_id: i64 = consumer.id
+        write_i64_be(out, consumer_id)
+
+    def credits(self, address: str, amount: int) -> None:
+        self._producer_credits(packet_types.SESS_PRODUCER_CREDITS, address, amount)
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        self._producer_credits(packet_types.SESS_PRODUCER_FAIL_CREDITS, address, amount)
+
+    def _producer_credits(self, kind: int, address: str, amount: int) -> None:
+        if self.prefixes is not None:
+            address = self.prefixes.credited(address)
+        encoded = address.encode("utf-16-le", "surrogatepass")
+        out = self.connection.start_frame(kind, self.channel, 8 + len(encoded))
+        write_i32_be(out, amount)
+        write_i32_be(out, len(encoded))
+        out.write(encoded)
+
+    def reply(self, packet: Packet) -> None:
+        self.connection.send(packet, int(self.channel))
+
+    def done_when_durable(self, token: int) -> None:
+        """NULL_RESPONSE once everything appended so far is on disk."""
+        broker = self.broker
+        broker.reply_when_durable(broker.journal.last, self, token)
+
+    # -- the end --------------------------------------------------------------------------------
+    def close(self, now: int) -> None:
+        """SESS_CLOSE: in good order, answered when all that was done in the session is on disk."""
+        self.closed(now, False)
+        self.done_when_durable(NO_CORRELATION)
+        self.connection.remove_session(int(self.channel))
+
+    def ended_by_operator(self, now: int) -> None:
+        self.closed(now, True)
+        self.connection.end_by_operator(int(self.channel))
+
+    def closed(self, now: int, failed: bool) -> None:
+        kernel = self.kernel
+        if self.large is not None:
+            self.large.abort()
+            self.large = None
+        if self.group_wait is not None:
+            self.group_wait.end()
+        if kernel is not None:
+            if self.replay is not None:
+                self.connection.host.resumable.forget(self)
+            kernel.close(now, failed)
+            owner = (kernel.client.connection, int(self.channel))
+            for key, value in kernel.metadata.items():
+                self.connection.host.remove_metadata(owner, key, value)
+            kernel.metadata = {}

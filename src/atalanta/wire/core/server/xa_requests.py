@@ -1,0 +1,139 @@
+"""XA on a session's channel (fact sheet A1.a): every verb is answered by SESS_XA_RESP, with XA's own codes.
+
+What XA has no code for is answered as EXCEPTION (ServerSessionPacketHandler); the client makes XAER_RMFAIL of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.transactions import xa_session
+from atalanta.kernel.transactions.xa_session import XaError
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.transaction import (
+    XaCommit,
+    XaEnd,
+    XaFailed,
+    XaForget,
+    XaGetTimeout,
+    XaGetTimeoutResponse,
+    XaInDoubt,
+    XaInDoubtResponse,
+    XaJoin,
+    XaPrepare,
+    XaResponse,
+    XaResume,
+    XaRollback,
+    XaSetTimeout,
+    XaSetTimeoutResponse,
+    XaStart,
+    XaSuspend,
+    Xid,
+    decode_xid,
+    encode_xid,
+)
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.server.session import CoreSession
+
+NO_CORRELATION: Final = -1
+XA_OK: Final = 0
+
+
+class XaReply(Endpoint):
+    """Takes the answers to one session's XA requests; everything else goes to the session itself."""
+
+    def __init__(self, session: CoreSession) -> None:
+        self.session = session
+
+    def done(self, token: int) -> None:
+        self.session.reply(XaResponse(error=False, code=XA_OK, correlation=token))
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self.session.failed(token, error)
+
+
+class InDoubtReply(Endpoint):
+    """Answers a recovery scan when all of it would survive a crash."""
+
+    def __init__(self, session: CoreSession, xids: list[Xid]) -> None:
+        self.session = session
+        self.xids = xids
+
+    def done(self, token: int) -> None:
+        self.session.reply(XaInDoubtResponse(self.xids))
+
+
+def _key(xid: Xid) -> bytes:
+    writer = Writer()
+    encode_xid(writer, xid)
+    return writer.getvalue()
+
+
+def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
+    """False if it is no request of XA."""
+    try:
+        return _answer(session, now, packet)
+    except XaError as error:
+        if not isinstance(packet, XaFailed):
+            session.reply(
+                XaResponse(
+                    error=True, code=error.code, message=error.text, correlation=NO_CORRELATION
+                )
+            )
+    except Undecided:
+        raise
+    except BrokerError as refusal:  # a name of its own: mypyc gives each name one type
+        session.failed(NO_CORRELATION, refusal)
+    return True
+
+
+def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
+    kernel = session.session
+    if isinstance(packet, XaPrepare):
+        xa_session.prepare(kernel, now, _key(packet.xid), XaReply(session), NO_CORRELATION)
+    elif isinstance(packet, XaCommit):
+        xa_session.commit(
+            kernel, now, _key(packet.xid), packet.one_phase, XaReply(session), NO_CORRELATION
+        )
+    elif isinstance(packet, XaRollback):
+        xa_session.roll_back(kernel, now, _key(packet.xid), XaReply(session), NO_CORRELATION)
+    elif isinstance(packet, XaForget):
+        xa_session.forget(kernel, _key(packet.xid), XaReply(session), NO_CORRELATION)
+    elif isinstance(packet, XaFailed):
+        xa_session.failed(kernel, now, _key(packet.xid))
+    elif isinstance(packet, XaInDoubt):
+        xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
+        # What it says may be relied on: a node that leaves ends its own branch then.
+        lsn = kernel.broker.branches.newest_lsn()
+        kernel.broker.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
+    elif isinstance(packet, XaSetTimeout):
+        xa_session.set_timeout(kernel, packet.timeout_s)
+        session.reply(XaSetTimeoutResponse(True))
+    elif isinstance(packet, XaGetTimeout):
+        session.reply(XaGetTimeoutResponse(xa_session.timeout(kernel)))
+    else:
+        return _associate(session, now, packet)
+    return True
+
+
+def _associate(session: CoreSession, now: int, packet: Packet) -> bool:
+    kernel = session.session
+    if isinstance(packet, XaStart):
+        xa_session.start(kernel, now, _key(packet.xid))
+    elif isinstance(packet, XaEnd):
+        xa_session.end(kernel, now, _key(packet.xid))
+    elif isinstance(packet, XaSuspend):
+        xa_session.suspend(kernel)
+    elif isinstance(packet, XaResume):
+        xa_session.resume(kernel, _key(packet.xid))
+    elif isinstance(packet, XaJoin):
+        xa_session.join(kernel, _key(packet.xid))
+    else:
+        return False
+    session.reply(XaResponse(error=False, code=XA_OK, correlation=NO_CORRELATION))
+    return True

@@ -1,0 +1,170 @@
+"""Where nodes meet that are told a JGroups stack: its discovery protocol's place, and what is said there.
+
+None of this is JGroups' own protocol. A real JGroups member is not met: it drops what is said here, and is not
+understood.
+Everything carries the channel's name, as clusters that share a stack file are told apart by it alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.wire.connection import ProtocolError
+
+MAGIC: Final = b"ATLMEET1"
+MULTICAST: Final = "multicast"
+HOSTS: Final = "hosts"
+DNS: Final = "dns"
+FOLDER: Final = "folder"
+CHANNEL_BYTES_MAX: Final = 1_000
+SAID_BYTES_MAX: Final = 65_535
+ANSWERS_MAX: Final = 200
+ANSWER_BYTES_MAX: Final = 1 << 20
+FILE_SUFFIX: Final = ".atalanta"
+
+
+@dataclass
+class Meeting:
+    """A place to meet, of one of four kinds; only the fields of its kind mean anything.
+
+    multicast: `address`, `port`, `interface`. hosts: `hosts`, and where one is met oneself: the first free port from
+    `port` to `port + port_range` of `interface`. dns: `names` stand for the hosts; `srv`: with ports of their own.
+    folder: `folder`, below it one for the channel.
+    """
+
+    kind: str
+    protocol: str  # as in the stack file, for the log
+    channel: str
+    address: str = ""
+    port: int = 0
+    port_range: int = 0
+    interface: str = ""
+    hosts: list[tuple[str, int]] = field(default_factory=list)
+    host_port_range: int = 0  # of each of `hosts`: that many further ports are tried
+    names: list[str] = field(default_factory=list)
+    srv: bool = False
+    folder: str = ""
+
+    def describe(self) -> str:
+        """For people."""
+        if self.kind == MULTICAST:
+            return f"group {self.address}:{self.port}"
+        if self.kind == FOLDER:
+            return f"folder {self.folder}"
+        listed = [f"{host}:{port}" for host, port in self.hosts]
+        return f"{self.kind} {' '.join(listed if self.kind == HOSTS else self.names)}"
+
+    def targets(self, hosts: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Every port that may be one of a host's, each once."""
+        found: dict[tuple[str, int], None] = {}
+        for host, port in hosts:
+            for further in range(self.host_port_range + 1):
+                if port + further <= 65_535:
+                    found[host, port + further] = None
+        return list(found)
+
+
+def encode_said(channel: str, announcement: bytes) -> bytes:
+    """A datagram, a file's content, or the first words of a connection; a client announces nothing (b"")."""
+    name = channel.encode("utf-8")
+    writer = Writer()
+    writer.raw(MAGIC)
+    writer.int16(len(name))
+    writer.raw(name)
+    writer.int32(len(announcement))
+    writer.raw(announcement)
+    return writer.getvalue()
+
+
+def decode_said(channel: str, data: bytes) -> bytes | None:
+    """The announcement; None if it is of another channel. ProtocolError if it is nothing of the kind."""
+    size = said_size(data)
+    if size is None or size != len(data):
+        raise ProtocolError("no whole word of a meeting place")
+    reader = Reader(data[len(MAGIC) :])
+    try:
+        name = bytes(reader.take(reader.int16("channel.length"), "channel"))
+        announcement = bytes(reader.take(reader.int32("announcement.length"), "announcement"))
+    except DecodeError as error:
+        raise ProtocolError(f"meeting place: {error}") from error
+    return announcement if name == channel.encode("utf-8") else None
+
+
+def said_size(data: bytes) -> int | None:
+    """How long the word that begins `data` is; None while that cannot be told. ProtocolError."""
+    if data[: len(MAGIC)] != MAGIC[: len(data)]:
+        raise ProtocolError("not one of our nodes or clients: perhaps a JGroups member")
+    at = len(MAGIC)
+    if len(data) < at + 2:
+        return None
+    name_bytes = int.from_bytes(data[at : at + 2], "big")
+    if name_bytes > CHANNEL_BYTES_MAX:
+        raise ProtocolError("meeting place: the name of the channel is too long")
+    at += 2 + name_bytes
+    if len(data) < at + 4:
+        return None
+    size = int.from_bytes(data[at : at + 4], "big")
+    if size > SAID_BYTES_MAX:
+        raise ProtocolError("meeting place: an announcement is too long")
+    return at + 4 + size
+
+
+def encode_posted(channel: str, time_ms: int, announcement: bytes) -> bytes:
+    """A file's content: as it tells the time, every writing changes it."""
+    writer = Writer()
+    writer.int64(time_ms)
+    writer.raw(announcement)
+    return encode_said(channel, writer.getvalue())
+
+
+def decode_posted(channel: str, data: bytes) -> tuple[int, bytes] | None:
+    """(time in ms, announcement); None if it is of another channel. ProtocolError."""
+    said = decode_said(channel, data)
+    if said is None:
+        return None
+    if len(said) < 8:
+        raise ProtocolError("meeting place: a file without time")
+    return int.from_bytes(said[:8], "big", signed=True), said[8:]
+
+
+def encode_answer(announcements: list[bytes]) -> bytes:
+    """What a listener says back: itself, and whom it has heard lately."""
+    body = Writer()
+    count = 0
+    for announcement in announcements[:ANSWERS_MAX]:
+        if len(body.getvalue()) + len(announcement) > ANSWER_BYTES_MAX - 100:
+            break
+        body.int32(len(announcement))
+        body.raw(announcement)
+        count += 1
+    writer = Writer()
+    writer.raw(MAGIC)
+    writer.int32(len(body.getvalue()))
+    writer.int16(count)
+    writer.raw(body.getvalue())
+    return writer.getvalue()
+
+
+def decode_answer(data: bytes) -> list[bytes] | None:
+    """The announcements; None while the answer is not whole. ProtocolError."""
+    if data[: len(MAGIC)] != MAGIC[: len(data)]:
+        raise ProtocolError("not one of our nodes: perhaps a JGroups member")
+    head = len(MAGIC) + 6
+    if len(data) < head:
+        return None
+    size = int.from_bytes(data[len(MAGIC) : len(MAGIC) + 4], "big")
+    count = int.from_bytes(data[len(MAGIC) + 4 : head], "big")
+    if size > ANSWER_BYTES_MAX or count > ANSWERS_MAX:
+        raise ProtocolError("meeting place: an answer is too long")
+    if len(data) < head + size:
+        return None
+    reader = Reader(data[head : head + size])
+    try:
+        return [
+            bytes(reader.take(reader.int32("announcement.length"), "announcement"))
+            for _ in range(count)
+        ]
+    except DecodeError as error:
+        raise ProtocolError(f"meeting place: {error}") from error

@@ -1,0 +1,65 @@
+"""`atalanta rebalance` of clients in constant use: they go within a bounded time, and come to no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.cli.calls import Cli
+from tests.cli.cluster.busy_clients import (
+    CONSUMER_WINDOW,
+    Kind,
+    asking,
+    running,
+    sending,
+    streaming,
+    transacted,
+)
+from tests.cli.cluster.test_rebalance import CLUSTER, members, until
+
+CLIENTS = 6
+SECONDS = "30"
+KINDS: dict[str, Kind] = {
+    "asks every 50 ms": asking(0.05),
+    "sends every 5 ms": sending(0.005),
+    "streams": streaming,
+    "transacted": transacted,
+}
+
+
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
+    """Two nodes that do not balance by themselves."""
+    first, second = free_port(), free_port()
+    folder: Path = tmp_path_factory.mktemp("busy")
+    with ExitStack() as stack:
+        for name, own, other in (("a", first, second), ("b", second, first)):
+            more = CLUSTER.format(own=own, other=other).replace(">OFF<", ">ON_DEMAND<")
+            path = write_broker_xml(folder / name, own, name, more)
+            path.with_name("atalanta.toml").write_text("rebalance = false\n")
+            stack.enter_context(BrokerProcess(path))
+        yield first, second
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clients_in_constant_use_are_sent_away_too(kind: str, ports: tuple[int, int]) -> None:
+    first, second = ports
+    cli = Cli()
+    options = f"reconnectAttempts=-1&retryInterval=100&{CONSUMER_WINDOW}"
+    url = f"(tcp://127.0.0.1:{first},tcp://127.0.0.1:{second})?{options}"
+    node = f"127.0.0.1:{first}"
+    with running(url, CLIENTS, KINDS[kind]) as busy:
+        work = busy.work
+        until("all are at work", lambda: work.ready == CLIENTS or work.over)
+        until("they know of each other", lambda: len(members(cli, node)) == 2)
+        done = cli("rebalance", node, "--seconds", SECONDS)
+        assert "3 clients were sent to other members" in done
+        until("all have gone", lambda: busy.at(second) == CLIENTS // 2)
+        work.sending = False
+        until("all is received", lambda: not work.lost())
+    assert work.errors == []
+    assert work.repeated() == []

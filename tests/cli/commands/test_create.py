@@ -1,0 +1,130 @@
+"""`atalanta create`: what it makes starts, is nobody else's to read, and is refused when it cannot work."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.application import application
+from atalanta.client import Message, NotAuthorized, connect
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.users.users import read_security
+from tests.broker_process import BrokerProcess, free_port
+
+
+def create(*words: str, status: int = 0) -> str:
+    result = CliRunner().invoke(application, ["create", *words])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def secret(output: str, what: str) -> str:
+    found = re.search(rf"{what}: (\S+)", output)
+    assert found is not None, output
+    return found.group(1)
+
+
+@pytest.mark.process
+def test_a_created_node_starts_and_lets_in_who_knows_the_password(tmp_path: Path) -> None:
+    port = free_port()
+    folder = tmp_path / "node"
+    output = create(str(folder), "--port", str(port), "--queues", "orders", "--no-autocreate")
+    password = secret(output, "password of admin")
+
+    async def main() -> None:
+        url = f"tcp://127.0.0.1:{port}"
+        async with asyncio.timeout(60):
+            async with connect(url, user="admin", password=password) as connection:
+                producer = await connection.producer("orders")
+                await producer.send(Message(text="x"))
+                assert (await connection.query_queue("orders")).message_count == 1
+            with pytest.raises(NotAuthorized):
+                async with connect(url, user="admin", password="admin"):
+                    pass
+
+    with BrokerProcess(folder) as broker:
+        asyncio.run(main())
+        warned = [line for line in broker.log().splitlines() if "WARNING" in line]
+        assert len(warned) == 1 and "login_refused" in warned[0]
+    assert (folder / "data").is_dir()
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "node-1"
+    output = create(
+        *(str(folder), "--clustered", "--host", "broker-1", "--port-offset", "10", "--user", "ops"),
+        *("--password", "known", "--role", "bosses", "--addresses", "prices,both:anycast"),
+        *("--queues", "a & b,t:multicast", "--cluster-user", "peer"),
+    )
+    assert "known" not in output
+    configuration = read_broker_xml(folder / "etc" / "broker.xml")
+    assert configuration.warnings == []
+    broker = configuration.broker
+    assert broker.name == "node-1"
+    assert broker.cluster_user == "peer"
+    assert broker.cluster_password == secret(output, "cluster password")
+    assert len(broker.cluster_password) >= 20
+    assert configuration.connectors["self"].host == "broker-1"
+    assert configuration.acceptors[0].port == 61626
+    assert configuration.discovery_groups["discover"].group_address == "231.7.7.7"
+    assert [address.name for address in broker.addresses] == [
+        "DLQ", "ExpiryQueue", "a & b", "t", "prices", "both",
+    ]  # fmt: skip
+    security = read_security(configuration)
+    ops = security.authenticate("ops", "known")
+    assert ops is not None and ops.roles == ("bosses",)
+    assert security.allowed(ops, "manage", "activemq.management")
+    assert "known" not in (folder / "etc" / "artemis-users.properties").read_text()
+    for path in (folder / "etc").iterdir():
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_static_members(tmp_path: Path) -> None:
+    members = "tcp://b:1,tcp://c:2?sslEnabled=true;trustStorePath=t.p12"
+    create(str(tmp_path / "a"), "--static-cluster", members, "--cluster-password", "s")
+    configuration = read_broker_xml(tmp_path / "a" / "etc" / "broker.xml")
+    [connection] = configuration.cluster_connections
+    assert connection.static_connectors == ["member-1", "member-2"]
+    assert configuration.connectors["member-2"].tls is not None
+
+
+def test_each_has_secrets_of_its_own(tmp_path: Path) -> None:
+    seen = [secret(create(str(tmp_path / name)), "password of admin") for name in "ab"]
+    assert seen[0] != seen[1]
+    texts = [(tmp_path / name / "etc" / "artemis-users.properties").read_text() for name in "ab"]
+    assert texts[0] != texts[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--port", "70000"], "port 70000"),
+        (["--port", "1000", "--port-offset", "-1000"], "port 0"),
+        (["--user", "a,b"], "no commas"),
+        (["--queues", "a:b"], "'a:b' is no name"),
+        (["--clustered", "--host", "0.0.0.0"], "cannot be announced"),
+        (["--clustered", "--message-load-balancing", "SOME"], "'SOME' is none of"),
+        (["--clustered", "--group", "nowhere"], "group"),
+        (["--static-cluster", "http://x"], "http"),
+        (["--host", "a b"], "no host"),
+    ],
+)
+def test_what_cannot_work_leaves_nothing_behind(
+    tmp_path: Path, words: list[str], why: str
+) -> None:
+    assert why in create(str(tmp_path / "node"), *words, status=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "node").mkdir()
+    create(str(tmp_path / "node"))
+    before = (tmp_path / "node" / "etc" / "broker.xml").read_bytes()
+    assert "not empty" in create(str(tmp_path / "node"), status=1)
+    assert (tmp_path / "node" / "etc" / "broker.xml").read_bytes() == before
+    (tmp_path / "file").write_text("x")
+    create(str(tmp_path / "file"), status=1)

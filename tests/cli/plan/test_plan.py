@@ -1,0 +1,158 @@
+"""`atalanta plan`: what files would form, found out by forming it in virtual time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.application import application
+from atalanta.cli.plan.plan import name_others, reached_from
+from tests.cli.cluster_files import broker_file
+
+
+def planned(*arguments: object) -> tuple[int, dict[str, Any]]:
+    done = CliRunner().invoke(application, ["plan", "--json", *map(str, arguments)])
+    return done.exit_code, json.loads(done.stdout)
+
+
+def texts(plan: dict[str, Any], level: str) -> str:
+    return "\n".join(each["text"] for each in plan["findings"] if each["level"] == level)
+
+
+def test_a_symmetric_cluster_and_the_node_it_depends_on(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a"), broker_file(tmp_path, "c", "a")]
+    status, plan = planned(*files)
+    assert status == 0
+    assert len(plan["links"]) == 6
+    assert plan["members"] == {name: ["a", "b", "c"] for name in "abc"}
+    found = {(link["source"], link["target"]): link["found"] for link in plan["links"]}
+    assert found["c", "a"] == "connector to-a"
+    assert found["c", "b"] == "the topology"
+    assert "without a at their start the others are parted: b | c" in texts(plan, "warning")
+    assert "without b" not in texts(plan, "warning")
+
+
+def test_hops_in_a_chain_and_links_without_one_back(tmp_path: Path) -> None:
+    files = [
+        broker_file(tmp_path, "x", "y", 2, True),
+        broker_file(tmp_path, "y", "z", 2, True),
+        broker_file(tmp_path, "z", "", 2, True),
+    ]
+    _, plan = planned(*files)
+    hops = {(reach["source"], reach["target"]): reach["hops"] for reach in plan["reach"]}
+    assert hops == {("x", "y"): 1, ("x", "z"): 2, ("y", "z"): 1}
+    assert "x sends to y, but y not to x" in texts(plan, "info")
+
+
+def test_nodes_that_never_meet(tmp_path: Path) -> None:
+    status, plan = planned(broker_file(tmp_path, "a", ""), broker_file(tmp_path, "b", ""))
+    assert status == 1
+    assert plan["islands"] == [["a"], ["b"]]
+    assert "do not become one cluster: a | b" in texts(plan, "error")
+
+
+@pytest.mark.parametrize("name", ["tcp://headless:61616", "srv://_core._tcp.headless"])
+def test_nodes_behind_one_name_of_the_dns(tmp_path: Path, name: str) -> None:
+    (tmp_path / "atalanta.toml").write_text(f'dns-discovery = "{name}"')
+    status, plan = planned(broker_file(tmp_path, "a", ""), broker_file(tmp_path, "b", ""))
+    assert status == 0
+    assert plan["members"] == {"a": ["a", "b"], "b": ["a", "b"]}
+    assert [link["found"] for link in plan["links"]] == ["the DNS"] * 2
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        '<TCP/><TCPPING initial_hosts="host-a[7800]"/>',
+        '<TCP/><FILE_PING location="/shared"/>',
+        "<UDP/><PING/>",
+        "<TCP/><MPING/>",
+    ],
+)
+def test_nodes_that_meet_at_a_jgroups_stack(tmp_path: Path, stack: str) -> None:
+    (tmp_path / "stack.xml").write_text(f"<config>{stack}</config>")
+    group = "<jgroups-file>stack.xml</jgroups-file><jgroups-channel>c</jgroups-channel>"
+    groups = (
+        f'<broadcast-groups><broadcast-group name="b">{group}<connector-ref>self</connector-ref>'
+        f'</broadcast-group></broadcast-groups><discovery-groups><discovery-group name="d">{group}'
+        "</discovery-group></discovery-groups><cluster-connections>"
+    )
+    files = [broker_file(tmp_path, name, "") for name in "abc"]
+    for file in files:
+        text = file.read_text().replace("<cluster-connections>", groups)
+        reference = '<discovery-group-ref discovery-group-name="d"/>'
+        file.write_text(text.replace("<static-connectors></static-connectors>", reference))
+    status, plan = planned(*files)
+    assert status == 0, plan["findings"]
+    assert plan["members"] == {name: ["a", "b", "c"] for name in "abc"}
+
+
+def test_another_password_keeps_a_node_out(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a", password="other")]
+    status, plan = planned(*files)
+    assert status == 1 and plan["links"] == []
+
+
+def test_what_the_address_of_a_connection_leaves_out(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a", address="news")]
+    _, plan = planned(*files)
+    assert [(reach["source"], reach["target"]) for reach in plan["reach"]] == [("a", "b")]
+
+
+def test_the_tables_and_the_drawing(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, "a", "b"), broker_file(tmp_path, "b", "a")]
+    svg = tmp_path / "plan.svg"
+    done = CliRunner().invoke(application, ["plan", *map(str, files), "--svg", str(svg)])
+    assert done.exit_code == 0
+    assert "connector to-b" in done.stdout
+    assert "nodes: 2, links: 2, clusters: 1" in done.stdout
+    root = ElementTree.parse(svg).getroot()
+    lines = [element for element in root if element.tag.endswith("}line")]
+    assert len(lines) == 2
+    words = [element.text for element in root if element.tag.endswith("}text")]
+    assert {"a", "b", "connector to-a", "connector to-b"} <= set(words)
+
+
+def test_the_drawing_of_many_nodes_says_once_what_holds_for_most_links(tmp_path: Path) -> None:
+    files = [broker_file(tmp_path, name, "a" if name != "a" else "b") for name in "abcde"]
+    svg = tmp_path / "plan.svg"
+    assert CliRunner().invoke(application, ["plan", *map(str, files), "--svg", str(svg)]).exit_code == 0
+    root = ElementTree.parse(svg).getroot()
+    words = [str(element.text) for element in root if element.tag.endswith("}text")]
+    assert "5 nodes, 20 links" in words[0] and "found by the topology" in words[0]
+    assert words.count("connector to-a") == 4 and "the topology" not in words
+    assert "the others need it" in words
+
+
+def test_nine_nodes_fit_a_terminal_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    files = [broker_file(tmp_path, name, "a" if name != "a" else "b") for name in "abcdefghi"]
+    done = CliRunner().invoke(application, ["plan", *map(str, files)])
+    assert done.exit_code == 0
+    tables = done.stdout.partition("warning")[0].splitlines()
+    assert len(tables) < 35 and max(map(len, tables)) <= 80
+    shown = " ".join(" ".join(line.strip("│").split()) for line in tables)
+    assert "connector to-b" in shown and "b, c, d, e, f, g, h, i" not in shown
+    assert "each → all others (1)" in shown
+
+
+def test_who_is_missing_is_named_where_that_is_shorter() -> None:
+    nodes = list("abcdef")
+    assert name_others(nodes, "a", list("bcdef")) == "all others"
+    assert name_others(nodes, "a", list("bcde")) == "all but f"
+    assert name_others(nodes, "a", list("bc")) == "b, c"
+    assert reached_from(nodes, {"a": {1: ["b"], 2: list("cdef")}}) == "a → b (1), all but b (2)"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bad.xml"
+    path.write_text("<configuration>\n<core><nmae/></core></configuration>")
+    done = CliRunner().invoke(application, ["plan", str(path)])
+    assert done.exit_code == 1 and f"{path}:2: unknown element <nmae>" in done.stderr

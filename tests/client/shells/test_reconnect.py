@@ -1,0 +1,121 @@
+"""The reconnection policy in virtual time."""
+
+from __future__ import annotations
+
+from atalanta.client.options import ClientOptions, Server, parse_url
+from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
+
+A, B, C = Server("a", 1), Server("b", 2), Server("c", 3)
+
+
+class World:
+    """A clock that goes as far as the policy says."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self.policy = ReconnectPolicy(options)
+        self.now = 0
+
+    def attempt(self) -> tuple[Server, int] | None:
+        """Whom it dials next, and at what time in ms."""
+        dial = self.policy.next_dial()
+        if dial is None:
+            return None
+        server, at_ns = dial
+        self.now = max(self.now, at_ns)
+        return server, self.now // MILLISECOND_NS
+
+    def fail(self, count: int) -> list[tuple[Server, int] | None]:
+        found = []
+        for _ in range(count):
+            found.append(self.attempt())
+            if found[-1] is None:
+                break
+            self.policy.failed(self.now, "refused")
+        return found
+
+
+def world(options: str) -> World:
+    return World(parse_url(f"(tcp://a:1,tcp://b:2)?{options}"))
+
+
+def test_the_first_connection_gives_up_after_its_attempts() -> None:
+    one = world("initialConnectAttempts=2&retryInterval=500")
+    assert one.fail(9) == [(A, 0), (B, 0), (A, 500), (B, 500), None]
+    assert one.policy.given_up and "b:2: refused" in one.policy.last_error
+
+
+def test_intervals_grow_up_to_the_largest() -> None:
+    one = world("initialConnectAttempts=-1&retryInterval=100&retryIntervalMultiplier=2&maxRetryInterval=350")
+    times = [at for _, at in (dial for dial in one.fail(12) if dial is not None)]
+    assert times == [0, 0, 100, 100, 300, 300, 650, 650, 1000, 1000, 1350, 1350]
+
+
+def test_without_reconnection_a_loss_is_the_end() -> None:
+    one = world("")
+    one.attempt()
+    one.policy.connected(0, A)
+    one.policy.lost(10, "cut", [])
+    assert one.policy.next_dial() is None
+
+
+def test_the_same_node_comes_first_then_the_others() -> None:
+    one = world("reconnectAttempts=-1&retryInterval=100")
+    one.policy.failed(0, "refused")
+    one.policy.connected(0, B)
+    one.now = 5_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "cut", [C])
+    assert one.fail(4) == [(B, 5_000), (A, 5_000), (B, 5_100), (A, 5_100)]
+
+
+def test_stay_knows_only_the_same_node() -> None:
+    one = world("reconnectAttempts=-1&retryInterval=100&stay=true")
+    one.policy.connected(0, B)
+    one.now = 5_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "scale down", [C], C)
+    assert one.fail(3) == [(B, 5_000), (B, 5_100), (B, 5_200)]
+
+
+def test_the_broker_may_send_us_elsewhere_and_the_topology_widens_the_choice() -> None:
+    one = world("reconnectAttempts=1&retryInterval=100&useTopologyForLoadBalancing=true")
+    one.policy.connected(0, A)
+    one.now = 5_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "scale down", [A, C], C)
+    assert one.fail(9) == [(C, 5_000), (A, 5_000), (B, 5_000), None]
+
+
+def test_a_server_that_drops_us_at_once_is_not_hammered() -> None:
+    one = world("reconnectAttempts=-1&retryInterval=100&stay=true")
+    for expected in (0, 100, 200, 300):
+        assert one.attempt() == (A, expected)
+        one.policy.connected(one.now, A)
+        one.policy.lost(one.now, "cut", [])
+
+
+def test_every_loss_has_all_attempts() -> None:
+    one = world("reconnectAttempts=2&retryInterval=100&stay=true")
+    for _ in range(3):
+        one.policy.connected(one.now, A)
+        one.now += 10_000 * MILLISECOND_NS
+        one.policy.lost(one.now, "cut", [])
+        one.fail(1)
+        assert one.attempt() is not None
+    one.policy.connected(one.now, A)
+    one.now += 10_000 * MILLISECOND_NS
+    one.policy.lost(one.now, "cut", [])
+    assert one.fail(9)[-1] is None
+
+
+def test_a_server_that_names_another_at_login_is_followed_but_not_for_ever() -> None:
+    """Connection routers may send in a circle."""
+    client = world("initialConnectAttempts=1")
+    assert client.attempt() == (A, 0)
+    assert client.policy.redirected(C)
+    assert client.attempt() == (C, 0)
+    client.policy.connected(client.now, C)
+    for _ in range(10):
+        assert client.policy.redirected(B)
+    assert not client.policy.redirected(C)
+
+
+def test_who_stays_is_not_sent_elsewhere() -> None:
+    assert not world("stay=true").policy.redirected(C)

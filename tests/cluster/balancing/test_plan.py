@@ -1,0 +1,78 @@
+"""Who gives how many clients to whom."""
+
+from __future__ import annotations
+
+import random
+
+from atalanta.cluster.balancing.plan import Place, moves_of
+
+TOLERANCE = 10
+
+
+def plan(counts: dict[str, int], zones: dict[str, str] | None = None) -> dict[str, dict[str, int]]:
+    """What every node gives."""
+    places = [Place(node, (zones or {}).get(node), count) for node, count in counts.items()]
+    return {node: dict(moves_of(node, places, TOLERANCE, True)) for node in counts}
+
+
+def after(counts: dict[str, int], given: dict[str, dict[str, int]]) -> dict[str, int]:
+    left = dict(counts)
+    for giver, moves in given.items():
+        for taker, count in moves.items():
+            left[giver] -= count
+            left[taker] += count
+    return left
+
+
+def test_the_last_node_to_restart_gets_its_share() -> None:
+    counts = {"a": 35, "b": 25, "c": 0}
+    assert plan(counts) == {"a": {"c": 15}, "b": {"c": 5}, "c": {}}
+
+
+def test_nobody_gives_within_the_tolerance() -> None:
+    assert plan({"a": 22, "b": 19, "c": 19}) == {"a": {}, "b": {}, "c": {}}
+    assert plan({"a": 23, "b": 19, "c": 18})["a"] == {"b": 1, "c": 2}
+
+
+def test_few_clients_are_not_tossed_about() -> None:
+    assert plan({"a": 1, "b": 0, "c": 0}) == {"a": {}, "b": {}, "c": {}}
+    assert plan({"a": 2, "b": 1, "c": 1}) == {"a": {}, "b": {}, "c": {}}
+    assert plan({"a": 3, "b": 3, "c": 0}) == {"a": {"c": 1}, "b": {"c": 1}, "c": {}}
+
+
+def test_a_zone_is_balanced_within_itself() -> None:
+    zones = {"a": "east", "b": "east", "c": "west"}
+    given = plan({"a": 20, "b": 0, "c": 10}, zones)
+    assert given == {"a": {"b": 10}, "b": {}, "c": {}}
+
+
+def test_a_zone_with_too_many_gives_to_its_own_first() -> None:
+    zones = {"a": "east", "b": "east", "c": "west"}
+    given = plan({"a": 30, "b": 0, "c": 0}, zones)
+    assert given == {"a": {"b": 10, "c": 10}, "b": {}, "c": {}}
+
+
+def test_clients_stay_in_their_zone_if_that_is_wished() -> None:
+    places = [Place("a", "east", 30), Place("b", "east", 0), Place("c", "west", 0)]
+    assert moves_of("a", places, TOLERANCE, False) == [("b", 15)]
+
+
+def test_who_accepts_nobody_gets_nobody() -> None:
+    places = [Place("a", None, 30), Place("b", None, 0, False), Place("c", None, 0)]
+    assert moves_of("a", places, TOLERANCE, True) == [("c", 10)]
+
+
+def test_one_round_ends_it_whatever_the_counts() -> None:
+    draw = random.Random(5)
+    for _ in range(500):
+        counts = {f"n{i}": draw.randrange(0, 100) for i in range(draw.randrange(1, 8))}
+        zones = {node: draw.choice("xyz") for node in counts} if draw.random() < 0.5 else {}
+        given = plan(counts, zones)
+        left = after(counts, given)
+        assert sum(left.values()) == sum(counts.values())
+        for node, moves in given.items():
+            assert all(not given[taker] for taker in moves), (counts, node)
+        if not zones:
+            assert all(not moves for moves in plan(left).values()), (counts, left)
+            mean = sum(left.values()) / len(left)
+            assert max(left.values()) <= max(1.1 * mean, mean + 1)

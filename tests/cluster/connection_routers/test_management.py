@@ -1,0 +1,144 @@
+"""Connection routers while the node runs: the management API, and a configuration that is read again."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from atalanta.cluster.connection_routers.config import RouterConfig
+from atalanta.cluster.connection_routers.routers import Routers
+from atalanta.kernel.errors import REMOTE_DISCONNECT, BrokerError
+from atalanta.management.request.call import Call, find_operation
+from atalanta.message.message import Message
+from atalanta.sim.host import Host
+from tests.cluster.cluster_rig import Rig, node_of
+from tests.cluster.connection_routers.test_routers import nodes, place, routed, visit
+
+
+def call_of(rig: Rig, host: Host) -> Call:
+    return Call(node_of(host).management, rig.world.now, Message.create("", b""), None)
+
+
+def ask(rig: Rig, host: Host, operation: str, *given: Any) -> Any:
+    """As a request to `connectionrouter.router` would do it."""
+    call = call_of(rig, host)
+    _, operations = node_of(host).management._resource(call, "connectionrouter.router")
+    values = list(given)
+    found = find_operation(operations, operation, values)
+    assert found is not None, f"no {operation} takes these"
+    return found(call, values)
+
+
+def attribute(rig: Rig, host: Host, name: str) -> object:
+    call = call_of(rig, host)
+    attributes, _ = node_of(host).management._resource(call, "connectionrouter.router")
+    return attributes[name](call)
+
+
+def reload(rig: Rig, host: Host, *routers: RouterConfig) -> None:
+    node = node_of(host)
+    config = copy.copy(node.config)
+    config.routers = copy.copy(config.routers)
+    assert config.routers is not None
+    config.routers.routers = list(routers)
+    node.on_reload(rig.world.now, config)
+    host.flush_later()
+    rig.run(1)
+
+
+def test_the_target_of_a_key_is_the_one_a_client_is_sent_to() -> None:
+    rig = Rig()
+    hosts = nodes(rig, routed)
+    ids = {node_of(host).broker.node_id: host.name for host in hosts}
+    seen = {}
+    for key in (f"{7 ** number} client" for number in range(12)):
+        told = json.loads(ask(rig, hosts[0], "getTargetAsJSON", key))
+        assert ids[told["nodeID"]] == place(visit(rig, hosts[0], key), hosts[0])
+        seen[told["local"]] = told
+    assert seen[True]["connector"] is None and seen[True]["nodeID"] == "node-0"
+    connector = seen[False]["connector"]
+    assert connector["name"] and connector["factoryClassName"].endswith("NettyConnectorFactory")
+    assert connector["params"]["host"] == ids[seen[False]["nodeID"]]
+    with pytest.raises(BrokerError, match="nobody"):
+        node_of(hosts[0]).management._resource(call_of(rig, hosts[0]), "connectionrouter.nobody")
+
+
+def test_a_key_that_is_refused_has_no_target() -> None:
+    rig = Rig()
+
+    def local() -> RouterConfig:
+        config = RouterConfig("router", "CLIENT_ID", None, "ours.*")
+        return config
+
+    (host,) = nodes(rig, local, 1)
+    assert json.loads(ask(rig, host, "getTargetAsJSON", "ours-1"))["local"] is True
+    assert ask(rig, host, "getTargetAsJSON", "theirs") is None
+    assert ask(rig, host, "getTarget", "theirs") is None
+
+
+def test_filters_are_shown_and_changed() -> None:
+    rig = Rig()
+    (host,) = nodes(rig, lambda: RouterConfig("router", "CLIENT_ID", "^[^-]+", "ours"), 1)
+    assert attribute(rig, host, "LocalTargetFilter") == "ours"
+    assert attribute(rig, host, "TargetKeyFilter") == "^[^-]+"
+    assert visit(rig, host, "ours-7").stays
+    ask(rig, host, "setLocalTargetFilter", "theirs")
+    assert visit(rig, host, "ours-7").error == REMOTE_DISCONNECT
+    ask(rig, host, "setTargetKeyFilter", "their.*")
+    assert visit(rig, host, "the theirs").stays
+    for impossible in ("(", "(" * 5_000 + ")" * 5_000, "a{4294967295}"):
+        with pytest.raises(BrokerError, match="no regular expression"):
+            ask(rig, host, "setTargetKeyFilter", impossible)
+    ask(rig, host, "setLocalTargetFilter", "")
+    assert attribute(rig, host, "LocalTargetFilter") is None
+    ask(rig, host, "setTargetKeyFilter", None)
+    assert attribute(rig, host, "TargetKeyFilter") is None
+
+
+def test_a_changed_router_counts_at_the_next_reload() -> None:
+    rig = Rig()
+    hosts = nodes(rig, routed)
+    keys = [f"{7 ** number} client" for number in range(12)]
+    away = next(key for key in keys if not visit(rig, hosts[0], key).stays)
+    changed = routed()
+    changed.local_target_filter = ".*"
+    links = len(node_of(hosts[0]).connections)
+    reload(rig, hosts[0], changed)
+    assert visit(rig, hosts[0], away).stays
+    assert attribute(rig, hosts[0], "LocalTargetFilter") == ".*"
+    assert len(node_of(hosts[0]).connections) <= links + 1, "the old pool's links are gone"
+    reload(rig, hosts[0], routed())
+    rig.run(2)
+    assert not visit(rig, hosts[0], away).stays
+
+
+def test_an_unchanged_router_and_one_that_is_gone_from_the_file_go_on() -> None:
+    rig = Rig()
+    hosts = nodes(rig, routed, 2)
+    part = node_of(hosts[0]).parts["routers"]
+    assert isinstance(part, Routers)
+    before = part.routers["router"]
+    reload(rig, hosts[0], routed(), RouterConfig("another", "CLIENT_ID"))
+    assert part.routers["router"] is before and "another" in part.routers
+    reload(rig, hosts[0])
+    assert part.routers["router"] is before
+
+
+def test_who_waits_for_the_old_router_is_decided_by_the_new_one() -> None:
+    rig = Rig()
+
+    def alone() -> RouterConfig:
+        config = routed()
+        assert config.pool is not None
+        config.pool.quorum_size = 5
+        config.pool.quorum_timeout_ms = 60_000
+        return config
+
+    (host,) = nodes(rig, alone, 1)
+    waits = visit(rig, host, "client")
+    assert not waits.stays and waits.error is None
+    reload(rig, host, routed())
+    assert waits.stays

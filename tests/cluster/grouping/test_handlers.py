@@ -1,0 +1,256 @@
+"""Groups of messages in a cluster with grouping handlers: one queue for each group, whoever gets its messages."""
+
+from __future__ import annotations
+
+from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.kernel.registry.queues import delete_queue
+from tests.cluster.cluster_rig import Rig, count, node_of
+from tests.cluster.grouping.grouping_rig import (
+    bodies_at,
+    group_stored,
+    grouped_cluster,
+    grouping_of,
+    holders,
+    pins_of,
+    readers_at,
+    send_group,
+)
+
+
+def test_a_group_goes_to_one_queue_from_whatever_node_it_is_sent() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    readers = readers_at(rig, hosts)
+    rig.run(1)
+    for at, host in enumerate(hosts):
+        sender = rig.client(host)
+        send_group(sender, "red", *[f"{at}-{number}" for number in range(4)])
+        rig.run(0.1)
+        assert len(sender.answers) == 4
+    rig.run(1)
+    assert sorted(len(reader.bodies) for reader in readers) == [0, 0, 12]
+    got = max((reader.bodies for reader in readers), key=len)
+    assert got == [f"{at}-{number}".encode() for at in range(3) for number in range(4)]
+
+
+def test_three_nodes_at_the_same_instant_do_not_split_a_group() -> None:
+    """What real Artemis does (fact sheet A1.h, the observed race)."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    readers = readers_at(rig, hosts)
+    senders = [rig.client(host) for host in hosts]
+    rig.run(1)
+    for group in range(20):
+        for at, sender in enumerate(senders):
+            send_group(sender, f"g{group}", *[f"{group}/{at}/{number}" for number in range(3)])
+    rig.until(lambda: all(len(sender.answers) == 60 for sender in senders))
+    rig.until(lambda: sum(len(reader.bodies) for reader in readers) == 180)
+    where: dict[bytes, dict[str, bool]] = {}
+    for reader in readers:
+        for body in reader.bodies:
+            where.setdefault(body.split(b"/")[0], {})[reader.target] = True
+    assert all(len(nodes) == 1 for nodes in where.values()), where
+    assert all(reader.bodies for reader in readers), "groups are shared among the nodes"
+    for reader in readers:  # the order of each producer stands
+        for at in range(3):
+            mine = [body for body in reader.bodies if body.split(b"/")[1] == b"%d" % at]
+            for group in range(20):
+                numbers = [int(body[-1:]) for body in mine if body.startswith(b"%d/" % group)]
+                assert numbers == sorted(numbers)
+
+
+def test_groups_are_shared_by_round_robin() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    readers = readers_at(rig, hosts)
+    rig.run(1)
+    sender = rig.client(hosts[0])
+    for group in ("a", "b", "c"):
+        send_group(sender, group, *[f"{group}{number}" for number in range(10)])
+    rig.until(lambda: all(len(reader.bodies) == 10 for reader in readers))
+
+
+def test_nothing_is_confirmed_before_the_group_is_decided() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
+    hosts[0].crash()
+    sender = rig.client(hosts[1])
+    send_group(sender, "red", "one")
+    sender.publish("orders", b"without")
+    rig.run(1.5)
+    assert sender.answers == [], "what follows in the session waits, too"
+    assert sender.errors == []
+    rig.until(lambda: sender.errors, 2)
+    assert "LOCAL grouping-handler did not answer within 2000 ms" in str(sender.errors[0].message)
+    assert sender.errors[0].correlation == 1
+    rig.until(lambda: sender.answers == [2])
+    assert b"one" not in bodies_at(hosts[1]) + bodies_at(hosts[2])
+
+
+def test_the_local_node_comes_back_in_time() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 10_000))
+    hosts[0].crash()
+    sender = rig.client(hosts[1])
+    send_group(sender, "red", "one", "two")
+    rig.run(1)
+    hosts[0].start()
+    rig.until(lambda: sender.answers == [1, 2], 12)
+    assert len(holders(hosts)) == 1
+
+
+def test_decided_groups_go_on_while_the_local_node_is_away() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = group_stored(rig, hosts[1], "red", "one")
+    assert holders(hosts) == ["n1"], "its own queue came first"
+    hosts[0].crash()
+    send_group(sender, "red", "two")
+    rig.until(lambda: len(sender.answers) == 2)
+    assert bodies_at(hosts[1]) == [b"one", b"two"]
+
+
+def test_decisions_survive_the_local_node() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[2], "red", "one")
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
+    hosts[0].crash()
+    hosts[0].start()
+    rig.formed()
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
+    other = rig.client(hosts[0])
+    send_group(other, "red", "two")
+    rig.until(lambda: bodies_at(hosts[2]) == [b"one", b"two"])
+
+
+def test_decisions_survive_the_compaction_of_the_journal() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = rig.client(hosts[0])
+    send_group(sender, "red", "one")
+    send_group(sender, "blue", "one")
+    rig.until(lambda: len(sender.answers) == 2)
+    before = pins_of(hosts[0])
+    journal = node_of(hosts[0]).journal
+    oldest = journal.segments[0].number
+    rig.consuming(hosts[0])
+    while journal.segments[0].number == oldest:
+        for _ in range(20):
+            sender.publish("orders", b"x" * 50_000)
+        rig.run(0.5)
+    hosts[0].crash()
+    hosts[0].start()
+    rig.run(1)
+    assert pins_of(hosts[0]) == before
+
+
+def test_the_pinned_node_is_down_and_comes_back() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[1], "red", "1")
+    assert holders(hosts) == ["n1"]
+    hosts[1].crash()
+    others = [rig.client(hosts[0]), rig.client(hosts[2])]
+    send_group(others[0], "red", "2", "3")
+    rig.until(lambda: len(others[0].answers) == 2)
+    send_group(others[1], "red", "4")
+    rig.until(lambda: others[1].answers)
+    assert holders(hosts) == [], "they wait for their node"
+    hosts[1].start()
+    rig.until(lambda: sorted(bodies_at(hosts[1])) == [b"1", b"2", b"3", b"4"])
+    assert holders(hosts) == ["n1"]
+
+
+def test_a_local_node_that_restarts_keeps_groups_with_a_node_that_is_away() -> None:
+    """Artemis gives them up: then the backlog there and what comes now are read side by side."""
+    rig = Rig()
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[1].crash()
+    hosts[0].crash()
+    hosts[0].start()
+    other = rig.client(hosts[0])
+    send_group(other, "red", "2")
+    rig.until(lambda: other.errors)
+    assert "its queue ordersnode-1 was not seen" in str(other.errors[0].message)
+    hosts[1].start()
+    rig.formed()
+    send_group(other, "red", "3")
+    rig.until(lambda: bodies_at(hosts[1]) == [b"1", b"3"])
+
+
+def test_a_node_that_leaves_in_good_order_gives_its_groups_up() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[1].stop()
+    rig.until(lambda: not pins_of(hosts[0]))
+    group_stored(rig, hosts[2], "red", "2")
+    assert holders([hosts[0], hosts[2]]) == ["n2"]
+
+
+def test_a_queue_that_is_deleted_gives_its_groups_up() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = group_stored(rig, hosts[1], "red", "1")
+    node = node_of(hosts[1])
+    delete_queue(node.broker, rig.world.now, "orders", "test")
+    hosts[1].flush_later()
+    rig.until(lambda: not pins_of(hosts[0]))
+    send_group(sender, "red", "2")
+    rig.until(lambda: len(sender.answers) == 2)
+    assert len(holders([hosts[0], hosts[2]])) == 1
+
+
+def test_each_subscription_of_a_topic_has_its_own_decision() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    rig.stored(hosts[2], "prices", [b"1", b"2", b"3"], MULTICAST, _AMQ_GROUP_ID="red")
+    assert pins_of(hosts[0]) == {"red.archive": "archivenode-2"}
+    assert bodies_at(hosts[2], "archive") == [b"1", b"2", b"3"]
+
+
+def test_messages_without_a_group_ask_nobody() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    hosts[0].crash()
+    sender = rig.client(hosts[1])
+    sender.publish("orders", b"1")
+    rig.until(lambda: sender.answers)
+    assert grouping_of(hosts[1]).questions == {}
+
+
+def test_a_group_ends_by_its_timeout() -> None:
+    rig = Rig()
+
+    def soon(config: object) -> None:
+        config.group_timeout_ms = 2_000  # type: ignore[attr-defined]
+        config.reaper_period_ms = 500  # type: ignore[attr-defined]
+
+    hosts = grouped_cluster(rig, change=soon)
+    sender = rig.client(hosts[1])
+    for number in range(10):
+        send_group(sender, "red", str(number))
+        rig.run(0.5)
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-1"}, "it is in use all the time"
+    rig.run(4)
+    assert pins_of(hosts[0]) == {}
+    group_stored(rig, hosts[2], "red", "new")
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-2"}
+    assert count(hosts[2], "orders") == 1
+
+
+def test_parked_messages_of_a_group_wait_for_their_node() -> None:
+    """Others come back to whoever consumes (cluster/parked/parked_messages.py)."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[1].crash()
+    other = rig.client(hosts[0])
+    send_group(other, "red", "2")
+    reader = rig.consuming(hosts[0])
+    rig.run(30)
+    assert reader.bodies == []
+    hosts[1].start()
+    rig.until(lambda: bodies_at(hosts[1]) == [b"1", b"2"])

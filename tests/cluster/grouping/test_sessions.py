@@ -1,0 +1,193 @@
+"""Senders that wait for a decision: transactions, XA, large messages, lost connections, and what peers say."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.cluster.grouping.handler import UNPROPOSAL
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.message.properties import Byte
+from atalanta.wire.core.packets.message import ReceiveMessage
+from atalanta.wire.core.packets.session import SessionClose
+from atalanta.wire.core.packets.transaction import Commit, Rollback
+from tests.cluster.cluster_rig import Client, Rig, count, node_of
+from tests.cluster.grouping.grouping_rig import (
+    bodies_at,
+    group_stored,
+    grouped_cluster,
+    grouping_of,
+    holders,
+    pins_of,
+    send_group,
+)
+from tests.cluster.links.test_large_forwarding import LargeClient
+
+
+class Transacted(Client):
+    transacted = True
+
+
+def test_a_transaction_with_many_new_groups_is_one() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = rig.connected(hosts[1], Transacted)
+    for number in range(30):
+        send_group(sender, f"g{number % 10}", str(number))
+    sender.send(Commit(correlation=99))
+    rig.until(lambda: 99 in sender.answers)
+    assert len(pins_of(hosts[0])) == 10
+    rig.run(1)
+    assert sum(count(host, "orders") for host in hosts) == 30
+
+
+def test_what_a_core_bridge_repeats_is_known_although_its_group_had_to_be_decided() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    bridge = rig.client(hosts[1])
+    for _ in range(2):
+        bridge.publish("orders", b"once", ANYCAST, _AMQ_GROUP_ID="red", _AMQ_BRIDGE_DUP=b"1" * 24)
+        rig.until(lambda: len(bridge.answers) == bridge.number)
+    rig.run(1)
+    assert sum(count(host, "orders") for host in hosts) == 1
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_transaction_that_waits_for_a_group_keeps_what_bridges_wrote(later: bool) -> None:
+    """Also of its other messages: they are prepared again with the one that has to wait."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = rig.connected(hosts[1], Transacted)
+    if later:
+        send_group(sender, "red", "grouped")
+    sender.publish("orders", b"once", ANYCAST, _AMQ_BRIDGE_DUP=b"1" * 24)
+    if not later:
+        send_group(sender, "red", "grouped")
+    sender.send(Commit(correlation=99))
+    rig.until(lambda: 99 in sender.answers)
+    repeats = rig.client(hosts[1])
+    repeats.publish("orders", b"once", ANYCAST, _AMQ_BRIDGE_DUP=b"1" * 24)
+    rig.until(lambda: repeats.answers == [1])
+    rig.run(1)
+    held = sorted(body for host in hosts for body in bodies_at(host))
+    assert held == [b"grouped", b"once"]
+
+
+def test_a_transaction_without_a_decision_is_rolled_back() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
+    sender = rig.connected(hosts[1], Transacted)
+    hosts[0].crash()
+    send_group(sender, "red", "1")
+    sender.publish("orders", b"2")
+    sender.send(Commit(correlation=99))
+    rig.until(lambda: sender.errors)
+    assert sender.errors[0].correlation == 99
+    hosts[0].start()
+    rig.formed()
+    sender.publish("orders", b"3")
+    sender.send(Commit(correlation=100))
+    rig.until(lambda: 100 in sender.answers)
+    assert [body for host in hosts for body in bodies_at(host)] == [b"3"]
+
+
+def test_a_large_message_waits_as_a_whole() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = rig.connected(hosts[1], LargeClient)
+    assert isinstance(sender, LargeClient)
+    hosts[0].crash()
+    sender.publish_large("orders", b"y" * 300_000, "red")
+    rig.run(1)
+    assert grouping_of(hosts[1]).questions
+    assert not sender.answers
+    assert len(hosts[1].large.files()) == 1
+    hosts[0].start()
+    rig.until(lambda: sender.answers == [1])
+    reader = rig.connected(hosts[1], LargeClient)
+    reader.consume("orders")
+    rig.until(lambda: reader.bodies == [b"y" * 300_000])
+    rig.until(lambda: not hosts[1].large.files())
+
+
+def test_who_leaves_while_it_waits_is_forgotten() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    hosts[0].crash()
+    sender = rig.client(hosts[1])
+    send_group(sender, "red", "1")
+    sender.send(SessionClose())
+    rig.run(0.5)
+    assert grouping_of(hosts[1]).questions
+    sender.kill()
+    rig.run(1)
+    assert not grouping_of(hosts[1]).questions
+    hosts[0].start()
+    rig.formed()
+    rig.run(6)
+    assert holders(hosts) == []
+
+
+def test_a_rollback_after_the_wait_is_taken_up_in_order() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    sender = rig.connected(hosts[1], Transacted)
+    send_group(sender, "red", "1")
+    sender.send(Commit(correlation=50))
+    send_group(sender, "red", "2")
+    sender.send(Rollback())
+    send_group(sender, "red", "3")
+    sender.send(Commit(correlation=51))
+    rig.until(lambda: 51 in sender.answers)
+    assert bodies_at(hosts[1]) == [b"1", b"3"]
+
+
+def test_a_response_to_somebody_else_decides_for_us_too() -> None:
+    """A real LOCAL handler names no alternative in what it answers to the first."""
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    node = node_of(hosts[0])
+    grouping = grouping_of(hosts[0])
+    node.broker.grouping = None  # a LOCAL node that we play
+    sender = rig.client(hosts[2])
+    send_group(sender, "red", "1")
+    rig.run(0.1)
+    grouping.say(rig.world.now, "PROPOSAL_RESPONSE", "red.orders", "ordersnode-1", None, 0)
+    hosts[0].flush_later()
+    rig.until(lambda: sender.answers)
+    rig.until(lambda: holders(hosts) == ["n1"])
+
+
+def test_our_responses_always_name_the_winner_as_real_nodes_want_it() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[1], "red", "1")
+    heard = [
+        packet.message.properties
+        for _, packet in rig.packets(hosts[0], hosts[2])
+        if isinstance(packet, ReceiveMessage)
+    ]
+    said = [each for each in heard if each.get("_AMQ_NotifType") == "PROPOSAL_RESPONSE"]
+    assert len(said) == 1
+    assert said[0].get("_JBM_ProposalGroupId") == "red.orders"
+    assert said[0].get("_JBM_ProposalValue") == "ordersnode-1"
+    assert said[0].get("_JBM_ProposalAltValue") == "ordersnode-1"
+    assert (said[0].get("_AMQ_Distance"), said[0].get("_AMQ_Binding_Type")) == (0, 0)
+
+
+def test_a_node_that_does_not_know_the_queue_yet_cannot_free_its_group() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig)
+    group_stored(rig, hosts[1], "red", "1")
+    grouping_of(hosts[2]).say(rig.world.now, UNPROPOSAL, "red.orders", "ordersnode-1", None, 0)
+    hosts[2].flush_later()
+    rig.run(1)
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-1"}
+
+
+def test_the_empty_text_is_a_group_too() -> None:
+    rig = Rig()
+    hosts = grouped_cluster(rig, 2)
+    sender = rig.client(hosts[1])
+    sender.publish("orders", b"1", _AMQ_GROUP_ID="", _AMQ_ROUTING_TYPE=Byte(ANYCAST))
+    rig.until(lambda: sender.answers)
+    assert pins_of(hosts[0]) == {".orders": "ordersnode-1"}

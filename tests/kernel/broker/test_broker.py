@@ -1,0 +1,242 @@
+"""What senders and receivers of one node see."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.registry import queues
+from tests.kernel.broker_rig import Bench, consume, endpoint
+
+
+def test_nothing_is_confirmed_or_shown_before_it_is_durable() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders")
+    bench.settle()
+    session.send(bench.now, bench.message("orders", b"one"), 7)
+    bench.broker.flush(bench.now)
+    assert endpoint(session).answers == []
+    assert endpoint(session).bodies() == []
+    bench.settle()
+    assert endpoint(session).answers == [7]
+    assert endpoint(session).bodies() == [b"one"]
+
+
+def test_competing_consumers_take_turns() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders", consumer_id=1)
+    consume(session, bench, "orders", consumer_id=2)
+    for number in range(6):
+        session.send(bench.now, bench.message("orders", bytes([number])), number)
+    bench.settle()
+    by_consumer = {1: [], 2: []}  # type: dict[int, list[bytes]]
+    for consumer_id, _, body in endpoint(session).delivered:
+        by_consumer[consumer_id].append(body)
+    assert by_consumer == {1: [b"\0", b"\2", b"\4"], 2: [b"\1", b"\3", b"\5"]}
+    validate(bench.broker)
+
+
+def test_every_subscription_of_a_topic_gets_what_its_filter_takes() -> None:
+    bench = Bench()
+    bench.queue("all", "prices", 0)
+    bench.queue("high", "prices", 0, "price > 60")
+    session = bench.session()
+    consume(session, bench, "all", consumer_id=1)
+    consume(session, bench, "high", consumer_id=2)
+    for price in (50, 61, 70):
+        session.send(bench.now, bench.message("prices", str(price).encode(), price=price), price)
+    bench.settle()
+    got = endpoint(session).delivered
+    assert [body for consumer, _, body in got if consumer == 1] == [b"50", b"61", b"70"]
+    assert [body for consumer, _, body in got if consumer == 2] == [b"61", b"70"]
+
+
+def test_a_repeat_is_dropped_and_answered_only_when_the_first_copy_is_durable() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    bench.settle()
+    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 1)
+    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 2)
+    bench.broker.flush(bench.now)
+    assert endpoint(session).answers == []
+    bench.settle()
+    assert endpoint(session).answers == [1, 2]
+    assert bench.broker.queues["orders"].message_count == 1
+    bench.restart()
+    again = bench.session()
+    again.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 3)
+    bench.settle()
+    assert endpoint(again).answers == [3]
+    assert bench.broker.queues["orders"].message_count == 1
+
+
+def test_confirmed_messages_survive_a_crash_in_order_and_acknowledged_ones_do_not_come_back() -> (
+    None
+):
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    for number in range(10):
+        session.send(bench.now, bench.message("orders", bytes([number])), number)
+    bench.settle()
+    consume(session, bench, "orders", credits=-1)
+    bench.settle()
+    ids = endpoint(session).message_ids
+    session.acknowledge(bench.now, 0, ids[3], False, 100)
+    bench.settle()
+    session.acknowledge(bench.now, 0, ids[5], True, 101)
+    bench.restart()
+    after = bench.session()
+    consume(after, bench, "orders")
+    bench.settle()
+    assert endpoint(after).bodies() == [bytes([n]) for n in (4, 5, 6, 7, 8, 9)]
+    validate(bench.broker)
+
+
+def test_a_lost_connection_gives_messages_back_as_redelivered() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    first = bench.session()
+    consume(first, bench, "orders")
+    first.send(bench.now, bench.message("orders", b"a"), 1)
+    bench.settle()
+    assert endpoint(first).delivered == [(0, 1, b"a")]
+    first.client.close(bench.now, bench.broker, True)
+    second = bench.session()
+    consume(second, bench, "orders")
+    bench.settle()
+    assert endpoint(second).delivered == [(0, 2, b"a")]
+    validate(bench.broker)
+
+
+def test_selectors_do_not_block_each_other() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders", "colour = 'red'", consumer_id=1)
+    for colour in ("blue", "red", "blue", "red"):
+        session.send(bench.now, bench.message("orders", colour.encode(), colour=colour), 1)
+    bench.settle()
+    assert endpoint(session).bodies() == [b"red", b"red"]
+    consume(session, bench, "orders", "colour = 'blue'", consumer_id=2)
+    bench.settle()
+    assert [body for consumer, _, body in endpoint(session).delivered if consumer == 2] == [
+        b"blue",
+        b"blue",
+    ]
+
+
+def test_browsing_takes_nothing() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    for number in range(3):
+        session.send(bench.now, bench.message("orders", bytes([number])), number)
+    bench.settle()
+    consume(session, bench, "orders", browse=True)
+    bench.settle()
+    assert endpoint(session).bodies() == [b"\0", b"\1", b"\2"]
+    assert bench.broker.queues["orders"].message_count == 3
+
+
+def test_credits_stop_delivery_and_start_it_again() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders", credits=1)
+    for number in range(3):
+        session.send(bench.now, bench.message("orders", bytes([number])), number)
+    bench.settle()
+    assert endpoint(session).bodies() == [b"\0"]
+    session.add_credits(0, 0)
+    session.add_credits(0, 1)
+    bench.settle()
+    assert endpoint(session).bodies() == [b"\0", b"\1"]
+
+
+def test_producer_credits_are_withheld_at_the_memory_limit() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    bench.broker.memory.limit_bytes = 1_000
+    session = bench.session()
+    session.request_credits("orders", 500)
+    assert endpoint(session).granted == [("orders", 500)]
+    session.send(bench.now, bench.message("orders", bytes(2_000)), 1)
+    session.request_credits("orders", 600)
+    bench.settle()
+    assert endpoint(session).granted == [("orders", 500)]
+    consume(session, bench, "orders")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    bench.settle()
+    assert endpoint(session).granted == [("orders", 500), ("orders", 600)]
+
+
+def test_an_unknown_filter_names_the_place() -> None:
+    bench = Bench()
+    with pytest.raises(BrokerError, match="invalid filter"):
+        bench.queue("orders", filter_text="price >")
+
+
+def test_expired_messages_go_to_the_expiry_address_with_their_origin() -> None:
+    bench = Bench()
+    bench.settings.add("orders", {"expiry_address": "expired"})
+    bench.queue("orders")
+    bench.queue("expired")
+    session = bench.session()
+    message = bench.message("orders", b"old")
+    message.expiration = bench.now // 1_000_000 + 10
+    session.send(bench.now, message, 1)
+    bench.settle()
+    bench.now += 20_000_000
+    consume(session, bench, "orders", consumer_id=1)
+    consume(session, bench, "expired", consumer_id=2)
+    bench.settle()
+    assert [(consumer, body) for consumer, _, body in endpoint(session).delivered] == [(2, b"old")]
+    moved = bench.broker.queues["expired"].live()[0].message
+    assert moved.properties.get("_AMQ_ORIG_ADDRESS") == "orders"
+    assert bench.broker.queues["orders"].message_count == 0
+    validate(bench.broker)
+
+
+def test_compaction_keeps_what_is_alive_and_forgets_nothing() -> None:
+    bench = Bench()
+    queue = bench.queue("orders")
+    session = bench.session()
+    for number in range(20):
+        session.send(
+            bench.now, bench.message("orders", bytes([number]), _AMQ_DUPL_ID=f"d{number}"), number
+        )
+    bench.settle()
+    consume(session, bench, "orders")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[9], False, 50)
+    bench.settle()
+    sequence = queue.next_sequence
+    bench.compact(bench.journal.last)
+    bench.compact(bench.journal.last - 5)
+    bench.restart()
+    assert bench.broker.queues["orders"].next_sequence == sequence
+    after = bench.session()
+    consume(after, bench, "orders")
+    after.send(bench.now, bench.message("orders", b"again", _AMQ_DUPL_ID="d3"), 60)
+    bench.settle()
+    assert endpoint(after).bodies() == [bytes([n]) for n in range(10, 20)]
+
+
+def test_deleting_a_queue_tells_its_consumers() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session()
+    consume(session, bench, "orders")
+    queues.delete_queue(bench.broker, bench.now, "orders", "deleted")
+    assert endpoint(session).gone == [0]
+    bench.settle()
+    bench.restart()
+    assert "orders" not in bench.broker.queues

@@ -1,0 +1,60 @@
+"""What peers are told about queues and consumers."""
+
+from __future__ import annotations
+
+from atalanta.kernel.broker.notifications import Notifications
+from atalanta.kernel.registry import queues
+from atalanta.message.properties import PropertyValue
+from tests.kernel.broker_rig import Bench, consume
+
+
+def listening(bench: Bench) -> None:
+    bench.broker.observers.append(Notifications(bench.broker))
+    bench.queue("listener", "activemq.notifications", 0, durable=False)
+
+
+def told(bench: Bench, kind: str) -> list[dict[str, PropertyValue]]:
+    bench.settle()
+    found = []
+    for reference in bench.broker.queues["listener"].live():
+        properties = dict(reference.message.properties.items())
+        if properties.get("_AMQ_NotifType") == kind:
+            found.append(properties)
+    return found
+
+
+def test_the_routing_name_is_the_queues_for_topics_and_the_addresses_for_anycast() -> None:
+    """LocalQueueBinding.getRoutingName: peers group bindings by it."""
+    bench = Bench()
+    listening(bench)
+    bench.queue("subscription", "topic", 0)
+    work = bench.queue("mine", "work", 1)
+    names = [
+        (added["_AMQ_ClusterName"], added["_AMQ_RoutingName"], added["_AMQ_Address"])
+        for added in told(bench, "BINDING_ADDED")[-2:]
+    ]
+    assert names == [
+        ("subscriptionnode-a", "subscription", "topic"),
+        ("minenode-a", "work", "work"),
+    ]
+    assert told(bench, "BINDING_ADDED")[-1]["_AMQ_Binding_ID"] == work.id
+
+
+def test_consumers_are_announced_with_their_selector_and_their_number() -> None:
+    bench = Bench()
+    listening(bench)
+    bench.queue("work")
+    session = bench.session()
+    consume(session, bench, "work", consumer_id=1)
+    consume(session, bench, "work", "colour = 'red'", consumer_id=2)
+    consume(session, bench, "work", consumer_id=3, browse=True)
+    session.close_consumer(bench.now, 1)
+    created = told(bench, "CONSUMER_CREATED")
+    assert [(one["_AMQ_ConsumerCount"], one["_AMQ_FilterString"]) for one in created] == [
+        (1, None),
+        (2, "colour = 'red'"),
+    ]
+    closed = told(bench, "CONSUMER_CLOSED")
+    assert [(one["_AMQ_ConsumerCount"], one["_AMQ_RoutingName"]) for one in closed] == [(1, "work")]
+    queues.delete_queue(bench.broker, bench.now, "work", "deleted")
+    assert len(told(bench, "BINDING_REMOVED")) == 1

@@ -1,0 +1,294 @@
+"""A broker on a test bench: ports that record, a journal that becomes durable when told to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from librt.strings import BytesWriter
+
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.broker.compaction import Keeper
+from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
+from atalanta.kernel.queue.spec import QueueSpec
+from atalanta.kernel.registry import queues
+from atalanta.kernel.security.security import Identity, Security
+from atalanta.kernel.sessions.client import Client
+from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.message.message import Message
+
+if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+class MemoryJournal(Journal):
+    """Records in a list; nothing is durable before the bench says so."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[int, int, bytes]] = []
+        self.durable = 0
+        self.last = 0
+        self.kind = 0
+        self.writer = BytesWriter()
+
+    def append(self, kind: int, payload: bytes) -> int:
+        self.last += 1
+        self.records.append((self.last, kind, payload))
+        return self.last
+
+    def begin(self, kind: int) -> BytesWriter:
+        self.kind = kind
+        self.writer = BytesWriter()
+        return self.writer
+
+    def end(self) -> int:
+        return self.append(self.kind, self.writer.getvalue())
+
+
+class MemoryPages(Pages):
+    """Page files in a dict; `reads` counts blocks."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.files: dict[int, list[bytes]] = {}
+
+    def write(self, number: int, blocks: list[bytes]) -> int:
+        assert number not in self.files
+        self.files[number] = blocks
+        return sum(len(block) for block in blocks)
+
+    def read(self, number: int, block: int) -> bytes:
+        self.reads += 1
+        return self.files[number][block]
+
+    def settled(self, number: int) -> None:
+        return None
+
+    def delete(self, number: int) -> None:
+        del self.files[number]
+
+    def numbers(self) -> list[int]:
+        return sorted(self.files)
+
+
+class RecordingTimers(Timers):
+    def __init__(self) -> None:
+        self.due: dict[str, int] = {}
+
+    def set(self, key: str, at_ns: int) -> None:
+        self.due[key] = at_ns
+
+    def cancel(self, key: str) -> None:
+        self.due.pop(key, None)
+
+
+class CountingIds(Ids):
+    def __init__(self) -> None:
+        self.count = 0
+
+    def uuid(self) -> bytes:
+        self.count += 1
+        return self.count.to_bytes(16, "big")
+
+    def secret(self, size: int) -> bytes:
+        return bytes(size)
+
+
+class RecordingTrace(Trace):
+    def __init__(self) -> None:
+        self.on = True
+        self.counters: dict[str, int] = {}
+        self.events: list[tuple[str, dict[str, object]]] = []
+
+    def count(self, name: str, n: int = 1) -> None:
+        self.counters[name] = self.counters.get(name, 0) + n
+
+    def event(self, name: str, fields: dict[str, object]) -> None:
+        self.events.append((name, fields))
+
+
+class RecordingEndpoint(Endpoint):
+    """What a client would see, in order."""
+
+    def __init__(self) -> None:
+        self.delivered: list[tuple[int, int, bytes]] = []
+        self.answers: list[int] = []
+        self.errors: list[tuple[int, int]] = []
+        self.forced_sequences: list[int] = []
+        self.gone: list[int] = []
+        self.granted: list[tuple[str, int]] = []
+        self.message_ids: list[int] = []
+        self.marks: list[Message | None] = []
+
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        self.delivered.append((consumer.id, reference.delivery_count, reference.message.body))
+        self.message_ids.append(reference.message.id)
+        self.marks.append(consumer.marked)
+        return reference.message.size
+
+    def bodies(self) -> list[bytes]:
+        return [body for _, _, body in self.delivered]
+
+    def forced(self, consumer: Consumer, sequence: int) -> None:
+        self.forced_sequences.append(sequence)
+
+    def done(self, token: int) -> None:
+        self.answers.append(token)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        self.errors.append((token, error.code))
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        self.gone.append(consumer.id)
+
+    def credits(self, address: str, amount: int) -> None:
+        self.granted.append((address, amount))
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        self.granted.append((address, -amount))
+
+
+class Bench:
+    """One broker; `restart` makes a new one from what was durable."""
+
+    def __init__(
+        self,
+        config: BrokerConfig | None = None,
+        settings: AddressSettingsRepository | None = None,
+        paging: bool = False,
+    ) -> None:
+        self.pages = MemoryPages() if paging else None
+        self.config = config or BrokerConfig()
+        self.settings = settings or AddressSettingsRepository()
+        self.now = START
+        self.journal = MemoryJournal()
+        self.timers = RecordingTimers()
+        self.trace = RecordingTrace()
+        self.ids = CountingIds()
+        self.sessions = 0
+        self.broker = self._broker()
+        self.broker.start_ids(self.now)
+
+    def _broker(self) -> Broker:
+        security = Security(enabled=False)
+        return Broker(
+            self.config,
+            self.settings,
+            security,
+            self.journal,
+            self.timers,
+            self.ids,
+            self.trace,
+            "node-a",
+            self.pages,
+        )
+
+    def queue(
+        self,
+        name: str,
+        address: str | None = None,
+        routing_type: int = 1,
+        filter_text: str | None = None,
+        durable: bool = True,
+        **attributes: object,
+    ) -> Queue:
+        """`attributes` are fields of QueueSpec."""
+        spec = QueueSpec(name, address or name, routing_type)
+        for attribute, value in attributes.items():
+            assert hasattr(spec, attribute)
+            setattr(spec, attribute, value)
+        spec.filter_text = filter_text
+        spec.durable = durable
+        return queues.create_queue(self.broker, self.now, spec)
+
+    def session(self, transacted: bool = False) -> Session:
+        self.sessions += 1
+        client = Client(self.sessions, "test")
+        name = f"session-{self.sessions}"
+        session = Session(
+            self.broker,
+            client,
+            name,
+            RecordingEndpoint(),
+            Identity("tester", (), False),
+            not transacted,
+            not transacted,
+            False,
+        )
+        client.sessions[name] = session
+        session.start()
+        return session
+
+    def message(
+        self, address: str, body: bytes = b"", durable: bool = True, **properties: object
+    ) -> Message:
+        message = Message.create(address, body, 4, durable, self.now // 1_000_000, 4)
+        for name, value in properties.items():
+            message.properties.put(name, value)  # type: ignore[arg-type]
+        message.properties_changed()
+        return message
+
+    def settle(self) -> None:
+        """Everything appended becomes durable and is handed out, until nothing moves."""
+        for _ in range(1_000):
+            self.broker.flush(self.now)
+            busy = self.broker.dirty or self.broker.paging.touched
+            self.broker.flush_timer = False
+            if self.journal.durable == self.journal.last and not busy:
+                return
+            self.journal.durable = self.journal.last
+            self.broker.on_durable(self.now, self.journal.last)
+        raise AssertionError("the broker does not come to rest")
+
+    def restart(self) -> None:
+        """Crash: what was not durable is gone."""
+        kept = [record for record in self.journal.records if record[0] <= self.journal.durable]
+        self.journal = MemoryJournal()
+        self.journal.records = kept
+        self.journal.last = kept[-1][0] if kept else 0
+        self.journal.durable = self.journal.last
+        self.now += SECOND
+        self.broker = self._broker()
+        recovery = Recovery(self.broker)
+        for lsn, kind, payload in kept:
+            recovery.on_record(lsn, kind, payload)
+        recovery.finish(self.now)
+
+    def compact(self, through: int) -> None:
+        """Clean the records up to lsn `through` away, as the store does with its oldest segment."""
+        keeper = Keeper(self.broker)
+        keeper.before_compaction(self.now)
+        for lsn, kind, payload in [
+            record for record in self.journal.records if record[0] <= through
+        ]:
+            keeper.relocate(lsn, kind, payload)
+        self.journal.durable = self.journal.last
+        self.broker.on_durable(self.now, self.journal.last)
+        self.journal.records = [record for record in self.journal.records if record[0] > through]
+
+
+def endpoint(session: Session) -> RecordingEndpoint:
+    assert isinstance(session.endpoint, RecordingEndpoint)
+    return session.endpoint
+
+
+def consume(
+    session: Session,
+    bench: Bench,
+    queue: str,
+    selector: str | None = None,
+    credits: int = -1,
+    consumer_id: int = 0,
+    browse: bool = False,
+) -> None:
+    session.create_consumer(bench.now, consumer_id, queue, selector, browse, 0)
+    session.add_credits(consumer_id, credits)

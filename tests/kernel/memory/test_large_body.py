@@ -1,0 +1,184 @@
+"""Files of large messages in every place a message can be: pages, transactions in doubt, expired, diverted, purged."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from atalanta.kernel.broker import invariants
+from atalanta.kernel.broker.broker import Broker
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.memory.large_body import LargeWriter
+from atalanta.kernel.publish.reroute import expire, purge
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
+from atalanta.sim.world.large_files import SimLargeFiles
+from tests.kernel.broker_rig import Bench, consume, endpoint
+
+SMALL: dict[str, SettingValue] = {"max_size_bytes": 40_000, "page_size_bytes": 16_000}
+
+
+class SilentWriter(LargeWriter):
+    """Hears of nothing: the files of these tests are written and synced when the bench says so."""
+
+
+class LargeBench(Bench):
+    """A bench with a folder for large messages; `settle` works its jobs off."""
+
+    def __init__(self, values: dict[str, SettingValue] | None = None) -> None:
+        self.jobs: list[Callable[[], None]] = []
+        self.folder = SimLargeFiles(lambda _, call: self.jobs.append(call), random.Random(1))
+        settings = AddressSettingsRepository()
+        settings.add("#", values or {})
+        super().__init__(BrokerConfig(), settings, paging=True)
+        self.trace.on = False
+        self.queue("orders")
+
+    def _broker(self) -> Broker:
+        broker = super()._broker()
+        broker.large.files = self.folder
+        return broker
+
+    def settle(self) -> None:
+        super().settle()
+        while self.jobs:
+            self.jobs.pop(0)()
+        super().settle()
+        invariants.validate(self.broker)
+
+    def publish(self, address: str, size: int = 1_000, durable: bool = True, head: int = 0) -> int:
+        """A large message whose file is safe; `head` bytes of properties make it heavy in memory. Its file."""
+        broker = self.broker
+        body = broker.large.create(broker.take_message_id(), durable, SilentWriter())
+        broker.large.append(body, bytes(size))
+        broker.large.sync(body)
+        while self.jobs:
+            self.jobs.pop(0)()
+        body.writer = None
+        message = self.message(address, b"", durable, text="x" * head)
+        message.large = body
+        broker.publish(self.now, message, None, SILENT)
+        broker.large.release(body)
+        return body.file
+
+    def power_cut(self) -> None:
+        self.jobs.clear()
+        self.folder.crash()
+        self.restart()
+        self.settle()
+
+
+def files(bench: LargeBench) -> int:
+    return len(bench.folder.contents)
+
+
+def fill(bench: LargeBench, count: int, durable: bool = True) -> None:
+    for _ in range(count):
+        bench.publish("orders", durable=durable, head=1_000)
+        bench.settle()
+
+
+def take_all(bench: LargeBench) -> int:
+    """Consume what there is; how many had their body."""
+    session = bench.session()
+    consume(session, bench, "orders", credits=0)
+    seen = endpoint(session)
+    whole = 0
+    while True:
+        before = len(seen.delivered)
+        session.add_credits(0, 10_000)
+        bench.settle()
+        held = session.consumers[0].unacknowledged.values()
+        whole += sum(1 for reference in held if reference.message.large is not None)
+        if len(seen.delivered) == before:
+            return whole
+        session.acknowledge(bench.now, 0, seen.message_ids[-1], False, 0)
+        bench.settle()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_pages_keep_the_files(durable: bool) -> None:
+    bench = LargeBench(SMALL)
+    fill(bench, 100, durable)
+    assert bench.pages is not None and len(bench.pages.files) > 3
+    assert files(bench) == 100
+    assert take_all(bench) == 100
+    assert files(bench) == 0 and bench.broker.large.bodies == {}
+
+
+def test_pages_find_the_files_again_after_a_restart() -> None:
+    bench = LargeBench(SMALL)
+    fill(bench, 60)
+    session = bench.session()
+    consume(session, bench, "orders", credits=5_000)
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 0)
+    bench.settle()
+    taken = len(endpoint(session).message_ids)
+    assert 0 < taken < 20 and files(bench) == 60 - taken
+    for _ in range(2):
+        bench.power_cut()
+        assert files(bench) == 60 - taken
+    invariants.validate(bench.broker)
+    assert take_all(bench) == 60 - taken
+    assert files(bench) == 0 and bench.broker.large.bodies == {}
+
+
+def test_non_durable_ones_in_pages_end_with_the_node() -> None:
+    bench = LargeBench(SMALL)
+    for number in range(60):
+        bench.publish("orders", durable=number % 2 == 0, head=1_000)
+        bench.settle()
+    bench.power_cut()
+    assert files(bench) == 30
+    assert take_all(bench) == 30 and files(bench) == 0
+
+
+def test_a_damaged_file_in_a_page_costs_its_message_only() -> None:
+    bench = LargeBench(SMALL)
+    fill(bench, 60)
+    bench.folder.damage(list(bench.folder.contents)[30], 10)
+    bench.power_cut()
+    assert [name for name, _ in bench.trace.events if name == "large_message_damaged"]
+    assert bench.broker.queues["orders"].message_count == 59
+    assert take_all(bench) == 59 and files(bench) == 0
+
+
+@pytest.mark.parametrize("paged", [True, False])
+def test_a_purge_takes_all_files(paged: bool) -> None:
+    bench = LargeBench(SMALL if paged else None)
+    fill(bench, 60)
+    purge(bench.broker, bench.broker.queues["orders"], "test")
+    bench.settle()
+    assert files(bench) == 0 and bench.broker.large.bodies == {}
+    bench.power_cut()
+    assert bench.broker.queues["orders"].message_count == 0
+
+
+def test_an_expired_message_takes_its_file_to_the_expiry_address() -> None:
+    bench = LargeBench({"expiry_address": "expired"})
+    bench.queue("expired")
+    bench.publish("orders")
+    bench.settle()
+    (reference,) = bench.broker.queues["orders"].live()
+    expire(bench.broker, bench.now, [reference])
+    bench.settle()
+    assert files(bench) == 1
+    bench.power_cut()
+    (reference,) = bench.broker.queues["expired"].live()
+    assert reference.message.large is not None and files(bench) == 1
+    bench.broker.acknowledge(bench.now, [reference], None, 0)
+    bench.settle()
+    assert files(bench) == 0
+
+
+def test_a_queue_that_does_not_outlive_the_node_leaves_no_file() -> None:
+    bench = LargeBench()
+    bench.queue("passing", durable=False)
+    bench.publish("passing")
+    bench.settle()
+    assert files(bench) == 1
+    bench.power_cut()
+    assert files(bench) == 0

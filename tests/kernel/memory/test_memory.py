@@ -1,0 +1,227 @@
+"""What a full address, a full node and a full disk do with senders."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker import invariants, maintenance
+from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
+from atalanta.kernel.registry import queues
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
+from tests.kernel.broker_rig import Bench, consume, endpoint
+
+
+def bench_with(values: dict[str, SettingValue], config: BrokerConfig | None = None) -> Bench:
+    settings = AddressSettingsRepository()
+    settings.add("#", values)
+    bench = Bench(config, settings)
+    bench.queue("orders")
+    return bench
+
+
+def fill(bench: Bench, count: int, size: int = 1_000) -> None:
+    session = bench.session()
+    for number in range(count):
+        session.send(bench.now, bench.message("orders", bytes(size)), number)
+    bench.settle()
+
+
+def drain(bench: Bench) -> int:
+    session = bench.session()
+    consume(session, bench, "orders")
+    bench.settle()
+    ids = endpoint(session).message_ids
+    if ids:
+        session.acknowledge(bench.now, 0, ids[-1], False, 99)
+    session.close_consumer(bench.now, 0)
+    bench.settle()
+    return len(ids)
+
+
+@pytest.mark.parametrize("limit", ["max_size_bytes", "max_size_messages"])
+def test_block_withholds_the_credits_of_its_own_address_only(limit: str) -> None:
+    value = 2_000 if limit == "max_size_bytes" else 2
+    bench = bench_with({"address_full_policy": "BLOCK", limit: value})
+    bench.queue("other")
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("orders", 10)
+    session.request_credits("orders", 20)
+    session.request_credits("other", 30)
+    bench.settle()
+    assert endpoint(session).granted == [("other", 30)]
+    assert [name for name, _ in bench.trace.events if name == "address_blocked"]
+    assert drain(bench) == 2
+    assert endpoint(session).granted == [("other", 30), ("orders", 30)]
+
+
+def test_the_log_tells_when_an_address_blocks_and_when_it_does_not_any_more() -> None:
+    """Also if whoever waited is gone before: the next time is told of again."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2})
+    for round_ in range(2):
+        fill(bench, 2)
+        leaving = bench.session()
+        leaving.request_credits("orders", 10)
+        bench.broker.memory.forget(endpoint(leaving))
+        other = bench.session()
+        other.request_credits("orders", 10)
+        bench.broker.memory.forget(endpoint(other))
+        assert drain(bench) == 2
+        told = [fields for name, fields in bench.trace.events if name.endswith("blocked")]
+        assert [fields["address"] for fields in told] == ["orders"] * 2 * (round_ + 1)
+        assert [fields.get("why") for fields in told[-2:]] == ["the address is full", None]
+
+
+def test_what_is_remembered_of_blocked_addresses_has_an_end() -> None:
+    bench = bench_with({})
+    memory = bench.broker.memory
+    memory.set_disk_full(True, [])
+    for number in range(3_000):
+        session = bench.session()
+        session.request_credits(f"a{number}", 10)
+        memory.forget(endpoint(session))
+    assert len(memory.waiting) <= 1_001
+
+
+def test_fail_refuses_credits_and_messages_and_takes_them_again_later() -> None:
+    bench = bench_with({"address_full_policy": "FAIL", "max_size_messages": 2})
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("orders", 10)
+    assert endpoint(session).granted == [("orders", -10)]
+    with pytest.raises(BrokerError) as caught:
+        session.send(bench.now, bench.message("orders"), 5)
+    assert caught.value.code == ADDRESS_FULL
+    transacted = bench.session(transacted=True)
+    with pytest.raises(BrokerError):
+        transacted.send(bench.now, bench.message("orders"), 6)
+    with pytest.raises(BrokerError):
+        transacted.commit(bench.now, 7)
+    assert drain(bench) == 2
+    assert endpoint(session).granted == [("orders", -10), ("orders", 10)]
+    session.send(bench.now, bench.message("orders"), 8)
+    bench.settle()
+    assert endpoint(session).answers == [8]
+
+
+@pytest.mark.parametrize("limit", ["max_size_bytes", "max_size_messages"])
+@pytest.mark.parametrize("target", ["orders", "orders::orders"])
+def test_one_transaction_sends_no_more_than_fits(limit: str, target: str) -> None:
+    """PagingStoreImpl counts what is sent before it is committed."""
+    room = 3 * (1_000 + MESSAGE_MEMORY_BYTES) if limit == "max_size_bytes" else 3
+    for policy in ("FAIL", "DROP"):
+        bench = bench_with({"address_full_policy": policy, limit: room})
+        fill(bench, 1)
+        session = bench.session(transacted=True)
+        for _ in range(2):
+            session.send(bench.now, bench.message(target, bytes(1_000)), 1)
+        if policy == "FAIL":
+            with pytest.raises(BrokerError) as caught:
+                session.send(bench.now, bench.message(target, bytes(1_000)), 2)
+            assert caught.value.code == ADDRESS_FULL
+            with pytest.raises(BrokerError):
+                session.commit(bench.now, 3)
+            session.send(bench.now, bench.message(target, bytes(1_000)), 4)
+        else:
+            for _ in range(20):
+                session.send(bench.now, bench.message(target, bytes(1_000)), 2)
+            assert bench.trace.counters["messages_dropped_address_full"] == 20
+        session.commit(bench.now, 5)
+        bench.settle()
+        assert bench.broker.queues["orders"].message_count == (2 if policy == "FAIL" else 3)
+
+
+def test_drop_answers_the_sender_and_counts() -> None:
+    bench = bench_with({"address_full_policy": "DROP", "max_size_messages": 2})
+    fill(bench, 5)
+    assert bench.broker.queues["orders"].message_count == 2
+    assert bench.trace.counters["messages_dropped_address_full"] == 3
+    assert drain(bench) == 2
+    fill(bench, 1)
+    assert bench.broker.queues["orders"].message_count == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [BrokerConfig(global_max_messages=2), BrokerConfig(global_max_size_bytes=2_000)],
+)
+def test_the_nodes_own_limit_blocks_every_address(config: BrokerConfig) -> None:
+    bench = bench_with({"address_full_policy": "BLOCK"}, config)
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("elsewhere", 10)
+    bench.settle()
+    assert endpoint(session).granted == []
+    drain(bench)
+    assert endpoint(session).granted == [("elsewhere", 10)]
+
+
+def test_a_full_disk_blocks_everybody_but_management() -> None:
+    bench = bench_with({})
+    maintenance.create_configured(bench.broker, bench.now)
+    bench.broker.memory.set_disk_full(True, [])
+    session = bench.session()
+    session.request_credits("orders", 10)
+    session.request_credits(bench.config.management_address, 20)
+    bench.settle()
+    assert endpoint(session).granted == [(bench.config.management_address, 20)]
+    bench.broker.memory.set_disk_full(False, [])
+    bench.settle()
+    assert endpoint(session).granted[1:] == [("orders", 10)]
+
+
+@pytest.mark.parametrize("policy", ["FAIL", "DROP"])
+def test_a_full_disk_does_what_the_address_says(policy: str) -> None:
+    bench = bench_with({"disk_full_policy": policy})
+    accounts = [address.account for address in bench.broker.addresses.values()]
+    bench.broker.memory.set_disk_full(True, accounts)
+    session = bench.session()
+    if policy == "FAIL":
+        with pytest.raises(BrokerError, match="full"):
+            session.send(bench.now, bench.message("orders"), 1)
+    else:
+        session.send(bench.now, bench.message("orders"), 1)
+    assert bench.broker.queues["orders"].pending == 0
+    bench.broker.memory.set_disk_full(False, accounts)
+    session.send(bench.now, bench.message("orders"), 2)
+    bench.settle()
+    assert bench.broker.queues["orders"].message_count == 1
+
+
+def test_one_session_cannot_have_endless_requests_wait() -> None:
+    bench = bench_with({})
+    bench.broker.memory.set_disk_full(True, [])
+    session = bench.session()
+    for _ in range(3):
+        session.request_credits("orders", 10)
+    for number in range(WAITING_ADDRESSES_MAX - 1):
+        session.request_credits(f"a{number}", 10)
+    with pytest.raises(BrokerError, match="waiting"):
+        session.request_credits("one more", 10)
+    session.close(bench.now, False)
+    assert not bench.broker.memory.waits
+    bench.broker.memory.set_disk_full(False, [])
+    bench.settle()
+    assert not bench.broker.memory.waiting
+
+
+def test_a_topics_message_is_charged_once_and_stays_charged_for_the_slowest() -> None:
+    bench = Bench()
+    for number in range(3):
+        bench.queue(f"s{number}", "topic", 0)
+    session = bench.session()
+    message = bench.message("topic", bytes(1_000))
+    session.send(bench.now, message, 1)
+    bench.settle()
+    memory = bench.broker.memory
+    whole = message.size + MESSAGE_MEMORY_BYTES
+    assert whole < memory.used_bytes < 2 * whole
+    assert memory.used_messages == 1
+    for number in range(2):
+        queues.delete_queue(bench.broker, bench.now, f"s{number}", "gone")
+        invariants.validate(bench.broker)
+    assert memory.used_bytes == whole == bench.broker.addresses["topic"].account.bytes
+    queues.delete_queue(bench.broker, bench.now, "s2", "gone")
+    assert memory.used_bytes == memory.used_messages == 0

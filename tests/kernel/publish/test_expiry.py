@@ -1,0 +1,163 @@
+"""Expirations an address gives, and queues for expired and dead messages that come by themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker import maintenance
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.routing.address_rules import refresh
+from atalanta.kernel.settings.repository import SettingValue
+from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
+
+
+@pytest.mark.parametrize(
+    ("values", "given_ms", "expected_ms"),
+    [
+        ({}, 0, 0),
+        ({}, 500, 500),
+        ({"expiry_delay_ms": 100}, 0, 100),
+        ({"expiry_delay_ms": 100}, 500, 500),
+        ({"expiry_delay_ms": 100, "max_expiry_delay_ms": 300}, 500, 500),
+        ({"min_expiry_delay_ms": 200}, 0, 200),
+        ({"min_expiry_delay_ms": 200}, 100, 200),
+        ({"min_expiry_delay_ms": 200}, 300, 300),
+        ({"max_expiry_delay_ms": 200}, 0, 200),
+        ({"max_expiry_delay_ms": 200}, 100, 100),
+        ({"max_expiry_delay_ms": 200}, 300, 200),
+        ({"min_expiry_delay_ms": 100, "max_expiry_delay_ms": 200}, 0, 200),
+        ({"no_expiry": True}, 300, 0),
+        ({"no_expiry": True, "expiry_delay_ms": 100}, 0, 0),
+    ],
+)
+def test_expirations_by_address(
+    values: dict[str, SettingValue], given_ms: int, expected_ms: int
+) -> None:
+    bench = Bench()
+    bench.settings.add("orders", values)
+    queue = bench.queue("orders")
+    message = bench.message("orders", b"x")
+    now_ms = bench.now // 1_000_000
+    message.expiration = now_ms + given_ms if given_ms else 0
+    bench.session().send(bench.now, message, 1)
+    bench.settle()
+    bench.restart()
+    queue = bench.broker.queues["orders"]
+    assert queue.live()[0].message.expiration == (now_ms + expected_ms if expected_ms else 0)
+
+
+def test_changed_settings_hold_from_the_refresh_on() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    assert bench.broker.addresses["orders"].rules is None
+    bench.settings.add("orders", {"expiry_delay_ms": 100})
+    refresh(bench.broker, bench.broker.addresses["orders"])
+    bench.session().send(bench.now, bench.message("orders", b"x"), 1)
+    bench.settle()
+    found = bench.broker.queues["orders"].live()[0].message
+    assert found.expiration == bench.now // 1_000_000 + 100
+
+
+def test_an_expiry_queue_comes_with_the_first_expired_message() -> None:
+    bench = Bench()
+    bench.settings.add(
+        "#",
+        {
+            "expiry_address": "late",
+            "auto_create_expiry_resources": True,
+            "expiry_queue_prefix": "EXP.",
+            "expiry_queue_suffix": ".q",
+        },
+    )
+    bench.settings.add("orders", {"expiry_delay_ms": 100})
+    bench.queue("orders")
+    bench.session().send(bench.now, bench.message("orders", b"x", _AMQ_ROUTING_TYPE=1), 1)
+    bench.settle()
+    original = bench.broker.queues["orders"].live()[0].message
+    bench.now += SECOND
+    maintenance.scan_all_expired(bench.broker, bench.now)
+    bench.settle()
+    bench.restart()
+    found = bench.broker.queues["EXP.orders.q"]
+    assert found.spec.address == "late"
+    assert found.spec.routing_type == 0
+    assert found.spec.auto_created and found.spec.auto_delete
+    assert found.spec.filter_text == "_AMQ_ORIG_ADDRESS = 'orders'"
+    properties = found.live()[0].message.properties
+    assert properties.get("_AMQ_ORIG_ADDRESS") == "orders"
+    assert properties.get("_AMQ_ORIG_QUEUE") == "orders"
+    assert properties.get("_AMQ_ORIG_MESSAGE_ID") == original.id
+    assert properties.get("_AMQ_ORIG_ROUTING_TYPE") == 1
+    assert properties.get("_AMQ_ACTUAL_EXPIRY") == bench.now // 1_000_000 - 1_000
+    assert "_AMQ_ROUTING_TYPE" not in properties
+    validate(bench.broker)
+
+
+DEAD_AT_ONCE: dict[str, str | int] = {
+    "dead_letter_address": "dead",
+    "auto_create_dead_letter_resources": True,
+    "max_delivery_attempts": 1,
+}
+
+
+def poisoned(bench: Bench, queue: str, address: str) -> None:
+    bench.session().send(bench.now, bench.message(address, b"poison"), 1)
+    rolled_back(bench, queue)
+
+
+def rolled_back(bench: Bench, queue: str) -> None:
+    """Somebody takes a message there, and gives it back."""
+    session = bench.session(transacted=True)
+    consume(session, bench, queue)
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
+    session.rollback(bench.now, False, 3)
+    bench.settle()
+
+
+def test_dead_letter_queues_come_by_address() -> None:
+    bench = Bench()
+    bench.settings.add("#", DEAD_AT_ONCE)
+    bench.queue("orders")
+    bench.queue("it's")
+    poisoned(bench, "orders", "orders")
+    poisoned(bench, "orders", "orders")
+    poisoned(bench, "it's", "it's")
+    queues = bench.broker.queues
+    assert (queues["DLQ.orders"].message_count, queues["DLQ.it's"].message_count) == (2, 1)
+    assert "dead" in bench.broker.addresses
+
+
+def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message() -> None:
+    bench = Bench()
+    bench.settings.add("news.#", DEAD_AT_ONCE)
+    bench.queue("reader", "news.#", 0)
+    bench.queue("other", "news.eu", 0)
+    poisoned(bench, "reader", "news.eu")
+    assert bench.broker.queues["DLQ.news.eu"].message_count == 1
+
+
+def test_what_dies_in_the_dead_letter_queue_goes_back_to_it_without_another_queue() -> None:
+    bench = Bench()
+    bench.settings.add("#", DEAD_AT_ONCE)
+    bench.queue("orders")
+    poisoned(bench, "orders", "orders")
+    rolled_back(bench, "DLQ.orders")
+    assert sorted(bench.broker.queues) == ["DLQ.orders", "orders"]
+
+
+def test_a_message_without_a_queue_goes_to_the_dead_letter_address_and_says_its_id() -> None:
+    bench = Bench()
+    bench.settings.add("prices", {"send_to_dla_on_no_route": True, "dead_letter_address": "dead"})
+    dead = bench.queue("dead")
+    bench.queue("never", "prices", 0, "1 = 2")
+    message = bench.message("prices", b"x", _AMQ_ROUTING_TYPE=0)
+    message.expiration = bench.now // 1_000_000 + 5_000
+    bench.session().send(bench.now, message, 1)
+    bench.settle()
+    found = dead.live()[0].message
+    assert found.properties.get("_AMQ_ORIG_ADDRESS") == "prices"
+    assert found.properties.get("_AMQ_ORIG_MESSAGE_ID") == found.id
+    assert found.properties.get("_AMQ_ORIG_ROUTING_TYPE") == 0
+    assert "_AMQ_ORIG_QUEUE" not in found.properties
+    assert (found.expiration, found.address) == (0, "dead")

@@ -1,0 +1,210 @@
+"""What a session must hold when things go wrong half-way, and that one request is bounded work."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker.broker import DISPATCH_MAX
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    DUPLICATE_ID,
+    ILLEGAL_STATE,
+    BrokerError,
+)
+from atalanta.kernel.queue.consumers import configure
+from atalanta.kernel.registry import queues
+from tests.kernel.broker_rig import Bench, consume, endpoint
+
+
+def test_a_commit_to_an_address_that_is_gone_rolls_everything_back() -> None:
+    bench = Bench()
+    bench.queue("in")
+    bench.queue("out")
+    bench.session().send(bench.now, bench.message("in", b"work"), 1)
+    session = bench.session(transacted=True)
+    consume(session, bench, "in")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    session.send(bench.now, bench.message("out", b"result"), 3)
+    queues.delete_queue(bench.broker, bench.now, "out", "deleted")
+    with pytest.raises(BrokerError) as refused:
+        session.commit(bench.now, 4)
+    assert refused.value.code == ADDRESS_DOES_NOT_EXIST
+    bench.settle()
+    assert endpoint(session).delivered == [(0, 1, b"work"), (0, 2, b"work")]
+    assert session.transaction.empty()
+    validate(bench.broker)
+
+
+def test_a_refusal_as_duplicate_waits_until_the_first_copy_is_durable() -> None:
+    """The sender takes "duplicate" for "done": it must not hear that before it is true."""
+    bench = Bench()
+    bench.queue("out")
+    bench.settle()
+    first = bench.session(transacted=True)
+    first.send(bench.now, bench.message("out", b"a", _AMQ_DUPL_ID="x"), 1)
+    first.commit_sink(bench.now, 2, "query", 1, 0)
+    again = bench.session(transacted=True)
+    again.commit_sink(bench.now, 3, "query", 1, 0)
+    other = bench.session(transacted=True)
+    other.send(bench.now, bench.message("out", b"a", _AMQ_DUPL_ID="x"), 4)
+    other.commit(bench.now, 5)
+    assert endpoint(again).errors == []
+    assert endpoint(other).errors == []
+    bench.settle()
+    assert endpoint(first).answers == [1, 2]
+    assert endpoint(again).errors == [(3, DUPLICATE_ID)]
+    assert endpoint(other).errors == [(5, DUPLICATE_ID)]
+    assert bench.broker.queues["out"].message_count == 1
+
+
+def test_acknowledging_what_was_not_delivered_spoils_the_transaction() -> None:
+    bench = Bench()
+    bench.queue("in")
+    session = bench.session(transacted=True)
+    consume(session, bench, "in")
+    bench.session().send(bench.now, bench.message("in", b"a"), 1)
+    bench.settle()
+    for consumer_id in (0, 99):
+        session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
+        with pytest.raises(BrokerError) as refused:
+            session.acknowledge(bench.now, consumer_id, 12345, True, 3)
+        assert refused.value.code == ILLEGAL_STATE
+        with pytest.raises(BrokerError):
+            session.commit(bench.now, 4)
+        bench.settle()
+    assert [count for _, count, _ in endpoint(session).delivered] == [1, 2, 3]
+
+
+def test_a_client_that_keeps_failing_on_a_message_gets_rid_of_it_in_the_end() -> None:
+    bench = Bench()
+    bench.settings.add("in", {"max_delivery_attempts": 2, "dead_letter_address": "DLA"})
+    bench.queue("in")
+    dead = bench.queue("dead", "DLA")
+    bench.session().send(bench.now, bench.message("in", b"poison"), 1)
+    for attempt in (1, 2):
+        session = bench.session()
+        consume(session, bench, "in")
+        bench.settle()
+        assert endpoint(session).delivered == [(0, attempt, b"poison")]
+        session.client.close(bench.now, bench.broker, True)
+        bench.settle()
+        if attempt == 1:
+            bench.restart()
+            dead = bench.broker.queues["dead"]
+    assert dead.message_count == 1
+    assert bench.broker.queues["in"].message_count == 0
+    validate(bench.broker)
+
+
+def test_a_forced_delivery_also_moves_the_expired_messages_it_met() -> None:
+    bench = Bench()
+    bench.settings.add("in", {"expiry_address": "expired"})
+    bench.queue("in")
+    expired = bench.queue("expired")
+    session = bench.session()
+    consume(session, bench, "in")
+    bench.settle()
+    message = bench.message("in", b"old")
+    message.expiration = bench.now // 1_000_000 + 10
+    session.consumers[0].started = False
+    session.send(bench.now, message, 1)
+    bench.settle()
+    bench.now += 20_000_000
+    session.consumers[0].started = True
+    session.force_delivery(bench.now, 0, 7)
+    bench.settle()
+    assert endpoint(session).forced_sequences == [7]
+    assert endpoint(session).bodies() == []
+    assert expired.message_count == 1
+
+
+def test_a_forced_delivery_hands_out_a_bounded_number_of_messages_at_once() -> None:
+    bench = Bench()
+    bench.queue("in")
+    session = bench.session()
+    consume(session, bench, "in", credits=0)
+    for _ in range(2 * DISPATCH_MAX + 10):
+        session.send(bench.now, bench.message("in", b"x", durable=False), 1)
+    bench.settle()
+    session.add_credits(0, -1)
+    session.force_delivery(bench.now, 0, 7)
+    assert len(endpoint(session).delivered) <= DISPATCH_MAX
+    assert endpoint(session).forced_sequences == []
+    bench.settle()
+    assert len(endpoint(session).delivered) == 2 * DISPATCH_MAX + 10
+    assert endpoint(session).forced_sequences == [7]
+
+
+def test_a_message_that_expired_on_its_way_goes_to_the_expiry_address() -> None:
+    bench = Bench()
+    bench.settings.add("in", {"expiry_address": "expired"})
+    bench.queue("in")
+    expired = bench.queue("expired")
+    session = bench.session()
+    consume(session, bench, "in")
+    message = bench.message("in", b"late")
+    message.expiration = bench.now // 1_000_000 - 5
+    session.send(bench.now, message, 1)
+    bench.settle()
+    assert endpoint(session).bodies() == []
+    assert expired.message_count == 1
+
+
+def test_a_queue_that_purges_loses_its_messages_with_its_last_consumer() -> None:
+    bench = Bench()
+    queue = bench.queue("news", "news", 0)
+    queue.spec.purge_on_no_consumers = True
+    configure(queue)
+    session = bench.session()
+    session.send(bench.now, bench.message("news", b"unheard"), 1)
+    bench.settle()
+    assert queue.message_count == 0
+    consume(session, bench, "news", credits=0)
+    session.send(bench.now, bench.message("news", b"a"), 2)
+    session.send(bench.now, bench.message("news", b"b"), 3)
+    bench.settle()
+    assert queue.message_count == 2
+    session.close_consumer(bench.now, 0)
+    bench.settle()
+    assert queue.message_count == 0
+    validate(bench.broker)
+    bench.restart()
+    assert bench.broker.queues["news"].message_count == 0
+
+
+def test_a_rollback_brings_nothing_back_to_a_queue_that_purges() -> None:
+    bench = Bench()
+    queue = bench.queue("news", "news", 0)
+    queue.spec.purge_on_no_consumers = True
+    configure(queue)
+    session = bench.session(transacted=True)
+    consume(session, bench, "news")
+    bench.session().send(bench.now, bench.message("news", b"a"), 1)
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    session.close_consumer(bench.now, 0)
+    assert queue.message_count == 1
+    session.rollback(bench.now, False, 3)
+    bench.settle()
+    assert queue.message_count == 0
+    validate(bench.broker)
+
+
+def test_consumers_of_a_higher_priority_come_first() -> None:
+    bench = Bench()
+    bench.queue("in")
+    session = bench.session()
+    for consumer_id, priority in ((1, 0), (2, 5), (3, 5)):
+        session.create_consumer(bench.now, consumer_id, "in", None, False, priority)
+        session.add_credits(consumer_id, -1)
+    session.consumers[2].unlimited = False
+    session.consumers[2].credits = 1
+    session.consumers[3].unlimited = False
+    session.consumers[3].credits = 1
+    for number in range(4):
+        session.send(bench.now, bench.message("in", bytes([number])), number)
+    bench.settle()
+    assert sorted(consumer for consumer, _, _ in endpoint(session).delivered[:2]) == [2, 3]
+    assert [consumer for consumer, _, _ in endpoint(session).delivered[2:]] == [1, 1]

@@ -1,0 +1,136 @@
+"""Local transactions: all or nothing, also across a crash."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
+from tests.kernel.broker_rig import Bench, consume, endpoint
+
+
+def test_sends_are_seen_at_commit_and_vanish_at_rollback() -> None:
+    bench = Bench()
+    queue = bench.queue("orders")
+    session = bench.session(transacted=True)
+    session.send(bench.now, bench.message("orders", b"a"), 1)
+    session.rollback(bench.now, False, 2)
+    session.send(bench.now, bench.message("orders", b"b"), 3)
+    session.send(bench.now, bench.message("orders", b"c"), 4)
+    bench.settle()
+    assert queue.message_count == 0
+    session.commit(bench.now, 5)
+    assert 5 not in endpoint(session).answers
+    bench.settle()
+    assert [reference.message.body for reference in queue.live()] == [b"b", b"c"]
+    assert endpoint(session).answers == [1, 2, 3, 4, 5]
+
+
+def test_a_crash_before_the_commit_is_durable_undoes_all_of_it() -> None:
+    bench = Bench()
+    bench.queue("in")
+    bench.queue("out")
+    feeder = bench.session()
+    feeder.send(bench.now, bench.message("in", b"work"), 1)
+    bench.settle()
+    session = bench.session(transacted=True)
+    consume(session, bench, "in")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    session.send(bench.now, bench.message("out", b"result"), 3)
+    session.commit(bench.now, 4)
+    bench.restart()
+    assert bench.broker.queues["in"].message_count == 1
+    assert bench.broker.queues["out"].message_count == 0
+
+
+def test_rollback_redelivers_with_a_count_and_finally_to_the_dead_letter_address() -> None:
+    bench = Bench()
+    bench.settings.add("orders", {"max_delivery_attempts": 3, "dead_letter_address": "DLA"})
+    bench.queue("orders")
+    dead = bench.queue("dead", "DLA", 0)
+    session = bench.session(transacted=True)
+    bench.session().send(bench.now, bench.message("orders", b"poison"), 1)
+    consume(session, bench, "orders")
+    for attempt in range(3):
+        bench.settle()
+        assert endpoint(session).delivered[-1] == (0, attempt + 1, b"poison")
+        session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
+        session.rollback(bench.now, False, 3)
+    bench.settle()
+    assert dead.message_count == 1
+    assert dead.live()[0].message.properties.get("_AMQ_ORIG_QUEUE") == "orders"
+    assert bench.broker.queues["orders"].message_count == 0
+    bench.restart()
+    assert bench.broker.queues["dead"].message_count == 1
+    validate(bench.broker)
+
+
+def test_prefetched_messages_do_not_count_as_delivered_after_rollback() -> None:
+    bench = Bench()
+    bench.queue("orders")
+    session = bench.session(transacted=True)
+    sender = bench.session()
+    for body in (b"a", b"b"):
+        sender.send(bench.now, bench.message("orders", body), 1)
+    consume(session, bench, "orders")
+    bench.settle()
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
+    session.rollback(bench.now, False, 3)
+    bench.settle()
+    assert endpoint(session).delivered[2:] == [(0, 2, b"a"), (0, 1, b"b")]
+
+
+def test_a_duplicate_in_a_transaction_refuses_the_commit() -> None:
+    bench = Bench()
+    queue = bench.queue("orders")
+    first = bench.session()
+    first.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 1)
+    bench.settle()
+    session = bench.session(transacted=True)
+    session.send(bench.now, bench.message("orders", b"b"), 2)
+    session.send(bench.now, bench.message("orders", b"a", _AMQ_DUPL_ID="x"), 3)
+    session.commit(bench.now, 4)
+    bench.settle()
+    assert endpoint(session).errors == [(4, DUPLICATE_ID)]
+    assert queue.message_count == 1
+
+
+def test_a_sink_batch_is_committed_once_even_after_a_restart_and_compaction() -> None:
+    bench = Bench()
+    bench.queue("out")
+    session = bench.session(transacted=True)
+    session.send(bench.now, bench.message("out", b"a"), 1)
+    session.commit_sink(bench.now, 2, "query", 7, 0)
+    bench.settle()
+    bench.compact(bench.journal.last)
+    bench.restart()
+    again = bench.session(transacted=True)
+    again.send(bench.now, bench.message("out", b"a"), 3)
+    again.commit_sink(bench.now, 4, "query", 7, 0)
+    bench.settle()
+    assert endpoint(again).errors == [(4, DUPLICATE_ID)]
+    again.send(bench.now, bench.message("out", b"b"), 5)
+    again.commit_sink(bench.now, 6, "query", 8, 0)
+    bench.settle()
+    assert bench.broker.queues["out"].message_count == 2
+
+
+def test_an_acknowledgement_that_fails_takes_the_transaction_with_it() -> None:
+    """What was sent in return for a message must not be committed when the message was not taken."""
+    bench = Bench()
+    bench.queue("in")
+    bench.queue("out")
+    session = bench.session(transacted=True)
+    consume(session, bench, "in")
+    with pytest.raises(BrokerError):
+        session.acknowledge(bench.now, 0, 4711, True, 1)
+    session.send(bench.now, bench.message("out", b"result"), 2)
+    with pytest.raises(BrokerError):
+        session.commit(bench.now, 3)
+    bench.settle()
+    assert bench.broker.queues["out"].message_count == 0
+    session.send(bench.now, bench.message("out", b"later"), 4)
+    session.commit(bench.now, 5)
+    bench.settle()
+    assert bench.broker.queues["out"].message_count == 1

@@ -1,0 +1,61 @@
+"""What operators do rarely: hold senders back, look at what is under way, read the files again."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker.invariants import validate
+from tests.kernel.broker_rig import consume, endpoint
+from tests.management.management_rig import Desk, Refused
+
+
+def test_a_blocked_address_gives_no_credits_until_it_is_unblocked() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.queue("other")
+    session = desk.session()
+    assert desk.get("address.work", "BlockedViaManagement") is False
+    assert desk.ask("address.work", "block") is True
+    assert desk.ask("address.work", "block") is False
+    assert desk.get("address.work", "BlockedViaManagement") is True
+    seen = endpoint(session)
+    for address in ("work", "other"):
+        account = desk.broker.addresses[address].account
+        desk.broker.memory.request(seen, account, address, 1_000, False)
+    desk.settle()
+    assert seen.granted == [("other", 1_000)]
+    desk.ask("address.work", "unblock")
+    desk.settle()
+    assert seen.granted == [("other", 1_000), ("work", 1_000)]
+    desk.ask("address.work", "schedulePageCleanup")
+    validate(desk.broker)
+
+
+def test_what_consumers_hold() -> None:
+    desk = Desk()
+    desk.queue("work")
+    desk.fill("work", 3)
+    consume(desk.session(), desk, "work", "number < 2", consumer_id=4)
+    desk.settle()
+    found = desk.ask("queue.work", "listDeliveringMessages")
+    assert isinstance(found, dict) and [each["number"] for each in found["4"]] == [0, 1]
+    assert desk.get("queue.work", "PreparedTransactionMessageCount") == 0
+
+
+def test_what_there_is_none_of_is_empty_and_the_rest_says_where_it_stands() -> None:
+    desk = Desk()
+    assert desk.ask("broker", "listBrokerConnections") == "[]"
+    assert desk.ask("broker", "listDivertNames") == []
+    assert desk.get("broker", "BrokerPluginClassNames") == []
+    with pytest.raises(Refused, match="broker.xml"):
+        desk.ask("broker", "addSecuritySettings", "#", *["amq"] * 7)
+    with pytest.raises(Refused, match="reads no files"):
+        desk.ask("broker", "reloadConfigurationFile")
+    asked: list[str] = []
+    desk.management.reload = asked.append
+    desk.ask("broker", "reloadConfigurationFile")
+    assert asked == ["management"]
+    connectors = {"here": {"host": "a", "port": "61616"}}
+    desk.management.connectors = dict(connectors)
+    shown = desk.json_attribute("broker", "ConnectorsAsJSON")
+    assert [(row["name"], row["params"]) for row in shown] == list(connectors.items())

@@ -1,0 +1,123 @@
+"""Lists of queues, addresses, connections, sessions, consumers: filters, order, pages; and closing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.kernel.broker_rig import consume, endpoint
+from tests.management.management_rig import Desk, Refused
+
+Rows = list[dict[str, object]]
+
+
+def listed(
+    desk: Desk, view: str, page: int = 1, size: int = 100, **options: str
+) -> tuple[Rows, int]:
+    answer = desk.json("broker", view, json.dumps(options) if options else "", page, size)
+    assert isinstance(answer, dict)
+    return answer["data"], answer["count"]
+
+
+def names(rows: Rows) -> list[object]:
+    return [row["name"] for row in rows]
+
+
+def desk_with_queues() -> Desk:
+    desk = Desk()
+    for name in ("pear", "apple", "fig"):
+        desk.queue(name)
+    desk.queue("news", "topic", 0)
+    desk.fill("fig", 3)
+    desk.fill("pear", 1)
+    return desk
+
+
+def test_queues_are_filtered_sorted_and_paged() -> None:
+    desk = desk_with_queues()
+    rows, count = listed(desk, "listQueues", field="name", operation="CONTAINS", value="p")
+    assert names(rows) == ["apple", "pear", "replies"] and count == 3
+    assert rows[1]["messageCount"] == "1" and rows[1]["durable"] == "true"
+    rows, count = listed(
+        desk, "listQueues", 1, 2, field="routingType", operation="EQUALS", value="ANYCAST",
+        sortField="messageCount", sortOrder="desc",
+    )  # fmt: skip
+    assert names(rows) == ["fig", "pear"] and count == 3
+    rows, _ = listed(
+        desk, "listQueues", 2, 2, field="routingType", operation="EQUALS", value="ANYCAST",
+        sortColumn="messageCount", sortOrder="desc",
+    )  # fmt: skip
+    assert names(rows) == ["apple"]
+    rows, _ = listed(desk, "listQueues", field="MESSAGE_COUNT", operation="GREATER_THAN", value="1")
+    assert names(rows) == ["fig"]
+    everything, count = listed(desk, "listQueues", -1, -1)
+    assert len(everything) == count == 5
+
+
+def test_a_filter_that_makes_no_sense_is_refused() -> None:
+    desk = desk_with_queues()
+    with pytest.raises(Refused, match="no field beauty"):
+        listed(desk, "listQueues", field="beauty", operation="EQUALS", value="1")
+    with pytest.raises(Refused, match="no operation LIKES"):
+        listed(desk, "listQueues", field="name", operation="LIKES", value="1")
+
+
+def test_addresses_by_view_and_by_name() -> None:
+    desk = desk_with_queues()
+    rows, _ = listed(desk, "listAddresses", field="name", operation="EQUALS", value="fig")
+    assert rows[0]["routingTypes"] == '["ANYCAST"]' and rows[0]["messageCount"] == "3"
+    assert desk.ask("broker", "listAddresses", "|") == "apple|fig|pear|replies|topic"
+    text = desk.ask("broker", "getAddressInfo", "topic")
+    assert text == "Address [name=topic, routingTypes={MULTICAST}, autoCreated=true]"
+    assert "queue=QueueImpl[name=news" in str(desk.ask("broker", "listBindingsForAddress", "topic"))
+
+
+def test_connections_sessions_consumers_and_producers() -> None:
+    desk = desk_with_queues()
+    session = desk.session()
+    session.client.client_id = "accounts"
+    consume(session, desk, "fig", "number > 0", consumer_id=7)
+    session.add_producer(desk.now, 0, "pear")
+    desk.settle()
+    (connection,), _ = listed(desk, "listConnections")
+    assert connection["clientID"] == "accounts" and connection["sessionCount"] == 1
+    assert connection["users"] == "tester" and connection["protocol"] == "CORE"
+    (row,), _ = listed(desk, "listSessions")
+    assert row["id"] == "session-1" and row["connectionID"] == connection["connectionID"]
+    assert row["consumerCount"] == 1 and row["producerCount"] == 1
+    (row,), _ = listed(desk, "listConsumers", field="queue", operation="EQUALS", value="fig")
+    assert row["filter"] == "number > 0" and row["messagesInTransit"] == "2"
+    (row,), _ = listed(desk, "listProducers")
+    assert row["address"] == "pear"
+    details = desk.json("queue.fig", "listConsumersAsJSON")
+    assert isinstance(details, list) and len(details) == 1
+    assert details[0]["consumerID"] == 7 and details[0]["messagesDelivered"] == 2
+    assert desk.get("broker", "ConnectionCount") == 1
+    session.close(desk.now, False)
+    session.client.close(desk.now, desk.broker, False)
+    assert desk.get("broker", "ConnectionCount") == 0
+    assert desk.get("broker", "TotalSessionCount") == 1
+
+
+def test_an_operator_closes_consumers_and_connections() -> None:
+    desk = desk_with_queues()
+    session = desk.session()
+    consume(session, desk, "fig", consumer_id=7)
+    desk.settle()
+    assert desk.ask("broker", "closeConsumerWithID", "session-1", "7") is True
+    assert endpoint(session).gone == [7] and not session.consumers
+    assert desk.get("queue.fig", "DeliveringCount") == 0
+    assert desk.ask("broker", "closeConsumerWithID", "session-1", "7") is False
+    consume(session, desk, "fig", consumer_id=8)
+    assert desk.ask("broker", "closeConnectionsForUser", "nobody") is False
+    assert desk.closed == []
+    assert desk.ask("broker", "closeConsumerConnectionsForAddress", "fi#") is False
+    for wrong in ("", "a.#.b", "\ud83d#work"):
+        with pytest.raises(Refused, match="match"):
+            desk.ask("broker", "closeConsumerConnectionsForAddress", wrong)
+    assert desk.ask("broker", "closeConsumerConnectionsForAddress", "#") is True
+    assert desk.ask("broker", "closeConnectionsForUser", "tester") is True
+    assert desk.ask("broker", "closeConnectionsForAddress", "test") is True
+    assert desk.ask("broker", "closeConnectionWithID", "00000001") is True
+    assert desk.closed == [1, 1, 1, 1]

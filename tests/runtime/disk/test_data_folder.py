@@ -1,0 +1,124 @@
+"""The data folder: one process at a time, one id for ever, errors that name the place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from atalanta.runtime.disk.data_folder import DataFolderError, open_data_folder
+from atalanta.runtime.ids import SystemIds
+from tests.runtime.disk.journal_writer import Writer
+
+OPEN = """
+import sys
+from pathlib import Path
+from atalanta.runtime.disk.data_folder import open_data_folder
+from atalanta.runtime.ids import SystemIds
+opened = open_data_folder(Path(sys.argv[1]), SystemIds().uuid)
+print(opened.node_id, flush=True)
+sys.stdin.read()
+"""
+
+
+def new_id() -> bytes:
+    return SystemIds().uuid()
+
+
+def test_a_new_folder_gets_an_id_that_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "instance" / "data"
+    first = open_data_folder(folder, new_id)
+    assert first.journal == folder / "journal" and first.journal.is_dir()
+    assert (folder / "node-id").read_text() == f"{first.node_id}\n"
+    assert first.node_id.version == 1
+    first.close()
+    second = open_data_folder(folder, new_id)
+    assert second.node_id == first.node_id
+    second.close()
+    second.close()
+
+
+@pytest.mark.process
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", OPEN, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdin is not None and holder.stdout is not None
+    try:
+        node_id = holder.stdout.readline().decode().strip()
+        with pytest.raises(DataFolderError) as caught:
+            open_data_folder(tmp_path, new_id)
+        assert str(tmp_path) in str(caught.value)
+        assert f"process {holder.pid}:" in str(caught.value)
+        # A killed holder leaves its lock file, but no lock.
+        holder.kill()
+        holder.wait()
+        after = open_data_folder(tmp_path, new_id)
+        assert str(after.node_id) == node_id
+        assert (tmp_path / "node.lock").read_text() == f"{os.getpid()}\n"
+        after.close()
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdin.close()
+        holder.stdout.close()
+
+
+def test_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    first = open_data_folder(tmp_path, new_id)
+    with pytest.raises(DataFolderError, match=f"in use by process {os.getpid()}"):
+        open_data_folder(tmp_path, new_id)
+    first.close()
+
+
+def test_a_journal_elsewhere_is_locked_as_well(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    first = open_data_folder(tmp_path / "one", new_id, shared)
+    with pytest.raises(DataFolderError, match=f"{shared} is in use"):
+        open_data_folder(tmp_path / "two", new_id, shared)
+    first.close()
+    # The refused one holds nothing any more.
+    open_data_folder(tmp_path / "two", new_id).close()
+
+
+def test_everything_in_one_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        opened = open_data_folder(tmp_path, new_id, tmp_path)
+        writer = Writer(opened.journal)
+        writer.journal.recover(writer.records)
+        writer.append(3)
+        while not writer.journal.idle():
+            writer.calls.get(timeout=20)()
+        writer.disk.close()
+        opened.close()
+    assert writer.journal.last == 6 and writer.records.count == 3
+    (tmp_path / "node-id").unlink()
+    with pytest.raises(DataFolderError, match="node-id is missing"):
+        open_data_folder(tmp_path, new_id, tmp_path)
+
+
+def test_a_bad_id_is_named(tmp_path: Path) -> None:
+    (tmp_path / "node-id").write_text("not an id\n")
+    with pytest.raises(DataFolderError, match=r"node-id: 'not an id' is no UUID"):
+        open_data_folder(tmp_path, new_id)
+
+
+def test_a_journal_without_its_id_is_not_adopted(tmp_path: Path) -> None:
+    first = open_data_folder(tmp_path, new_id)
+    (first.journal / "journal-00000000000000000001.log").write_bytes(b"")
+    first.close()
+    (tmp_path / "node-id").unlink()
+    with pytest.raises(DataFolderError, match="node-id is missing"):
+        open_data_folder(tmp_path, new_id)
+    (tmp_path / "node-id").write_text(str(uuid.UUID(bytes=new_id())))
+    open_data_folder(tmp_path, new_id).close()
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+    with pytest.raises(DataFolderError, match="this is a file"):
+        open_data_folder(tmp_path / "data", new_id)

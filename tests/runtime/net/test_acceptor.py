@@ -1,0 +1,50 @@
+"""Binding: early, all or nothing, with words that name the place."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from atalanta.runtime.net.acceptor import Listen
+from atalanta.runtime.process.event_loop import run
+from atalanta.runtime.shell import Shell
+
+
+def test_a_taken_port_is_named_and_no_other_is_kept() -> None:
+    async def main() -> None:
+        with socket.socket() as taken, socket.socket() as free:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            free.bind(("127.0.0.1", 0))
+            free_port = free.getsockname()[1]
+            free.close()
+            port = taken.getsockname()[1]
+            shell = Shell(asyncio.get_running_loop())
+            with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: .*in use"):
+                shell.bind([Listen("a", "127.0.0.1", free_port), Listen("b", "127.0.0.1", port)])
+            shell.bind([Listen("a", "127.0.0.1", free_port)])
+            assert shell.acceptors[0].addresses == [f"127.0.0.1:{free_port}"]
+            shell.acceptors[0].close()
+
+    run(main())
+
+
+def test_an_unknown_host_is_named() -> None:
+    async def main() -> None:
+        shell = Shell(asyncio.get_running_loop())
+        with pytest.raises(OSError, match="cannot listen on no-such-host.invalid:61616"):
+            shell.bind([Listen("a", "no-such-host.invalid", 61616)])
+
+    run(main())
+
+
+def test_localhost_is_bound_where_the_machine_has_it() -> None:
+    async def main() -> None:
+        shell = Shell(asyncio.get_running_loop())
+        shell.bind([Listen("a", "localhost", 0)])
+        assert len(shell.acceptors[0].addresses) == 1
+        shell.acceptors[0].close()
+
+    run(main())

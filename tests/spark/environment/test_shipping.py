@@ -1,0 +1,104 @@
+"""A job that was given the package as a wheel finds it in every process Spark starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from atalanta.spark.environment.session import prepare_environment
+from atalanta.spark.environment.shipping import archive_of
+from tests.spark.nodes import ROOT, BrokerCluster
+
+MASTER = "local-cluster[1,2,1024]"
+QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from atalanta.spark.environment import shipping
+class Context:
+    environment = {"PYTHONPATH": "/theirs"}
+    def addPyFile(self, name):
+        import zipfile
+        assert "atalanta/spark/source.py" in zipfile.ZipFile(name).namelist()
+        print("sent", name.rpartition("/")[2])
+class Spark:
+    sparkContext = Context()
+shipping.ship(Spark())
+shipping.ship(Spark())
+print("path", Context.environment["PYTHONPATH"])
+"""
+
+
+def package(folder: Path, name: str, compiled: bool = False) -> Path:
+    """The sources as a wheel or zip of that name."""
+    made = Path(shutil.make_archive(str(folder / "a"), "zip", ROOT / "src", "atalanta"))
+    if compiled:
+        with zipfile.ZipFile(made, "a") as archive:
+            archive.writestr("atalanta/kernel/address.cpython-311-x86_64-linux-gnu.so", b"\x7fELF")
+    return made.rename(folder / name)
+
+
+def ship(archive: Path) -> tuple[list[str], str]:
+    """What a context is told twice, and what the user reads."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", PROGRAM, str(archive)], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    return done.stdout.splitlines(), done.stderr
+
+
+def test_an_ordinary_folder_is_no_wheel(tmp_path: Path) -> None:
+    folder = tmp_path / "x.whl" / "atalanta"
+    folder.mkdir(parents=True)
+    assert archive_of(str(folder / "module.py")) is None
+
+
+def test_a_wheel_is_sent_on_once_under_a_name_that_workers_import(tmp_path: Path) -> None:
+    wheel = package(tmp_path, "atalanta-1-py3-none-any.whl")
+    said, errors = ship(wheel)
+    assert said == ["sent atalanta-1-py3-none-any.zip", f"path {wheel}:/theirs"], errors
+    assert errors == ""
+
+
+def test_a_zip_is_sent_by_spark_and_named_to_the_planner(tmp_path: Path) -> None:
+    archive = package(tmp_path, "atalanta.zip")
+    said, errors = ship(archive)
+    assert said == [f"path {archive}:/theirs"], errors
+
+
+def test_compiled_modules_in_a_wheel_are_said_to_be_of_no_use(tmp_path: Path) -> None:
+    _, errors = ship(package(tmp_path, "atalanta-1-cp311-cp311-linux_x86_64.whl", compiled=True))
+    assert "compiled modules" in errors and "--archives" in errors
+
+
+@pytest.mark.spark
+@pytest.mark.process
+@pytest.mark.timeout(300)
+def test_a_submitted_job_has_the_wheel_in_every_process(tmp_path: Path) -> None:
+    prepare_environment(MASTER)
+    wheel = package(tmp_path, "atalanta-1-py3-none-any.whl")
+    home = Path(pyspark.__file__).parent
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    settings = ["spark.ui.enabled=false"]
+    settings += [f"spark.{role}.extraJavaOptions={QUICK}" for role in ("driver", "executor")]
+    with BrokerCluster(tmp_path / "brokers", 1) as brokers:
+        brokers.nodes[0].publish([str(number) for number in range(300)])
+        done = subprocess.run(
+            [str(home / "bin" / "spark-submit"), "--master", MASTER, "--py-files", str(wheel)]
+            + [word for setting in settings for word in ("--conf", setting)]
+            + [str(Path(__file__).with_name("submitted.py")), brokers.servers, str(tmp_path)],
+            capture_output=True, text=True, cwd=tmp_path, env=environment, check=False,
+        )  # fmt: skip
+        for application in done.stdout.split()[:1]:
+            # Executors of a local cluster keep their copy of the wheel in Spark's own folder.
+            shutil.rmtree(home / "work" / application, ignore_errors=True)
+        assert done.returncode == 0, done.stderr[-5000:]
+        assert brokers.waiting() == 0
+        assert brokers.waiting("out") == 300

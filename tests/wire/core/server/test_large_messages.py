@@ -1,0 +1,496 @@
+"""Large messages on one node: in files, as safe as others, and no file left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.broker.invariants import validate
+from atalanta.kernel.broker.maintenance import on_timer
+from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY
+from atalanta.kernel.memory.large_body import OPEN_TIMER
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets.consumer import ConsumerClose, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.logview import LogRead
+from atalanta.wire.core.packets.message import SendContinuation
+from atalanta.wire.core.packets.queue import DeleteQueue
+from atalanta.wire.core.packets.transaction import Commit, Rollback
+from tests.kernel.broker_rig import SECOND
+from tests.wire.core.server.large_rig import PIECE, Reader, begin, body_of, files, send_large
+from tests.wire.core.server.server_rig import Client, Server
+
+BODY = body_of(3 * PIECE + 77)
+
+
+def answered(client: Client) -> list[int]:
+    return [packet.correlation for packet in client.packets(NullResponse)]
+
+
+def acknowledge(server: Server, client: Client, message_id: int, consumer: int = 0) -> None:
+    client.send(IndividualAcknowledge(consumer, message_id, False))
+    server.settle()
+    validate(server.broker)
+
+
+def with_message(durable: bool = True) -> tuple[Server, Client]:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY, durable)
+    server.settle()
+    client.receive()
+    return server, client
+
+
+def told(server: Server, name: str) -> list[dict[str, object]]:
+    return [fields for event, fields in server.trace.events if event == name]
+
+
+def acknowledged_in_memory(server: Server, client: Client) -> None:
+    """By a consumer there; the acknowledgement is not durable yet."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    client.send(IndividualAcknowledge(0, reader.look()[0].id, False))
+    server.turn()
+    server.work_files(3)
+
+
+def whole_at(server: Server, client: Client) -> None:
+    """A consumer there gets it, and nothing else."""
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+
+
+# -- coming in ----------------------------------------------------------------------------------
+def test_a_sender_is_answered_when_file_and_record_are_safe() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    correlation = send_large(client, "orders", BODY)
+    records = len(server.journal.records)
+    server.work_files(5)  # created and written, not synced
+    assert answered(client) == [] and len(server.journal.records) == records
+    server.work_files(1)
+    assert answered(client) == [] and len(server.journal.records) == records + 1
+    server.settle()
+    assert answered(client) == [correlation]
+    assert max(len(payload) for _, _, payload in server.journal.records) < 1_000
+    validate(server.broker)
+
+
+def test_what_is_sent_behind_a_large_message_comes_behind_it() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY)
+    client.publish("orders", "small", wait=False)
+    send_large(client, "orders", b"x" * 10)
+    client.publish("orders", "last", wait=False)
+    server.settle()
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY, b"small", b"x" * 10, b"last"]
+
+
+def test_a_sender_faster_than_the_disk_is_not_listened_to() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    begin(client, "orders")
+    for _ in range(30):
+        client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+    connection = server.connections[client.conn]
+    (body,) = server.broker.large.bodies.values()
+    assert connection.holds == 1 and body.size <= 12 * PIECE
+    server.now += 3_600 * SECOND
+    server.check_alive()
+    assert client.closed is None, "its pings are not read either"
+    server.settle()
+    assert connection.holds == 0 and body.size == 30 * PIECE
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_sender_that_vanishes_in_the_middle_leaves_no_file(durable: bool) -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    begin(client, "orders", durable)
+    for _ in range(20):
+        client.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+    server.lost(client.conn)
+    server.settle()
+    assert files(server) == 0 and server.broker.large.bodies == {}
+    assert server.broker.large.unwritten == 0
+
+
+def test_a_message_that_is_begun_anew_replaces_the_unfinished_one() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    begin(client, "orders")
+    client.send(SendContinuation(b"given up", continues=True, sender_id=0))
+    send_large(client, "orders", b"whole")
+    server.settle()
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [b"whole"] and files(server) == 1
+
+
+def test_a_full_disk_refuses_the_message_and_nothing_else() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    server.large.full_at = PIECE
+    correlation = send_large(client, "orders", BODY)
+    small = client.publish("orders", "small")
+    server.settle()
+    found = [packet for _, packet in client.receive()]
+    refused = [packet for packet in found if isinstance(packet, ExceptionResponse)]
+    assert [(packet.correlation, packet.code) for packet in refused] == [
+        (correlation, ILLEGAL_STATE)
+    ]
+    assert "no space left" in (refused[0].message or "")
+    assert [p.correlation for p in found if isinstance(p, NullResponse)] == [small]
+    assert files(server) == 0 and server.broker.queues["orders"].message_count == 1
+    assert told(server, "large_message_write_failed")
+
+
+def test_who_may_not_send_gets_no_file() -> None:
+    server = Server()
+    server.login().create_queue("orders")
+    guest = server.login("guest")
+    begin(guest, "orders")
+    guest.send(SendContinuation(bytes(PIECE), continues=True, sender_id=0))
+    server.settle()
+    assert files(server) == 0
+    guest.send(
+        SendContinuation(
+            bytes(PIECE), continues=False, requires_response=True, correlation=-9, sender_id=0
+        )
+    )
+    server.settle()
+    refused = guest.packets(ExceptionResponse)
+    assert [(packet.correlation, packet.code) for packet in refused] == [(-9, SECURITY)]
+
+
+def test_a_message_nobody_takes_leaves_no_file() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders", filter="colour = 'blue'")
+    send_large(client, "orders", BODY, colour="red")
+    server.settle()
+    assert files(server) == 0
+
+
+def test_a_repeat_leaves_no_second_file() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY, _AMQ_DUPL_ID="one")
+    send_large(client, "orders", BODY, _AMQ_DUPL_ID="one")
+    server.settle()
+    assert files(server) == 1 and len(answered(client)) == 2
+
+
+# -- going out ----------------------------------------------------------------------------------
+def test_credits_decide_how_much_of_it_is_sent() -> None:
+    server, client = with_message()
+    client.consume("orders", credits=None)
+    reader = Reader(client)
+    client.send(FlowToken(0, 10))
+    server.settle()
+    (got,) = reader.look()
+    assert got.size == len(BODY) and got.body == b"", "the header used the credit up"
+    client.send(FlowToken(0, PIECE + 500))
+    server.settle()
+    assert len(reader.look()[0].body) == 2 * PIECE, "the last piece may exceed it"
+    client.publish("orders", "behind", wait=False)
+    server.settle()
+    client.send(FlowToken(0, 10 * PIECE))
+    server.settle()
+    assert reader.bodies() == [BODY, b"behind"]
+
+
+def test_a_client_that_does_not_read_costs_two_pieces() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", body_of(40 * PIECE))
+    server.settle()
+    slow = server.login()
+    slow.consume("orders")
+    server.connections[slow.conn].on_blocked(server.now, True)
+    server.settle()
+    reader = Reader(slow)
+    reader.look()
+    assert sum(len(got.body) for got in reader.look()) <= 2 * PIECE
+    server.connections[slow.conn].on_blocked(server.now, False)
+    server.settle()
+    assert reader.bodies() == [body_of(40 * PIECE)]
+
+
+def test_others_are_served_while_one_gets_a_large_message() -> None:
+    server, client = with_message()
+    client.consume("orders", 0, credits=None)
+    client.send(FlowToken(0, 1))
+    server.settle()
+    client.receive()
+    other = server.login()
+    other.consume("orders")
+    client.publish("orders", "a", wait=False)
+    client.publish("orders", "b", wait=False)
+    server.settle()
+    assert other.bodies() == ["a", "b"]
+
+
+def test_a_consumer_closed_in_the_middle_gives_it_back_whole() -> None:
+    server, client = with_message()
+    client.consume("orders", credits=None)
+    client.send(FlowToken(0, PIECE))
+    server.settle()
+    client.receive()
+    client.succeeds(ConsumerClose(0))
+    client.consume("orders", 1)
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+    validate(server.broker)
+
+
+def test_a_browser_sees_it_and_the_message_stays() -> None:
+    server, client = with_message()
+    client.consume("orders", browse=True)
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+    assert server.broker.queues["orders"].message_count == 1 and files(server) == 1
+
+
+def test_a_deletion_in_the_middle_of_a_delivery_lets_the_delivery_end() -> None:
+    server, client = with_message()
+    browser = server.login()
+    browser.consume("orders", credits=None, browse=True)
+    browser.send(FlowToken(0, 1))
+    server.settle()
+    reader = Reader(browser)
+    client.consume("orders")
+    mine = Reader(client)
+    server.settle()
+    acknowledge(server, client, mine.look()[0].id)
+    assert files(server) == 1, "the browser is not done with it"
+    browser.send(FlowToken(0, -1))
+    server.settle()
+    assert reader.bodies() == [BODY] and files(server) == 0
+
+
+def test_a_file_that_lost_its_end_costs_the_connection() -> None:
+    server, client = with_message()
+    (file,) = server.large.contents
+    server.large.damage(file, PIECE)
+    client.consume("orders")
+    server.settle()
+    assert "cannot be read" in (client.closed or "")
+    assert told(server, "large_message_damaged")
+    assert server.broker.queues["orders"].message_count == 1
+
+
+# -- the end of files ---------------------------------------------------------------------------
+def test_the_file_goes_when_the_acknowledgement_is_durable() -> None:
+    server, client = with_message()
+    acknowledged_in_memory(server, client)
+    assert files(server) == 1
+    server.settle()
+    assert files(server) == 0 and server.broker.large.bodies == {}
+
+
+def test_subscribers_share_the_file() -> None:
+    server = Server()
+    client = server.login()
+    for name in ("a", "b", "c"):
+        client.create_queue(name, "news", 0)
+    send_large(client, "news", BODY)
+    server.settle()
+    assert files(server) == 1
+    reader = Reader(client)
+    for consumer, name in enumerate(("a", "b", "c")):
+        client.consume(name, consumer)
+        server.settle()
+        assert files(server) == 1
+        acknowledge(server, client, reader.look()[-1].id, consumer)
+    assert reader.bodies() == [BODY] * 3 and files(server) == 0
+
+
+def test_a_deleted_queue_takes_its_files_along() -> None:
+    server, client = with_message()
+    client.succeeds(DeleteQueue("orders"))
+    server.settle()
+    assert files(server) == 0
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_transactions(commit: bool) -> None:
+    server = Server()
+    client = server.login(transacted=True)
+    client.create_queue("orders")
+    send_large(client, "orders", BODY)
+    server.settle()
+    client.receive()
+    on_timer(server.broker, server.now, OPEN_TIMER)
+    server.settle()
+    assert files(server) == 1 and server.broker.queues["orders"].message_count == 0
+    client.succeeds(Commit(-70) if commit else Rollback(False))
+    on_timer(server.broker, server.now, OPEN_TIMER)
+    server.settle()
+    assert files(server) == (1 if commit else 0)
+    assert server.broker.queues["orders"].message_count == (1 if commit else 0)
+    assert server.broker.large.open == {}
+
+
+def test_a_rollback_delivers_it_again_from_its_beginning() -> None:
+    server, client = with_message()
+    taker = server.login(transacted=True)
+    taker.consume("orders", credits=None)
+    taker.send(FlowToken(0, PIECE))
+    server.settle()
+    taker.receive()
+    taker.send(Rollback(False))
+    taker.send(FlowToken(0, -1))
+    reader = Reader(taker)
+    server.settle()
+    assert [(got.body, got.whole) for got in reader.look()][-1] == (BODY, True)
+
+
+def test_a_dead_letter_shares_the_file() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("orders", {"dead_letter_address": "dead", "max_delivery_attempts": 1})
+    server = Server(settings=settings)
+    client = server.login()
+    client.create_queue("orders")
+    client.create_queue("dead")
+    send_large(client, "orders", BODY)
+    server.settle()
+    taker = server.login(transacted=True)
+    taker.consume("orders")
+    reader = Reader(taker)
+    server.settle()
+    taker.send(IndividualAcknowledge(0, reader.look()[0].id, False))
+    taker.succeeds(Rollback(False))
+    assert files(server) == 1 and server.broker.queues["dead"].message_count == 1
+    server.restart()
+    client = server.login()
+    client.consume("dead")
+    reader = Reader(client)
+    server.settle()
+    assert reader.bodies() == [BODY]
+    acknowledge(server, client, reader.look()[0].id)
+    assert files(server) == 0
+
+
+# -- restarts -----------------------------------------------------------------------------------
+def restart(server: Server) -> Client:
+    """A power cut, and a client of the new life."""
+    server.file_jobs.clear()
+    server.large.crash()
+    server.restart()
+    client = server.login()
+    server.settle()
+    return client
+
+
+def test_a_confirmed_message_survives_power_cuts() -> None:
+    server, client = with_message()
+    restart(server)
+    whole_at(server, restart(server))
+    validate(server.broker)
+
+
+@pytest.mark.parametrize("jobs", range(7))
+def test_a_power_cut_at_any_moment_of_a_send_leaves_all_or_nothing(jobs: int) -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", BODY)
+    server.work_files(jobs)
+    client = restart(server)
+    assert files(server) == 0 and server.broker.queues["orders"].message_count == 0
+    assert told(server, "large_message_damaged") == []
+
+
+def test_a_power_cut_before_the_acknowledgement_is_durable_keeps_the_file() -> None:
+    server, client = with_message()
+    acknowledged_in_memory(server, client)
+    whole_at(server, restart(server))
+
+
+def test_a_file_that_a_power_cut_brings_back_goes_at_the_start() -> None:
+    server, client = with_message()
+    kept = {file: bytes(data) for file, data in server.large.contents.items()}
+    client.consume("orders")
+    reader = Reader(client)
+    server.settle()
+    acknowledge(server, client, reader.look()[0].id)
+    server.large.contents = {file: bytearray(data) for file, data in kept.items()}
+    restart(server)
+    assert files(server) == 0
+    assert told(server, "large_message_orphans_deleted") == [{"files": 1}]
+
+
+@pytest.mark.parametrize("left", [0, PIECE, -1])
+def test_a_message_whose_file_is_damaged_is_told_about_once_and_left_out(left: int) -> None:
+    server, _ = with_message()
+    (file,) = server.large.contents
+    server.large.damage(file, left)
+    restart(server)
+    (event,) = told(server, "large_message_damaged")
+    assert event["queues"] == "orders" and event["bytes"] == len(BODY)
+    assert event["bytes_found"] == max(left, 0)
+    assert server.broker.queues["orders"].message_count == 0 and files(server) == 0
+    restart(server)
+    assert len(told(server, "large_message_damaged")) == 1
+    validate(server.broker)
+
+
+def test_a_non_durable_message_does_not_outlive_the_node() -> None:
+    server, _ = with_message(durable=False)
+    assert files(server) == 1
+    restart(server)
+    assert files(server) == 0
+
+
+def test_the_journal_moves_the_record_and_the_file_stays() -> None:
+    server, client = with_message()
+    server.compact(server.journal.last)
+    server.journal.records = [r for r in server.journal.records if r[0] > 0]
+    whole_at(server, restart(server))
+
+
+# -- log view -----------------------------------------------------------------------------------
+def test_a_log_view_reads_it_whole() -> None:
+    server, client = with_message()
+    client.publish("orders", "small", wait=False)
+    server.settle()
+    client.receive()
+    answer = client.call(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
+    assert isinstance(answer, LogReadResponse)
+    bodies = [entry.message.body for entry in decode_entries(answer)]
+    assert bodies[0] == BODY and len(bodies) == 2
+
+
+def test_a_log_view_says_that_a_message_is_too_large_for_it() -> None:
+    server = Server()
+    client = server.login()
+    client.create_queue("orders")
+    send_large(client, "orders", body_of(5 << 20))
+    server.settle()
+    code, text = client.fails(
+        LogRead(correlation=1, queue="orders", incarnation="", start=0, end=10, max_bytes=0)
+    )
+    assert code == ILLEGAL_STATE and "a log view shows up to 4194304" in text

@@ -1,0 +1,159 @@
+"""Users and members that log in: who they must be, and what they open by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.errors import (
+    CLUSTER_SECURITY,
+    INCOMPATIBLE,
+    SECURITY,
+    SESSION_CREATION_REJECTED,
+)
+from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.core.packets.query import QueueQuery
+from atalanta.wire.core.packets.session import (
+    CreateSession,
+    CreateSessionResponse,
+    CreateSessionV2,
+    SessionClose,
+)
+from tests.wire.core.samples import sample_transport
+from tests.wire.core.server.server_rig import Server, queue_request, text_message
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "code"),
+    [
+        ("admin", "wrong", SECURITY),
+        ("nobody", "admin", SECURITY),
+        (None, None, SECURITY),
+        ("admin", None, SECURITY),
+        ("admin", "\ud800", SECURITY),
+        ("cluster", "wrong", CLUSTER_SECURITY),
+    ],
+)
+def test_wrong_credentials_open_nothing(user: str | None, password: str | None, code: int) -> None:
+    server = Server()
+    client = server.greeted()
+    answer = client.open_session(10, user, password)
+    assert isinstance(answer, ExceptionResponse) and answer.code == code
+    assert client.closed is None
+    client.send(QueueQuery("orders"))
+    assert client.closed is not None
+
+
+def test_passwords_and_endless_names_are_not_repeated() -> None:
+    request = CreateSessionV2(
+        name="s", session_channel=10, version=136, user="x" * 20_000, password="top secret"
+    )
+    assert "top secret" not in repr(request)
+    server = Server()
+    client = server.greeted()
+    client.send(request, 1)
+    answer = client.packets(ExceptionResponse)[0]
+    assert len(answer.message or "") < 200
+    assert all(len(str(fields)) < 300 for _, fields in server.trace.events)
+
+
+def test_guessing_passwords_ends_the_connection() -> None:
+    server = Server()
+    client = server.greeted()
+    for _ in range(10):
+        client.open_session(10, "admin", "wrong")
+    assert client.closed is None
+    client.send(
+        CreateSessionV2(name="s", session_channel=10, version=136, user="admin", password="wrong"),
+        1,
+    )
+    assert client.closed is not None
+
+
+@pytest.mark.parametrize("kind", [CreateSession, CreateSessionV2])
+def test_right_credentials_open_a_session(kind: type[CreateSession]) -> None:
+    server = Server()
+    client = server.greeted()
+    client.send(kind("s", 10, 136, "admin", "admin"), 1)
+    answers = client.receive()
+    assert [channel for channel, _ in answers] == [1]
+    assert isinstance(answers[0][1], CreateSessionResponse)
+    assert answers[0][1].server_version == 136
+    client.send(SessionClose())
+    server.settle()
+    assert len(client.receive()) == 1
+
+
+def test_old_clients_are_told_so() -> None:
+    server = Server()
+    answer = server.greeted().open_session(10, "admin", "admin", version=128)
+    assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
+
+
+@pytest.mark.parametrize("channel", [0, 1, 9, -5])
+def test_a_session_needs_a_channel_of_its_own(channel: int) -> None:
+    server = Server()
+    answer = server.greeted().open_session(channel, "admin", "admin")
+    assert isinstance(answer, ExceptionResponse) and answer.code == SESSION_CREATION_REJECTED
+
+
+def test_several_sessions_live_on_one_connection() -> None:
+    server = Server()
+    client = server.login()
+    client.open_session(11, "admin", "admin")
+    again = client.open_session(11, "admin", "admin")
+    assert isinstance(again, ExceptionResponse) and again.code == SESSION_CREATION_REJECTED
+    client.create_queue("orders")
+    client.consume("orders", channel=11)
+    client.publish("orders", "a")
+    server.settle()
+    assert client.bodies(11) == ["a"]
+    client.succeeds(SessionClose(), 11)
+    client.consume("orders")
+    server.settle()
+    assert client.bodies(10) == ["a"]
+
+
+# -- cluster credentials ------------------------------------------------------------------------
+def test_only_a_cluster_member_may_announce_a_node() -> None:
+    announce = NodeAnnounce(node_id="node-b", event_id=1, connector=sample_transport())
+    server = Server()
+    for login in (None, "admin"):
+        client = server.greeted() if login is None else server.login(login)
+        client.send(announce, 3)
+        assert client.closed is not None
+    member = server.greeted()
+    member.send(ClusterConnect("cluster", "secret"), 3)
+    member.send(announce, 3)
+    assert member.closed is None
+    assert [packet.authorized for packet in member.packets(ClusterConnectReply)] == [True]
+
+
+def test_wrong_cluster_credentials_open_nothing() -> None:
+    server = Server()
+    client = server.greeted()
+    client.send(ClusterConnect("cluster", "guess"), 3)
+    assert [packet.authorized for packet in client.packets(ClusterConnectReply)] == [False]
+    client.send(QueueQuery("orders"))
+    assert client.closed is not None
+
+
+def test_a_member_without_a_session_cannot_touch_queues() -> None:
+    server = Server()
+    server.settle()
+    records = len(server.journal.records)
+    client = server.greeted()
+    client.send(ClusterConnect("cluster", "secret"), 3)
+    client.receive()
+    client.send(queue_request("mine"), 10)
+    client.send(
+        SendMessage(
+            text_message("orders", "x"), requires_response=True, correlation=-7, sender_id=0
+        ),
+        10,
+    )
+    server.settle()
+    assert client.receive() == []
+    assert "mine" not in server.broker.queues
+    assert len(server.journal.records) == records

@@ -1,0 +1,102 @@
+"""A client that comes from another node while this one stops waits for no answer: it is sent on to the next."""
+
+from __future__ import annotations
+
+from atalanta.kernel.errors import SESSION_CREATION_REJECTED
+from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.core.packets.connection import (
+    CheckForFailover,
+    CheckForFailoverReply,
+    DisconnectV3,
+    ExceptionResponse,
+)
+from atalanta.wire.core.packets.session import (
+    CreateSession,
+    ReattachSession,
+    ReattachSessionResponse,
+)
+from tests.kernel.broker_rig import SECOND
+from tests.wire.core.server.server_rig import Client, Server
+
+
+def stop(server: Server) -> list[int]:
+    """Connections that are closed for it."""
+    server.broker.stopping = True
+    for connection in server.connections.values():
+        connection.stop(server.now)
+    closing = [conn for conn, _ in server.host.take_closing()]
+    server.turn()
+    return closing
+
+
+def made(client: Client, number: int) -> None:
+    client.send(
+        CreateSession(
+            name=f"s{number}",
+            session_channel=10 + number,
+            version=136,
+            user="admin",
+            password="admin",
+        ),
+        1,
+    )
+
+
+def coming(server: Server, sessions: int) -> Client:
+    client = server.greeted()
+    client.send(CheckForFailover("elsewhere"), 1)
+    for number in range(sessions):
+        made(client, number)
+    server.settle()
+    client.receive()
+    return client
+
+
+def test_who_makes_its_sessions_anew_is_refused_by_an_answer() -> None:
+    server = Server()
+    client = coming(server, 1)
+    assert stop(server) == []
+    client.send(ReattachSession("s1", -1), 1)
+    made(client, 1)
+    server.settle()
+    goodbye, reattached, refusal = [packet for _, packet in client.receive()]
+    assert isinstance(goodbye, DisconnectV3)
+    assert isinstance(reattached, ReattachSessionResponse)
+    assert not reattached.reattached
+    assert isinstance(refusal, ExceptionResponse)
+    # With that one it would ask here again, until the end of the connection, which it does not notice.
+    assert refusal.code != SESSION_CREATION_REJECTED
+
+
+def test_who_is_only_just_connected_may_not_go_on_here() -> None:
+    server = Server()
+    client = server.connect()
+    assert stop(server) == []
+    client.feed(HANDSHAKE)
+    client.send(CheckForFailover("elsewhere"), 1)
+    (answer,) = [packet for _, packet in client.receive()]
+    assert isinstance(answer, CheckForFailoverReply)
+    assert not answer.ok
+
+
+def test_others_are_let_go_at_once() -> None:
+    server = Server()
+    settled = coming(server, 1)
+    server.now += 6 * SECOND
+    direct = server.login()
+    assert stop(server) == [settled.conn, direct.conn]
+
+
+def test_what_comes_between_release_and_the_next_turn_stands_behind_what_was_held() -> None:
+    server = Server()
+    client = server.connect()
+    (connection,) = server.connections.values()
+    connection.hold_input()
+    client.feed(HANDSHAKE)
+    connection.release_input()
+    client.send(CheckForFailover("elsewhere"), 1)
+    for _ in server.host.take_resumed():
+        connection.resume(server.now)
+    server.settle()
+    ((_, answer),) = client.receive()
+    assert isinstance(answer, CheckForFailoverReply)
