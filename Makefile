@@ -96,7 +96,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 interop: $(STAMPS)/installed $(STAMPS)/dev  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
-	@$(PYTHON) -m pytest tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/interop.md)
+	@$(PYTHON) -m pytest tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
 
 # BENCH_ONLY=name,name selects, BENCH_SECONDS=1 shortens, BENCH_REPEATS=1 too (bench/settings.py).
 .PHONY: bench

@@ -1,4 +1,4 @@
-"""docs/events.md lists what the source logs: names, levels and fields, each with a meaning."""
+"""docs/reference/events.md lists what the source logs: names, levels and fields, each with a meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from tools.events import PAGE, events, meanings, page
 
-UPDATE = "run PYTHONPATH=src python tools/events.py, and write into docs/events.md what it means"
+UPDATE = "run PYTHONPATH=src python tools/events.py, and write into docs/reference/events.md what it means"
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""Writes docs/events.md: every event that the source logs, with its level and fields.
+"""Writes docs/reference/events.md: every event that the source logs, with its level and fields.
 
     PYTHONPATH=src python tools/events.py
 
@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "events.md"
+PAGE = ROOT / "docs" / "reference" / "events.md"
 SOURCE = ROOT / "src" / "atalanta"
 # Logged by the client's or Spark's side: not a node's.
 OTHERS = ("client", "spark")
@@ -23,13 +23,13 @@ BRIDGE_FIELDS = ["bridge", "to", "why"]  # CoreBridge.tell(event, why)
 ROW = re.compile(r"^\| `([a-z_]+)` \| [a-z]+ \| [^|]*\| (.*) \|$", re.MULTILINE)
 HEAD = """# Events
 
-A node writes one line an event to stderr: `name key=value …`, or with `--log-json` one JSON object with
-`time`, `level`, `logger`, `event` and the fields. Names and fields are stable: search for them, alert on
-them. `--log-level` chooses the least serious level that is written (`debug` also tells the story of
-single messages). Of one name at most 50 lines a second are written; the next line then says
-`hidden_before`, and the counter `events.hidden` counts them all.
+A node writes one line for each event to stderr: `name key=value …`, or with `--log-json` one JSON object with
+`time`, `level`, `logger`, `event` and the fields. Names and fields are stable, so that you can search for them and
+alert on them. `--log-level` is the lowest level that is written; `debug` also traces single messages (`story_…`).
+At most 50 lines of one name are written in a second. The next line then has `hidden_before`, and the counter
+`events.hidden` counts all hidden lines.
 
-This page is printed from the source (`tools/events.py`), but for the meanings.
+This page is generated from the source (`tools/events.py`). Only the meanings are written by hand.
 
 | event | level | fields | meaning |
 |---|---|---|---|

@@ -1,7 +1,8 @@
 """`python -m tests.fuzz [--count 1000000] [--target NAME …] [--seed 1] [--blind] [--out DIR]`: fuzz decoders.
 
 Prints one line a target; what breaks is saved with its traceback. Inputs worth keeping are saved too, and are where the
-next run begins. `--input FILE …` runs inputs again, in order. `--table` prints what ran so far (docs/fuzzing.md).
+next run begins. `--input FILE …` runs inputs again, in order. `--table` prints what ran so far
+(docs/internals/fuzzing.md).
 """
 
 from __future__ import annotations

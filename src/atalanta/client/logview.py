@@ -1,4 +1,4 @@
-"""A queue read by sequence, repeatably (docs/protocols/log-view.md): for Spark and its like.
+"""A queue read by sequence, repeatably (docs/internals/protocols/log-view.md): for Spark and its like.
 
 Ranges are (start, end]. All calls are repeated by themselves when the connection was lost and came
 back; all but `lease` with epoch 0 are idempotent.

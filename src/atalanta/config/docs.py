@@ -1,5 +1,6 @@
-"""Prints docs/config.md from the descriptions beside the code: `python -m atalanta.config.docs >
-docs/config.md`.
+"""Prints docs/reference/config.md from the descriptions beside the code.
+
+    python -m atalanta.config.docs > docs/reference/config.md
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ("`<core>`: the journal", "Elements directly below `<core>`.", JournalOptions),
     (
         "`<core>`: the check of the network",
-        "Elements directly below `<core>`; see [clusters](clusters.md).",
+        "Elements directly below `<core>`; see [network check](../guide/network-check.md).",
         NetworkCheckConfig,
     ),
     ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
@@ -62,21 +63,22 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
     ),
     (
         "`<grouping-handler name=…>`",
-        "One on each node: groups of messages stay together across the cluster (docs/clusters.md).",
+        "One on each node: groups of messages stay together across the cluster"
+        " ([message groups](../guide/message-groups.md)).",
         GroupingHandlerConfig,
     ),
     (
         "`<scale-down>`",
         "Below `<ha-policy><primary-only>` (or `<live-only>`), with `<connectors>` of `<connector-ref>` or"
         ' `<discovery-group-ref discovery-group-name=…/>`; else any member is the target. See'
-        " [scale-down](scale-down.md).",
+        " [scale-down](../guide/scale-down.md).",
         ScaleDownConfig,
     ),
     (
         "`<connection-router name=…>`",
         "Below `<connection-routers>`; used by acceptors with `router=`. With `<policy name=…>` (CONSISTENT_HASH,"
         " CONSISTENT_HASH_MODULO with `<property key=\"MODULO\" value=…/>`, FIRST_ELEMENT, LEAST_CONNECTIONS,"
-        " ROUND_ROBIN), `<pool>` and `<cache>` (docs/clusters.md).",
+        " ROUND_ROBIN), `<pool>` and `<cache>` ([connection routers](../guide/connection-routers.md)).",
         RouterConfig,
     ),
     (
@@ -132,27 +134,28 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
 
 HEAD: Final = """# Configuration
 
-Atalanta reads Artemis' `broker.xml`. This page is printed from the code
+Atalanta reads Artemis' `broker.xml`. This page is generated from the code
 (`python -m atalanta.config.docs`).
 
-- Unknown elements and attributes, and bad values, keep the node from starting; all of them are
-  reported at once, with file and line.
-- What Artemis knows and Atalanta does not do is listed once at start ("no effect" below).
-- `${name}` and `${name:default}` are replaced from the environment; `artemis.instance` and
-  `artemis.instance.etc` are known besides. Without value and default it is an error.
+- Unknown elements and attributes, and bad values, are errors: the node does not start. All errors
+  are reported at once, with file and line.
+- Options that Artemis has and Atalanta does not implement are logged once at start. They are marked
+  "no effect" below.
+- `${name}` and `${name:default}` are replaced from the environment. `artemis.instance` and
+  `artemis.instance.etc` are known, too. A name without a value and without a default is an error.
 - Sizes take `K`, `M`, `G` (also `KB`, `KiB` …), all powers of 1024.
-- Relative data folders lie under the instance folder: the parent of `etc/` when the file is in a
-  folder of that name, else the file's own folder.
+- Relative data folders are below the instance folder. This is the parent of `etc/` when the file is
+  in a folder of that name, else the file's own folder.
 - `<xi:include href="…"/>` takes local files below the folder of the `broker.xml`.
 - Users are read from `artemis-users.properties` (`user = password`, or `ENC(…)` as
   `artemis mask --hash` prints it and `atalanta user add` writes it) and `artemis-roles.properties`
-  (`role = user1,user2`) beside the `broker.xml`; a `login.config` there may name other files, and
-  is refused if it names a login module other than `PropertiesLoginModule`.
+  (`role = user1,user2`) beside the `broker.xml`. A `login.config` there may name other files and
+  other login modules ([security](../guide/security.md#users)).
 """
 
 
 def page() -> str:
-    """docs/config.md."""
+    """docs/reference/config.md."""
     parts = [HEAD]
     for title, text, described in SECTIONS:
         parts.append(_section(title, text, described))

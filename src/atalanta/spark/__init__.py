@@ -4,7 +4,7 @@
     atalanta.spark.register(spark)
     rows = spark.readStream.format("atalanta").option("servers", …).option("queue", …).load()
 
-See docs/spark.md.
+See docs/guide/spark.md.
 """
 
 from atalanta.spark.environment.interpreter import quick_python

@@ -24,7 +24,7 @@ from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
 class AtalantaDataSource(DataSource):
-    """Registered once a session, then `format("atalanta")`; see docs/spark.md.
+    """Registered once a session, then `format("atalanta")`; see docs/guide/spark.md.
 
     Options are checked before anything is connected: OptionError.
     """

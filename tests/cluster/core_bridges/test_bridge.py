@@ -218,7 +218,7 @@ def test_a_full_target_holds_the_bridge_back() -> None:
 
 
 def test_without_a_producer_window_a_full_target_takes_what_a_bridge_brings() -> None:
-    """So two full nodes, each of which waits for the other, come free (docs/bridges.md); clients wait as ever."""
+    """So two full nodes, each of which waits for the other, come free (docs/guide/bridges.md); clients wait as ever."""
     rig = BridgeRig()
     source = rig.single(bridge(producer_window_bytes=-1))
     target = rig.single(memory_bytes=20_000, change=blocking)

@@ -1,4 +1,4 @@
-"""docs/interop.md: which scenario passed on which line-up of a cluster, written by the run itself."""
+"""docs/internals/interop.md: which scenario passed on which line-up of a cluster, written by the run itself."""
 
 from __future__ import annotations
 

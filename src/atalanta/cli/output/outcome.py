@@ -30,14 +30,14 @@ from atalanta.runtime.disk.data_folder import DataFolderError
 from atalanta.runtime.process.exit_codes import BAD_DATA, DISK_FAILED, FOLDER_TAKEN, UNAVAILABLE
 from atalanta.store.errors import JournalDamaged, JournalForeign
 
-FAILED: Final = 1  # the broker refused, or fewer messages came than were asked for
-USAGE: Final = 2  # as click has it: arguments that cannot be understood
+FAILED: Final = 1  # the broker refused, fewer messages came than --count, or a check found errors
+USAGE: Final = 2  # wrong arguments
 NOT_THERE: Final = 66  # no such queue, address or file
-CANNOT_WRITE: Final = 73  # a file that exists is not overwritten, or the system forbids it
-TIMED_OUT: Final = 75
-NOT_ALLOWED: Final = 77
+CANNOT_WRITE: Final = 73  # a file exists already, or may not be opened
+TIMED_OUT: Final = 75  # no answer in time
+NOT_ALLOWED: Final = 77  # wrong user or password, or a missing permission
 INTERRUPTED: Final = 130  # Ctrl-C
-READER_GONE: Final = 141  # what read our output ended
+READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
 
 
 class Refused(Exception):

@@ -12,7 +12,7 @@ consumer takes it; with it go its rules:
 - A group stays together: behind a message of a group that stays all others stay, and what goes back goes to one queue.
   Where a grouping handler has given the group to the member it all stays there.
 
-Beyond Artemis, where such messages wait for ever (fact sheet, "Leaving"). docs/decisions/0009 has the reasons.
+Artemis leaves such messages in the store-and-forward queue. docs/internals/decisions/0009 has the reasons.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Asked(Departure):
         self.part.asked(now, connector, asker)
 
     def progress(self) -> dict[str, object]:
-        """See docs/scale-down.md."""
+        """See docs/guide/scale-down.md."""
         part = self.part
         target = part.target
         return {

@@ -11,7 +11,7 @@ _NO_THREADS: Final = "this broker has one loop"
 _NO_JMX: Final = "there is no JMX"
 _NO_PLUGINS: Final = "Java classes cannot be loaded"
 _LATER: Final = "not supported yet"
-_METRICS: Final = "chooses nothing here: see `atalanta run --web` and docs/management.md"
+_METRICS: Final = "chooses nothing here: see `atalanta run --web` and docs/reference/management.md"
 
 CORE: Final[dict[str, str]] = {
     "system-property-prefix": "broker properties are not read",

@@ -42,7 +42,10 @@ LEASE_TIMER: Final = "kernel.leases"
 
 
 class Position:
-    """`first` lowest live durable sequence (or last + 1), `last` highest stable one; see docs/protocols/log-view.md."""
+    """`first`: lowest live durable sequence (or last + 1). `last`: highest stable one.
+
+    See docs/internals/protocols/log-view.md.
+    """
 
     def __init__(self, queue: Queue) -> None:
         self.incarnation = queue.incarnation

@@ -3,7 +3,7 @@
 A body is held by its sender until the message is published, by every reference to a message or a copy of it, and by
 every delivery in progress. When nothing holds it any more, its file goes as soon as the records that ended the last
 reference are durable. Messages of open transactions hold nothing: their bodies are looked for in the transactions from
-time to time. docs/decisions/0006-large-messages.md says what is written when.
+time to time. docs/internals/decisions/0006-large-messages.md says what is written when.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def scale_down(call: Call, given: Parameters) -> object:
 
 
 def scale_down_progress(call: Call, given: Parameters) -> object:
-    """JSON, see docs/scale-down.md."""
+    """JSON, see docs/guide/scale-down.md."""
     return encode_json(call.management.departure.progress())
 
 

@@ -33,7 +33,7 @@ class NetworkCheckConfig:
         "",
         "network-check-list",
         "addresses and host names, separated by commas: the node serves as long as one of them, or one of the URLs, "
-        "answers (docs/clusters.md); none of both: nothing is checked. Loopback addresses are left out",
+        "answers (docs/guide/network-check.md); none of both: nothing is checked. Loopback addresses are left out",
     )
     urls: str = option(
         "",

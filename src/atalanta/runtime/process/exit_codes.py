@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-STOPPED: Final = 0
-MESSAGES_LEFT: Final = 3  # it was to give all its messages to another node, and could not
-BAD_DATA: Final = 65  # the data folder holds what cannot be trusted
-UNAVAILABLE: Final = 69  # a port is taken, an address is not ours
-BUG: Final = 70  # an error of ours: the log has the traceback
-DISK_FAILED: Final = 74  # writing or syncing failed: nothing can be confirmed any more
+STOPPED: Final = 0  # the node stopped in good order
+MESSAGES_LEFT: Final = 3  # scale-down: messages could not be moved and stay in the journal
+BAD_DATA: Final = 65  # the data folder is damaged, or of another format version
+UNAVAILABLE: Final = 69  # an address cannot be bound: the port is in use, or the address is not of this machine
+BUG: Final = 70  # an internal error (the log has the traceback), or critical-analyzer-policy HALT
+DISK_FAILED: Final = 74  # a write or sync failed: the node confirms nothing more
 FOLDER_TAKEN: Final = 75  # another process uses the data folder
-BAD_CONFIGURATION: Final = 78
+BAD_CONFIGURATION: Final = 78  # the configuration has errors

@@ -1,6 +1,6 @@
 """Log lines: one an event, `name key=value …`, or one JSON object; never more lines than can be read.
 
-Every line of a node is an event with a stable name (docs/events.md lists them); a traceback, where an
+Every line of a node is an event with a stable name (docs/reference/events.md lists them); a traceback, where an
 error of ours needs one, follows its event in text, and is a field of it in JSON.
 """
 

@@ -1,7 +1,7 @@
 """A group never splits: where its messages were delivered, to whom, and in which order.
 
 A group belongs to one queue of each routing name. It may move to another node only when its node stops in good
-order, or when it was unused for its timeout (docs/clusters.md, "Message groups"). So two messages that were
+order, or when it was unused for its timeout (docs/guide/message-groups.md). So two messages that were
 certainly routed near each other are at one node; "certainly": between its first sending and its confirmation a
 message was routed.
 """

@@ -30,8 +30,8 @@ class CoreBridges(Sending):
 
     Where nodes leave, one of two: the target stays, and there is a bridge at each node: whoever takes over `exports`
     brings them on, and what the bridge of the node before had sent without seeing the answer is no other message for
-    it. Or the source stays, the target may leave, and the bridge follows it (docs/bridges.md). Bridges of two nodes may
-    be at different nodes then, and one does not know what the other sent there.
+    it. Or the source stays, the target may leave, and the bridge follows it (docs/guide/bridges.md). Bridges of two
+    nodes may be at different nodes then, and one does not know what the other sent there.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class CoreBridges(Sending):
             bridge.connection_ttl_ms = 6_000
             bridge.check_period_ms = 2_000
             if self.may_block:
-                # Memory may be full at both ends, and messages of the cluster go the other way (docs/bridges.md).
+                # Memory may be full at both ends, and messages of the cluster go the other way (docs/guide/bridges.md).
                 bridge.producer_window_bytes = -1
             if self.confirmation_bytes > 0:
                 bridge.confirmation_window_bytes = self.confirmation_bytes

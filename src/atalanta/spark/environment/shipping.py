@@ -53,7 +53,7 @@ def ship(spark: SparkSession) -> None:
         log.warning(
             "%s has compiled modules, which Python cannot import from an archive: it uses their "
             "sources, which is slower. Install the wheel on the workers, or send it unpacked "
-            "(--archives, see docs/spark.md)",
+            "(--archives, see docs/guide/spark.md)",
             archive.name,
         )
     if archive.suffix == WHEEL:

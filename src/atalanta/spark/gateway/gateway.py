@@ -2,7 +2,7 @@
 
 `Gateway` is what they see, `CoreGateway` (spark/gateway/core_gateway.py) what talks to real nodes; tests put a
 fake in its place. Ranges are (start, end], sequences are per queue and node (log view,
-docs/protocols/log-view.md). Methods raise the errors of errors.py, NodeUnavailable whenever the
+docs/internals/protocols/log-view.md). Methods raise the errors of errors.py, NodeUnavailable whenever the
 connection is gone: the caller then makes a new one.
 """
 

@@ -1,6 +1,6 @@
 """Queues larger than memory: what comes while an address (or the node) is full goes to page files.
 
-See docs/decisions/0005-paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before
+See docs/internals/paging.md. A message is first as safe as any other: its MESSAGE record is in the journal before
 its sender is answered. Then, instead of entering a full queue, it waits in the queue's tail; when that is as large as a
 page it is written to a file at once, and a PAGE record takes the place of the MESSAGE records. Consumers get
 pages back block by block, always the oldest; a file goes when nothing in it is alive.

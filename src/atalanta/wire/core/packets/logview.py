@@ -1,4 +1,4 @@
-"""Packets of the log view, our own (docs/protocols/log-view.md); chunks: wire/core/packets/log_chunk.py."""
+"""Packets of the log view, our own (docs/internals/protocols/log-view.md); chunks: wire/core/packets/log_chunk.py."""
 
 from __future__ import annotations
 

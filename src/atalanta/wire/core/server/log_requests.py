@@ -1,4 +1,4 @@
-"""The log view's packets, served (docs/protocols/log-view.md)."""
+"""The log view's packets, served (docs/internals/protocols/log-view.md)."""
 
 from __future__ import annotations
 
