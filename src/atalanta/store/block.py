@@ -1,13 +1,13 @@
-"""Blocks and records: what one group commit writes.
+"""Blocks and records: the bytes that one group commit writes.
 
     block   magic "ATBK" · u32 length · u64 first lsn · u32 count · u32 crc32c of the records ·
             u32 crc32c of all before it · `length` bytes of records
     record  u32 length · u8 kind · payload; the length counts kind and payload
 
-The head's checksum covers a seal too, the journal's id and the number of the file (Segment.seal), so that a block
-of another journal inside a message body, or one that an earlier use of the file has left, is not taken for one of
-ours. A block counts only as a whole, so its records share a checksum;
-their lsns follow from the first one's.
+The checksum of the header also covers a seal: the journal's id and the number of the file (Segment.seal). So a
+block of another journal inside a message body is not mistaken for a block of this journal. The same holds for a
+block that an earlier use of the file has left. A block is valid only as a whole, so its records share one
+checksum. The lsns of the records follow from the lsn of the first.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from mypy_extensions import i64
 BLOCK_MAGIC: Final = b"ATBK"
 BLOCK_HEAD: Final = struct.Struct(">4sIQII")
 BLOCK_HEAD_SIZE: Final = 28
-# Length and kind.
+# u32 length and u8 kind.
 RECORD_HEAD_SIZE: Final = 5
 CRC: Final = struct.Struct(">I")
-# Keeps every length well inside its u32.
+# Keeps every length well below the limit of a u32.
 PAYLOAD_SIZE_MAX: Final = 1 << 30
 
 
 class BlockHead:
-    """`length` bytes of `count` records, the first of them with lsn `first`; `checksum` is theirs."""
+    """The decoded header of a block: `length` bytes of `count` records.
+
+    `first` is the lsn of the first record, `checksum` the crc32c of all records.
+    """
 
     def __init__(self, length: int, first: int, count: int, checksum: int) -> None:
         self.length = length
@@ -40,7 +43,7 @@ class BlockHead:
 
 
 class Record:
-    """One record; `size` is what it takes in its block."""
+    """A decoded record; `size` is the number of its bytes in the block."""
 
     def __init__(self, lsn: int, kind: int, payload: bytes) -> None:
         self.lsn = lsn
@@ -53,7 +56,7 @@ class Record:
 
 
 class BlockError(Exception):
-    """Records that are not what the block promises; `offset` counts from the first record."""
+    """Records that do not match the header of their block. `offset` counts bytes from the first record."""
 
     def __init__(self, offset: int, why: str) -> None:
         super().__init__(why)
@@ -62,7 +65,7 @@ class BlockError(Exception):
 
 
 def encode_block_head(seal: bytes, first: int, count: int, records: bytes) -> bytes:
-    """What stands before the `records` of a block; `first` is the lsn of the first of `count`."""
+    """Encodes the header of a block of `count` records; `first` is the lsn of the first of them."""
     checksum: int = crc32c(records)
     head = BLOCK_HEAD.pack(BLOCK_MAGIC, len(records), first, count, checksum)
     head_checksum: int = crc32c(seal + head)
@@ -70,7 +73,7 @@ def encode_block_head(seal: bytes, first: int, count: int, records: bytes) -> by
 
 
 def decode_block_head(seal: bytes, data: bytes, offset: int = 0) -> BlockHead | None:
-    """The header at `offset`, or None when there is no valid one with this seal."""
+    """Decodes the header at `offset`. Returns None without a valid header with this seal."""
     if len(data) - offset < BLOCK_HEAD_SIZE or not data.startswith(BLOCK_MAGIC, offset):
         return None
     head = data[offset : offset + BLOCK_HEAD.size]
@@ -82,7 +85,7 @@ def decode_block_head(seal: bytes, data: bytes, offset: int = 0) -> BlockHead | 
 
 
 def decode_records(head: BlockHead, data: bytes) -> list[Record]:
-    """All records of a block, `data` being its `length` bytes. BlockError if it is not whole."""
+    """Decodes all records of a block from its `length` bytes in `data`. BlockError if the block is not complete."""
     checksum: int = crc32c(data)
     if len(data) != head.length or checksum != head.checksum:
         raise BlockError(0, f"the block of record {head.first} does not match its checksum")

@@ -1,7 +1,7 @@
-"""The records that wait for a commit: written one behind the other, taken a block at a time.
+"""The records that wait for a commit, encoded one after the other and taken one block at a time.
 
-A piece is closed at about the size of a block, so that taking one never moves what waits behind it, however much
-that is: a producer can be faster than the disk.
+A chunk is closed at about the size of a block. So taking a block never moves the bytes of later records, however
+many these are: a producer can be faster than the disk.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ from mypy_extensions import i64, u8
 from atalanta.store.block import PAYLOAD_SIZE_MAX
 
 
-class Taken:
-    """Records for one block: their bytes, and the kind of each."""
+class BlockRecords:
+    """The records of one block: their encoded bytes and the kind of each."""
 
     def __init__(self, data: bytes, kinds: bytearray) -> None:
         self.data = data
         self.kinds = kinds
 
 
-class Piece:
-    """Closed records: each ends at one of `ends`, which count from the begin of `data`."""
+class Chunk:
+    """Encoded records that are closed for writing. `ends` are the end offsets of the records within `data`."""
 
     def __init__(self, data: bytes, ends: list[int], kinds: bytearray) -> None:
         self.data = data
         self.ends = ends
         self.kinds = kinds
-        self.next: int = 0  # the first record that was not taken yet
-        self.offset: int = 0  # where it begins
+        self.next: int = 0  # index of the first record that was not taken yet
+        self.offset: int = 0  # offset of that record in `data`
 
 
-class Waiting:
-    """`count` records, of which the first takes `first_size()` bytes; `appended_bytes` of all there ever were."""
+class CommitBuffer:
+    """Buffers `count` records until a commit takes them.
 
-    def __init__(self, piece_size_bytes: int) -> None:
+    `appended_bytes` counts the bytes of all records since the start of the process.
+    """
+
+    def __init__(self, chunk_size_bytes: int) -> None:
         self.count: int = 0
         self.appended_bytes: int = 0
-        self._piece_size_bytes = piece_size_bytes
-        self._pieces: deque[Piece] = deque()
+        self._chunk_size_bytes = chunk_size_bytes
+        self._chunks: deque[Chunk] = deque()
         self._open: BytesWriter = BytesWriter()
         self._ends: list[int] = []
         self._kinds: bytearray = bytearray()
@@ -49,12 +52,15 @@ class Waiting:
     # --- writing ----------------------------------------------------------------------------------
 
     def begin(self, kind: int) -> BytesWriter:
-        """For the payload of one record; one that was begun and not ended vanishes. ValueError."""
+        """Returns the writer for the payload of one record.
+
+        A record that was begun and not ended is dropped. ValueError for a kind outside 0..255.
+        """
         if not 0 <= kind <= 255:
             raise ValueError(f"record kind {kind}: 0 to 255 are possible")
         written = self._open
         size = self._open_size()
-        if size >= self._piece_size_bytes:
+        if size >= self._chunk_size_bytes:
             self._close()
             written = self._open
             size = 0
@@ -64,7 +70,7 @@ class Waiting:
         return written
 
     def end(self) -> None:
-        """The record that was begun is complete. ValueError if it is too large: then it is not there."""
+        """Completes the record that was begun. A record that is too large is dropped with ValueError."""
         written = self._open
         start = self._open_size()
         size: i64 = len(written) - start
@@ -88,7 +94,7 @@ class Waiting:
     def _close(self) -> None:
         written = self._open
         written.truncate(self._open_size())
-        self._pieces.append(Piece(written.getvalue(), self._ends, self._kinds))
+        self._chunks.append(Chunk(written.getvalue(), self._ends, self._kinds))
         written.truncate(0)
         self._ends = []
         self._kinds = bytearray()
@@ -96,31 +102,31 @@ class Waiting:
     # --- taking -----------------------------------------------------------------------------------
 
     def first_size(self) -> int:
-        """Bytes of the first record; there must be one."""
-        if self._pieces:
-            piece = self._pieces[0]
-            return piece.ends[piece.next] - piece.offset
+        """Returns the size of the first record in bytes; the buffer must not be empty."""
+        if self._chunks:
+            chunk = self._chunks[0]
+            return chunk.ends[chunk.next] - chunk.offset
         return self._ends[0]
 
-    def take(self, room: int) -> Taken:
-        """The first records, as many as go into `room` bytes and lie together; one always does."""
-        if not self._pieces:
+    def take(self, size_max_bytes: int) -> BlockRecords:
+        """Takes the first records: as many as fit into `size_max_bytes` bytes and share a chunk, at least one."""
+        if not self._chunks:
             self._close()
-        piece = self._pieces[0]
-        ends = piece.ends
-        begin = piece.next
+        chunk = self._chunks[0]
+        ends = chunk.ends
+        begin = chunk.next
         end = len(ends)
-        if ends[end - 1] - piece.offset > room:
-            end = max(begin + 1, bisect_right(ends, piece.offset + room))
+        if ends[end - 1] - chunk.offset > size_max_bytes:
+            end = max(begin + 1, bisect_right(ends, chunk.offset + size_max_bytes))
         self.count -= end - begin
-        data = piece.data
-        kinds = piece.kinds
+        data = chunk.data
+        kinds = chunk.kinds
         if end - begin < len(ends):
-            data = data[piece.offset : ends[end - 1]]
+            data = data[chunk.offset : ends[end - 1]]
             kinds = kinds[begin:end]
         if end == len(ends):
-            self._pieces.popleft()
+            self._chunks.popleft()
         else:
-            piece.next = end
-            piece.offset = ends[end - 1]
-        return Taken(data, kinds)
+            chunk.next = end
+            chunk.offset = ends[end - 1]
+        return BlockRecords(data, kinds)

@@ -1,8 +1,8 @@
-"""Cleaning at the tail: the oldest segment is read, what is alive in it is appended again, it goes.
+"""Compaction of the journal: live records of the oldest segment are appended again, then the segment is deleted.
 
-A segment is deleted only when everything that was appended up to the end of its cleaning is
-durable: the relocated records, and the records that made the others dead. Segments go strictly in
-order, so the record of a deletion never vanishes before the record of what it deletes.
+A segment is deleted only when everything appended up to the end of its compaction is durable. This covers the
+relocated records and the records that made the other records dead. Segments are deleted strictly in order. So
+the record of a deletion is never lost before the record that it deletes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from atalanta.store.journal import Journal
 
 
-# More than compact_percentage can be, so that an honest `live_bytes` never gets there for long.
+# Above the maximum of compact_percentage, so that a correct `live_bytes` does not stay above it for long.
 NEARLY_ALL_PERCENTAGE: Final = 85
 
 
 class SegmentCursor:
-    """Reads the records of a sealed segment step by step. Memory: one block."""
+    """Reads the records of a sealed segment step by step. Holds one block in memory."""
 
     def __init__(self, disk: Disk, segment: Segment, step_bytes: int) -> None:
         self.finished = False
@@ -43,9 +43,9 @@ class SegmentCursor:
         self._next = 0
 
     def take(self, step_bytes: int) -> list[Record]:
-        """The records of the next `step_bytes`; at least one, unless `finished` becomes true.
+        """Returns the records of the next `step_bytes`: at least one, unless `finished` becomes true.
 
-        JournalDamaged, OSError.
+        Raises JournalDamaged or OSError.
         """
         taken: list[Record] = []
         left = step_bytes
@@ -62,7 +62,7 @@ class SegmentCursor:
         return taken
 
     def _read_block(self) -> None:
-        """The next block; `finished` if there is none."""
+        """Reads the next block; sets `finished` at the end of the segment."""
         window = self._window
         self._records = []
         self._next = 0
@@ -84,23 +84,24 @@ class SegmentCursor:
 
 
 class Compaction:
-    """Decides when to clean, and does it step by step."""
+    """Decides when to compact and compacts step by step."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._cursor: SegmentCursor | None = None
-        # The segment under the cursor, or cleaned, goes when this lsn is durable; 0 = none.
+        # The oldest segment is deleted when this lsn is durable; 0 = none.
         self._barrier = 0
-        # A pass goes once over all that was there when it began; see `_end_of_pass`.
+        # A pass covers all segments that exist when it begins; see `_end_of_pass`. Number of the last one, 0 = no
+        # pass.
         self._pass_end = 0
         self._cleaned_bytes = 0
         self._relocated_bytes = 0
-        # Bytes committed for others than us, when the last step was made.
+        # Bytes committed for other users than the compaction, at the time of the last step.
         self._seen_bytes = 0
         self._resume_above_bytes = 0
 
-    def wanted(self) -> bool:
-        """Whether `step` has something to do: a segment half cleaned, or too much that is dead."""
+    def has_work(self) -> bool:
+        """Tells whether `step` has work: a segment half compacted, or too large a share of dead records."""
         journal = self._journal
         if self._cursor is not None:
             return True
@@ -116,7 +117,7 @@ class Compaction:
         return keeper.live_bytes() * 100 < total * config.compact_percentage
 
     def step(self, now: int) -> bool:
-        """Relocate what is alive in the next piece; whether more of this segment is left."""
+        """Relocates the live records of the next bytes. Returns whether more of the compaction is left."""
         journal = self._journal
         keeper = journal.keeper
         if keeper is None:
@@ -127,10 +128,10 @@ class Compaction:
             keeper.before_compaction(now)
             oldest = journal.segments[0]
             if oldest.others == 0 and oldest.plain == 0:
-                # Nothing in it is of use: no need to read it. Usual where messages are soon consumed.
+                # No record of the segment is alive: no need to read it. Usual where messages are soon consumed.
                 self._barrier = journal.last
                 self.on_durable()
-                return self.wanted()
+                return self.has_work()
             cursor = self._begin()
         appended_bytes = journal.waiting.appended_bytes
         for record in cursor.take(self._step_bytes()):
@@ -141,10 +142,10 @@ class Compaction:
         self._cursor = None
         self._barrier = journal.last
         self.on_durable()
-        return self.wanted()
+        return self.has_work()
 
     def on_durable(self) -> None:
-        """Delete the cleaned segment once all it gave up is safe elsewhere."""
+        """Deletes the compacted segment once all its live records are durable elsewhere."""
         journal = self._journal
         if self._barrier != 0 and journal.durable >= self._barrier:
             self._barrier = 0
@@ -172,10 +173,11 @@ class Compaction:
         return cursor
 
     def _step_bytes(self) -> int:
-        """What to read now: enough to keep up with those who append, however slow the turns are.
+        """Returns the bytes to read in this step: enough to keep up with the appended bytes at any event-loop
+        speed.
 
-        At the threshold `compact_percentage` of what is read is alive; to free twice what others
-        append, 200 / (100 - percentage) times as much must be read.
+        At the threshold, `compact_percentage` of the bytes read is alive. To free twice the appended bytes, 200
+        / (100 - percentage) times as many must be read.
         """
         journal = self._journal
         config = journal.config
@@ -185,10 +187,10 @@ class Compaction:
         return max(config.compact_step_bytes, min(keep_up, config.segment_size_bytes))
 
     def _end_of_pass(self) -> None:
-        """A pass that had to relocate nearly all found more alive than `live_bytes` says.
+        """Ends a pass; delays the next one if nearly all bytes had to be relocated.
 
-        Then the files must grow before the next: a keeper that guesses too low would otherwise have
-        the journal rewritten for ever.
+        Then more was alive than `live_bytes` says, and the files must grow before the next pass. Otherwise a
+        keeper with too low an estimate would make the journal rewrite itself for ever.
         """
         self._pass_end = 0
         self._resume_above_bytes = 0

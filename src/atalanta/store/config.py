@@ -10,31 +10,31 @@ from atalanta.kernel.option import option
 KIB = 1024
 MIB = 1024 * KIB
 SEGMENT_SIZE_BYTES_MIN = 1 * KIB
-# Beyond it every byte gained would cost several written.
+# Above this share, each byte gained would cost several bytes written.
 COMPACT_PERCENTAGE_MAX = 75
 
 
 @dataclass
 class JournalConfig:
-    """Defaults are Artemis 2.44's where it has the setting (fact sheet, journal-file-size ff.)."""
+    """The settings of the journal. Defaults are those of Artemis 2.44 where Artemis has the setting."""
 
     journal_id: bytes = bytes(16)
-    """The node id, 16 bytes: segments of another node are refused."""
+    """The node id, 16 bytes. Segments of another node are refused."""
     segment_size_bytes: int = 10 * MIB
     """journal-file-size. A record that does not fit gets a larger segment of its own."""
     compact_min_segments: int = 10
-    """journal-compact-min-files: below this many segments nothing is compacted."""
+    """journal-compact-min-files: with fewer segments there is no compaction."""
     compact_percentage: int = 30
-    """journal-compact-percentage: compact while less than this part of the files is alive."""
+    """journal-compact-percentage: compaction begins below this share of live data."""
     block_size_bytes_max: int = 2 * MIB
-    """Most bytes of one commit, and so most that a crash can tear; a large record may exceed it."""
+    """Maximum size of one commit, and so of the bytes that a crash can tear. One large record may exceed it."""
     compact_step_bytes: int = 128 * KIB
-    """How much of an old segment one `compact_step` reads."""
+    """Bytes of an old segment that one `compact_step` reads."""
     read_size_bytes: int = 1 * MIB
-    """How much recovery reads at once."""
+    """Bytes that recovery reads at once."""
 
     def __post_init__(self) -> None:
-        """ValueError names the setting."""
+        """Checks all settings. ValueError names the setting."""
         if len(self.journal_id) != 16:
             raise ValueError(f"journal_id: 16 bytes are needed, not {len(self.journal_id)}")
         for name, least in (
@@ -56,16 +56,17 @@ class JournalConfig:
 
 
 COMPACT_SEGMENTS_MIN: Final = 2
-_PAGING: Final = "pages are read and written in another way"
-_ONE_LOG: Final = "the journal is of another make and has no such part"
+_PAGING: Final = "pages are read and written differently"
+_ONE_LOG: Final = "this journal has no such part"
 _ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
-_GROUPED: Final = "commits are grouped per turn of the loop"
+_GROUPED: Final = "commits are grouped per event-loop iteration"
 
 
 @dataclass
 class JournalOptions:
-    """Names and defaults of Artemis. `directory` is as written: relative paths lie under the
-    instance folder.
+    """The journal elements of broker.xml, with Artemis' names and defaults.
+
+    `directory` is the text of the element; relative paths are below the instance folder.
     """
 
     directory: str = option(
@@ -170,7 +171,7 @@ class JournalOptions:
     purge_page_folders: bool = option(False, "purge-page-folders", _PAGING, supported=False)
 
     def journal_config(self, journal_id: bytes) -> JournalConfig:
-        """The journal's own configuration. `journal_id`: the node id, 16 bytes."""
+        """Returns the journal's configuration. `journal_id` is the node id, 16 bytes."""
         percentage = min(max(self.compact_percentage, 1), COMPACT_PERCENTAGE_MAX)
         return JournalConfig(
             journal_id=journal_id,

@@ -1,17 +1,17 @@
-"""What can go wrong with a journal."""
+"""Errors of the journal."""
 
 from __future__ import annotations
 
 
 class JournalFailed(Exception):
-    """A write or a sync failed earlier: nothing can become durable any more in this process."""
+    """A write or a sync failed earlier. In this process no further record can become durable."""
 
 
 class JournalDamaged(Exception):
-    """Bytes that were once durable cannot be read back. Nothing was changed on the disk.
+    """Bytes that were once durable cannot be read back. The disk was not changed.
 
-    `name` and `offset` (bytes) tell the place. A torn tail, by contrast, is no damage: it was never
-    confirmed, is cut, and counted in the RecoveryReport.
+    `name` is the file, `offset` the position in bytes. A torn tail is not damage: its records were never
+    confirmed. Recovery cuts it and counts it in the RecoveryReport.
     """
 
     def __init__(self, name: str, offset: int, why: str) -> None:
@@ -22,4 +22,4 @@ class JournalDamaged(Exception):
 
 
 class JournalForeign(Exception):
-    """A segment that another node wrote, or another version of this program."""
+    """A segment was written by another node or by another version of the format."""

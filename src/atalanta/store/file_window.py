@@ -1,4 +1,4 @@
-"""Reading one file front to back in bounded memory."""
+"""Sequential reading of one file in bounded memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from atalanta.kernel.ports import Disk
 
 
 class FileWindow:
-    """Holds about `read_size` bytes of a file, or as much as was asked for at once."""
+    """Holds about `read_size` bytes of a file, or the size of the last request if that is larger."""
 
     def __init__(self, disk: Disk, name: str, read_size: int) -> None:
         self.name = name
@@ -17,7 +17,7 @@ class FileWindow:
         self._data = b""
 
     def get(self, offset: int, size: int) -> bytes:
-        """`size` bytes from `offset` on, fewer only at the end of the file. OSError."""
+        """Returns `size` bytes from `offset` on, fewer only at the end of the file. Raises OSError."""
         begin = offset - self._start
         if begin < 0 or begin + size > len(self._data):
             self._data = self._disk.read(self.name, offset, max(size, self._read_size))

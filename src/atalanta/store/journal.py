@@ -1,9 +1,8 @@
-"""The journal: append, group commit, durable.
+"""The journal: append, group commit, durability.
 
-One commit is in flight at a time and writes one block. Records appended meanwhile go with the next
-one, which starts by itself when the first completes; so under load a commit carries many records,
-and a single one never waits for company. A write or sync that fails ends the journal for good:
-after a failed fsync nobody knows what the disk holds (facts/users-reliability-ecosystem.md §1B).
+One commit is in flight at a time and writes one block. Records appended meanwhile go into the next commit, which
+starts when the first completes. So under load a commit carries many records, and a single record does not wait
+for others. A failed write or sync ends the journal: after a failed fsync the contents of the disk are unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from librt.strings import BytesWriter
 from atalanta.kernel import ports
 from atalanta.kernel.ports import Disk, Trace
 from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
-from atalanta.store.commit_buffer import Waiting
+from atalanta.store.commit_buffer import CommitBuffer
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
@@ -32,14 +31,14 @@ from atalanta.store.segment import (
     spare_name,
 )
 
-# Sizes of segments for one large record are rounded up to this, in bytes.
+# The size of a segment for one large record is rounded up to a multiple of this, in bytes.
 SIZE_STEP: Final = 4096
-# Files of segments that are of no more use, kept for the next ones.
+# Maximum number of files of deleted segments that are kept for reuse.
 SET_ASIDE_MAX: Final = 2
 
 
 class Journal(ports.Journal):
-    """Call `recover` first, once. `keeper` may be set later; without one nothing is compacted."""
+    """The journal of one node. Call `recover` first, once. Without `keeper` there is no compaction."""
 
     def __init__(
         self, disk: Disk, config: JournalConfig, owner: JournalOwner, trace: Trace
@@ -52,27 +51,29 @@ class Journal(ports.Journal):
         self.failed: str | None = None
         self.last = 0
         self.durable = 0
-        # Those with blocks, oldest first; then at most one that is prepared and still empty.
+        # Segments with blocks, oldest first; then at most one that is prepared and still empty.
         self.segments: list[Segment] = []
         self.spares: list[Segment] = []
-        self._near: Segment | None = None  # where `forget` was last: the next is most likely there, too
-        self.set_aside: list[str] = []  # names of files of the usual size, to become segments
+        self._near: Segment | None = (
+            None  # segment of the last `forget`: the next is most likely there, too
+        )
+        self.set_aside: list[str] = []  # names of files of the usual size that new segments reuse
         self.total_bytes = 0
-        # Bytes of records that were handed to the disk in this life.
+        # Bytes of records handed to the disk since the start of the process.
         self.written_bytes = 0
         self._journal_id = config.journal_id
         self._block_size_bytes_max = config.block_size_bytes_max
         self._position = 0
         self._recovered = False
-        self.waiting = Waiting(config.block_size_bytes_max)
-        # Somebody waits for one of them.
+        self.waiting = CommitBuffer(config.block_size_bytes_max)
+        # The owner waits for one of the buffered records.
         self._hurried: bool = False
-        # Set by the owner: the kind of records that `forget` is called for, and those that never need be kept.
+        # Set by the owner: the kind of records that `forget` is called for, and the kinds that are never relocated.
         self.plain_kind: int = -1
         self.passing_kinds: bytes = b""
-        # Plain records that were of no use any more before they were committed.
+        # Plain records that were forgotten before they were committed.
         self._early: list[int] = []
-        # Last lsn of the block in flight, which is also its token; 0 = none.
+        # Last lsn of the block in flight, also its commit token; 0 = none.
         self._in_flight = 0
         # Last lsn handed to the disk.
         self._started = 0
@@ -85,10 +86,10 @@ class Journal(ports.Journal):
     # --- life -------------------------------------------------------------------------------------
 
     def recover(self, replay: Replay) -> RecoveryReport:
-        """Read everything back, repair the tail, and be ready to append.
+        """Replays all records, repairs the tail, and makes the journal ready to append.
 
-        JournalDamaged, JournalForeign or OSError when the folder cannot be trusted or read; what
-        `replay` raises passes through. Nothing is changed on the disk in these cases.
+        Raises JournalDamaged, JournalForeign or OSError when the folder cannot be trusted or read. Errors of
+        `replay` pass through. In all these cases the disk is not changed.
         """
         if self._recovered:
             raise RuntimeError("a journal recovers once")
@@ -109,7 +110,7 @@ class Journal(ports.Journal):
         return state.report
 
     def _take_set_aside(self) -> None:
-        """What an earlier life has put aside is good for this one, if it has the size that is usual now."""
+        """Takes over the spare files of an earlier process that have the configured segment size."""
         for name in self.disk.names():
             if is_spare(name):
                 if (
@@ -121,46 +122,46 @@ class Journal(ports.Journal):
                     self.disk.delete(name)
 
     def idle(self) -> bool:
-        """Whether every appended record is durable."""
+        """Tells whether every appended record is durable."""
         return self.last == self.durable
 
     # --- appending --------------------------------------------------------------------------------
 
     def append(self, kind: int, payload: bytes) -> int:
-        """See kernel.ports.Journal.append; the record waits for `flush` or the end of a commit."""
+        """Appends a record (kernel.ports.Journal.append). The next `flush` or completed commit writes it."""
         self.begin(kind).write(payload)
         return self.end()
 
     def append_idle(self, kind: int, payload: bytes) -> int:
-        """See kernel.ports.Journal.append_idle."""
+        """Implements kernel.ports.Journal.append_idle."""
         hurried = self._hurried
         lsn = self.append(kind, payload)
         self._hurried = hurried
         return lsn
 
     def hurry(self) -> None:
-        """See kernel.ports.Journal.hurry."""
+        """Implements kernel.ports.Journal.hurry."""
         self._hurried = True
 
     def idles(self) -> bool:
-        """Whether there are records that wait for company: the owner sees to it that they do not wait for long."""
+        """Tells whether appended records wait for further ones. The owner must not let them wait for long."""
         return self._in_flight == 0 and self.waiting.count > 0 and not self._hurried
 
     def begin(self, kind: int) -> BytesWriter:
-        """See kernel.ports.Journal.begin."""
+        """Implements kernel.ports.Journal.begin."""
         if self.failed is not None:
             raise JournalFailed(self.failed)
         self._hurried = True
         return self.waiting.begin(kind)
 
     def end(self) -> int:
-        """See kernel.ports.Journal.end."""
+        """Implements kernel.ports.Journal.end."""
         self.waiting.end()
         self.last += 1
         return self.last
 
     def forget(self, lsn: int) -> None:
-        """See kernel.ports.Journal.forget."""
+        """Implements kernel.ports.Journal.forget."""
         if lsn > self._started:
             self._early.append(lsn)
             return
@@ -169,7 +170,7 @@ class Journal(ports.Journal):
             near.plain -= 1
             return
         segments = self.segments
-        # The newest or the oldest, nearly always.
+        # Nearly always the record is in the newest or the oldest segment.
         segment = segments[len(segments) - 1]
         if lsn < segment.first:
             segment = segments[0]
@@ -180,7 +181,7 @@ class Journal(ports.Journal):
             self._near = segment
 
     def _count(self, segment: Segment, kinds: bytearray) -> None:
-        """These records go into the segment now; `_started` is the last of them."""
+        """Counts the records of a block in their segment; `_started` is the lsn of the last of them."""
         if segment.first == 0:
             segment.first = self._started - len(kinds) + 1
         segment.last = self._started
@@ -196,12 +197,12 @@ class Journal(ports.Journal):
             segment.plain -= len(early) - len(self._early)
 
     def flush(self, now: int) -> None:
-        """Start a commit of what was appended, if none is in flight; once a turn of the loop."""
+        """Starts a commit of the appended records if none is in flight. Called once per event-loop iteration."""
         if self._in_flight == 0 and self.waiting.count and self._hurried:
             self._commit()
 
     def _commit(self) -> None:
-        """Write as many waiting records as go into one block of the current segment."""
+        """Writes as many buffered records as fit into one block of the current segment."""
         if not self._recovered:
             raise RuntimeError("recover before the first commit")
         first_size = self.waiting.first_size()
@@ -227,15 +228,15 @@ class Journal(ports.Journal):
     # --- segments ---------------------------------------------------------------------------------
 
     def _room(self) -> int:
-        """Bytes for records of one more block in the current segment; may be negative."""
+        """Returns the bytes left for records of one more block in the current segment; may be negative."""
         segment = self.segments[len(self.segments) - 1]
         return segment.size - self._position - BLOCK_HEAD_SIZE
 
     def _next_segment(self, record_size: int) -> None:
-        """Go on in a new segment that holds a record of this size."""
+        """Switches to a new segment that can hold a record of this size."""
         needed = SEGMENT_HEAD_SIZE + BLOCK_HEAD_SIZE + record_size
         if self._position == SEGMENT_HEAD_SIZE:
-            # The current one is empty and too small: it is replaced, so that none is skipped.
+            # The current segment is empty and too small. It is replaced, so that no number is skipped.
             self.spares.insert(0, self.segments.pop())
             self.total_bytes -= self.spares[0].size
         if not self.spares or self.spares[0].size < needed:
@@ -269,15 +270,12 @@ class Journal(ports.Journal):
         self._position = SEGMENT_HEAD_SIZE
 
     def drop_oldest(self) -> None:
-        """For compaction: nothing that is alive has its only durable copy in the oldest segment."""
+        """Deletes the oldest segment, for the compaction: no live record has its only durable copy there."""
         segment = self.segments.pop(0)
         self.total_bytes -= segment.size
         if segment is self._near:
             self._near = None
-        if (
-            segment.size == self.config.segment_size_bytes
-            and len(self.set_aside) < SET_ASIDE_MAX
-        ):
+        if segment.size == self.config.segment_size_bytes and len(self.set_aside) < SET_ASIDE_MAX:
             name = spare_name(segment.number)
             self.disk.set_aside(segment.name, name)
             self.set_aside.append(name)
@@ -287,7 +285,7 @@ class Journal(ports.Journal):
     # --- answers of the disk ----------------------------------------------------------------------
 
     def on_committed(self, now: int, token: int) -> None:
-        """The block in flight is durable: start the next one, then tell the owner."""
+        """Records that the block in flight is durable, starts the next commit, and informs the owner."""
         if self.failed is not None:
             return
         if token != self._in_flight:
@@ -300,25 +298,25 @@ class Journal(ports.Journal):
         self.owner.on_durable(now, token)
 
     def on_failed(self, now: int, why: str) -> None:
-        """A job of the disk failed: no lsn is reported durable any more."""
+        """Records that a job of the disk failed: no further lsn is reported durable."""
         if self.failed is not None:
             return
         self.failed = why
-        self.waiting = Waiting(self._block_size_bytes_max)
+        self.waiting = CommitBuffer(self._block_size_bytes_max)
         self._in_flight = 0
         self.owner.on_journal_failed(now, why)
 
     # --- compaction -------------------------------------------------------------------------------
 
     def wants_compaction(self) -> bool:
-        """Whether `compact_step` has something to do now."""
-        return self.failed is None and self._compaction.wanted()
+        """Tells whether `compact_step` has work now."""
+        return self.failed is None and self._compaction.has_work()
 
     def compact_step(self, now: int) -> bool:
-        """Clean a bounded piece of the oldest segment; whether to call again.
+        """Compacts a bounded part of the oldest segment. Returns whether to call again at once.
 
-        After False ask `wants_compaction` whenever something became durable. A damaged segment
-        fails the journal: it could not be recovered from, and must not be deleted either.
+        After False, ask `wants_compaction` when further records are durable. A damaged segment fails the
+        journal: it could not be recovered from, and must not be deleted either.
         """
         if not self.wants_compaction():
             return False

@@ -1,13 +1,14 @@
-"""Page files: messages that are too many for memory (kernel/queue/paging/paging.py), written once and read block by
-block.
+"""Page files: the messages of a paging address (kernel/queue/paging/paging.py).
+
+A page is written once and read block by block.
 
     page-<number, 20 digits>.page
     0   magic "ATLP" · u16 version · u16 blocks · 16 bytes journal id · u64 number ·
         blocks * (u32 offset · u32 length · u32 crc32c) · u32 crc32c of all before
     …   the blocks
 
-A file is created whole by one job of the disk, before the journal's commit with the record that names it: a file
-that no record names is the rest of a crash.
+One job of the disk creates the whole file, before the journal commits the record that names it. A file that no
+record names was left by a crash.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGE_CRC: Final = struct.Struct(">I")
 NAME_PREFIX: Final = "page-"
 NAME_SUFFIX: Final = ".page"
 NAME_DIGITS: Final = 20
-# Tables of contents kept of the files that were read last.
+# Maximum number of cached block tables, of the files that were read last.
 TABLES_MAX: Final = 8
 
 
@@ -38,7 +39,7 @@ def page_name(number: int) -> str:
 
 
 def page_number(name: str) -> int:
-    """The number in a file name; 0 when it is no name of a page."""
+    """Returns the page number in a file name; 0 for any other file name."""
     digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
     if all_digits(digits, NAME_DIGITS):
         number = int(digits)
@@ -48,7 +49,7 @@ def page_number(name: str) -> int:
 
 
 class PageFiles(ports.Pages):
-    """The Pages port over the journal's disk, whose jobs are done in order."""
+    """The Pages port over the journal's disk, which carries out its jobs in order."""
 
     def __init__(self, disk: Disk, journal_id: bytes) -> None:
         self.disk = disk
@@ -74,7 +75,7 @@ class PageFiles(ports.Pages):
         """Pages.read"""
         table = self._table(number)
         if block >= len(table):
-            raise PageError(f"page file {page_name(number)}: there is no block {block}")
+            raise PageError(f"page file {page_name(number)}: block {block} does not exist")
         offset, length, crc = table[block]
         data = self._bytes(number, offset, length)
         if len(data) != length or crc32c(data) != crc:
@@ -123,13 +124,13 @@ class PageFiles(ports.Pages):
             raise PageError(f"page file {name}: the file is cut off")
         magic, version, count, journal_id, own = PAGE_HEAD.unpack(head)
         if magic != PAGE_MAGIC or version != PAGE_VERSION:
-            raise PageError(f"page file {name}: it is none, or of another version")
+            raise PageError(f"page file {name}: no page file, or of another version")
         if journal_id != self.journal_id or own != number:
-            raise PageError(f"page file {name}: it belongs to another node or place")
+            raise PageError(f"page file {name}: it belongs to another node or page number")
         size = count * PAGE_PLACE.size
         rest = self._bytes(number, PAGE_HEAD.size, size + PAGE_CRC.size)
         if len(rest) < size + PAGE_CRC.size or PAGE_CRC.unpack_from(rest, size)[0] != crc32c(
             head + rest[:size]
         ):
-            raise PageError(f"page file {name}: its table of contents is damaged")
+            raise PageError(f"page file {name}: its table of blocks is damaged")
         return [PAGE_PLACE.unpack_from(rest, place * PAGE_PLACE.size) for place in range(count)]

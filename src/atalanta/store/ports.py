@@ -1,4 +1,4 @@
-"""What the journal asks of its owner, the keeper of what is alive, and the reader of a recovery."""
+"""Interfaces of the journal: its owner, the keeper of live records, and the receiver of a replay."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Protocol
 
 
 class JournalOwner(Protocol):
-    """The node. Called from within `on_committed`, `on_failed` and `compact_step`."""
+    """The node as the journal sees it. The journal calls it from `on_committed`, `on_failed` and `compact_step`."""
 
     def on_durable(self, now: int, lsn: int) -> None:
-        """Every record up to `lsn` is on disk; `lsn` grows from call to call."""
+        """Every record up to `lsn` is durable; `lsn` grows from call to call."""
 
     def on_journal_failed(self, now: int, why: str) -> None:
-        """Nothing more will become durable; once in the life of a journal."""
+        """No further record will become durable. Called at most once per journal."""
 
 
 class JournalKeeper(Protocol):
-    """Knows which records are alive: the kernel's half of compaction."""
+    """The kernel's part of the compaction: knows which records are alive."""
 
     def live_bytes(self) -> int:
-        """About how many bytes of records are alive; a wrong guess costs space, never data."""
+        """Estimates the bytes of all live records. A wrong estimate costs disk space, never data."""
 
     def before_compaction(self, now: int) -> None:
-        """Append what must survive beside single records (counters); once a segment."""
+        """Appends the state that is not part of single records (counters). Called once per segment."""
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
-        """Append the present state of what is alive in this record, which is about to vanish."""
+        """Appends the current state of this record if it is alive; its segment is about to be deleted."""
 
 
 class Replay(Protocol):
-    """Receives every record of a recovery, in the order of their lsn."""
+    """Receives every record of a recovery in lsn order."""
 
     def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
-        """One record; what it raises ends the recovery."""
+        """Replays one record. An exception ends the recovery."""

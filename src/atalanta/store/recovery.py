@@ -1,14 +1,17 @@
-"""Reading the journal back: what is whole is replayed, a torn tail is cut, damage is reported.
+"""Recovery of the journal: complete blocks are replayed, a torn tail is cut, damage is reported.
 
-Only one commit is in flight at a time. So a block that is not whole can be the work of a crash only
-if nothing was committed after it: then it is the torn tail, was never confirmed, and is overwritten
-with zeros so that its leftovers can never be misread. (In a file that was another segment before, only
-if its head is whole: without one nobody can tell it from old blocks, and nobody takes it for a new
-one.) If a later block exists, the bad one had been durable, and JournalDamaged names the place instead
-of skipping it. A flipped bit in the very last block cannot be told from a torn write; the bytes cut are in the report.
+Only one commit is in flight at a time. So an incomplete block can come from a crash only if nothing was
+committed after it. Then it is the torn tail. Its records were never confirmed, and it is overwritten with zeros,
+so that its bytes are never misread later. In a file that was another segment before, this is done only if the
+header of the block is complete. Without a complete header the bytes cannot be told from old blocks, and are not
+taken for a new one.
 
-What was accepted is written and synced once more: after the kill of a process, or a failed sync,
-the last block may be readable and yet not on the disk.
+If a later block exists, the bad block had been durable. Then recovery raises JournalDamaged with file and
+offset, and does not skip the block. A flipped bit in the very last block cannot be told from a torn write; the
+report has the number of bytes cut.
+
+The last accepted block is written and synced once more. After the kill of a process, or after a failed sync, the
+block may be readable and yet not be on the disk.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.file_window import FileWindow
 from atalanta.store.ports import Replay
-from atalanta.store.recovery_report import RecoveredState, Stretch
+from atalanta.store.recovery_report import FileRange, RecoveredState
 from atalanta.store.segment import (
     SEGMENT_HEAD_SIZE,
     Segment,
@@ -43,9 +46,9 @@ ZERO: Final = b"\0"
 
 
 def read_back(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredState:
-    """Replay all records, then repair the tail. JournalDamaged, JournalForeign, OSError.
+    """Replays all records, then repairs the tail. Raises JournalDamaged, JournalForeign or OSError.
 
-    Memory is bounded by one block. The first two leave the disk unchanged.
+    Holds one block in memory. After the first two errors the disk is unchanged.
     """
     recovery = JournalRecovery(disk, config, replay)
     recovery.read()
@@ -54,7 +57,7 @@ def read_back(disk: Disk, config: JournalConfig, replay: Replay) -> RecoveredSta
 
 
 class JournalRecovery:
-    """One reading of a journal folder."""
+    """Reads a journal folder once."""
 
     def __init__(self, disk: Disk, config: JournalConfig, replay: Replay) -> None:
         self.state = RecoveredState()
@@ -62,25 +65,25 @@ class JournalRecovery:
         self._config = config
         self._replay = replay
         self._report = self.state.report
-        # Lsn that the next block must begin with; 0 = any, if the oldest segments are gone.
+        # Lsn of the next block; 0 = unknown, if the oldest segments were deleted.
         self._expected = 0
-        self._last_block: Stretch | None = None
-        # The first place that is not whole, and what lies there as far as it must be zeroed.
-        self._torn: Stretch | None = None
-        self._leftovers: Stretch | None = None
-        # A segment whose creation was cut off; the journal creates it anew when it needs one.
-        self._unborn = ""
+        self._last_block: FileRange | None = None
+        # The first incomplete block, and the bytes there that must be zeroed.
+        self._torn: FileRange | None = None
+        self._leftovers: FileRange | None = None
+        # Name of a segment whose creation was cut off; the journal creates it again when needed.
+        self._incomplete_segment = ""
 
     # --- reading ----------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """All segments in order; changes nothing."""
+        """Reads all segments in order; changes nothing on the disk."""
         names = self._segment_names()
         if names and segment_number(names[0]) == 1:
             self._expected = 1
         for name in names:
-            if self._unborn:
-                raise JournalDamaged(self._unborn, 0, f"incomplete, but {name} follows")
+            if self._incomplete_segment:
+                raise JournalDamaged(self._incomplete_segment, 0, f"incomplete, but {name} follows")
             self._read_segment(FileWindow(self._disk, name, self._config.read_size_bytes))
         report = self._report
         if report.blocks == 0 and names and segment_number(names[0]) != 1:
@@ -109,8 +112,8 @@ class JournalRecovery:
         head = window.get(0, SEGMENT_HEAD_SIZE)
         self._report.bytes += window.size
         if not check_segment_head(head, window.name, window.size, self._config.journal_id):
-            # Either a crash cut off its creation, or it is damaged: then something is in it.
-            self._unborn = window.name
+            # Either a crash cut off the creation of the file, or the file is damaged: then it holds data.
+            self._incomplete_segment = window.name
             begin = min(SEGMENT_HEAD_SIZE, window.size)
             if self._find_leftovers(window, begin, "the header is not whole", b"") is not None:
                 why = "the header is not whole, but the file was written to"
@@ -136,15 +139,15 @@ class JournalRecovery:
             state.spares = []
             state.position = position
 
-    def _torn_block(self, window: FileWindow, position: int) -> Stretch | None:
-        """Where blocks of an earlier use may follow: the block that has a whole head, but not what belongs to it."""
+    def _torn_block(self, window: FileWindow, position: int) -> FileRange | None:
+        """Returns the range of a torn block in a reused file: its header is complete, its records are not."""
         torn = self._torn
         if torn is None or torn.name != window.name:
             return None
-        return Stretch(window.name, position, torn.end, torn.why)
+        return FileRange(window.name, position, torn.end, torn.why)
 
     def _read_blocks(self, window: FileWindow, seal: bytes) -> int:
-        """Replay block after block; returns the offset of the first that is not there or whole."""
+        """Replays block after block. Returns the offset of the first one that is missing or incomplete."""
         position = SEGMENT_HEAD_SIZE
         while True:
             data = window.get(position, BLOCK_HEAD_SIZE)
@@ -157,18 +160,18 @@ class JournalRecovery:
             try:
                 records = decode_records(head, window.get(start, head.length))
             except BlockError as error:
-                self._found_torn(Stretch(window.name, start + error.offset, end, error.why))
+                self._found_torn(FileRange(window.name, start + error.offset, end, error.why))
                 return position
             for record in records:
                 self._replay.on_record(record.lsn, record.kind, record.payload)
             self._expected = head.first + head.count
-            self._last_block = Stretch(window.name, position, end, "")
+            self._last_block = FileRange(window.name, position, end, "")
             self._report.blocks += 1
             self._report.records += head.count
             position = end
 
     def _check_order(self, window: FileWindow, position: int, head: BlockHead) -> None:
-        """A block must go on where the one before ended, and nothing torn may lie before it."""
+        """Checks that the block continues the lsns of the one before, and that no torn block precedes it."""
         torn = self._torn
         if torn is not None:
             where = f"{window.name}, offset {position}"
@@ -184,8 +187,8 @@ class JournalRecovery:
         if self._report.first == 0:
             self._report.first = head.first
 
-    def _found_torn(self, found: Stretch) -> None:
-        """Only the last commit can be torn: a second torn file means that the first was durable."""
+    def _found_torn(self, found: FileRange) -> None:
+        """Records a torn block. Only the last commit can be torn: a torn block in a second file means damage."""
         torn = self._torn
         if torn is None:
             self._torn = found
@@ -194,32 +197,32 @@ class JournalRecovery:
 
     def _find_leftovers(
         self, window: FileWindow, begin: int, why: str, seal: bytes
-    ) -> Stretch | None:
-        """From `begin` to the last byte that is not zero. JournalDamaged by a later block there."""
+    ) -> FileRange | None:
+        """Returns the range from `begin` to the last non-zero byte. A later block in it raises JournalDamaged."""
         end = 0
         offset = begin
         size = self._config.read_size_bytes
         while offset < window.size:
-            # A header may lie across two pieces.
+            # A header may span two reads.
             data = window.get(offset, size + BLOCK_HEAD_SIZE)
             used = len(data[:size].rstrip(ZERO))
             if used > 0:
                 end = offset + used
-                self._look_for_block(window, data, offset, begin, why, seal)
+                self._reject_later_block(window, data, offset, begin, why, seal)
             offset += size
-        return None if end == 0 else Stretch(window.name, begin, end, why)
+        return None if end == 0 else FileRange(window.name, begin, end, why)
 
-    def _look_for_block(
+    def _reject_later_block(
         self, window: FileWindow, data: bytes, offset: int, begin: int, why: str, seal: bytes
     ) -> None:
         index = data.find(BLOCK_MAGIC)
         while index >= 0:
-            # Not later ones are the torn block itself, or old blocks inside a message's body.
+            # A header with an earlier lsn is the torn block itself, or an old block inside a message body.
             head = decode_block_head(seal, data, index)
             if head is not None and head.first > self._expected and offset + index > begin:
                 torn = self._torn
                 if torn is None:
-                    torn = Stretch(window.name, begin, begin, why)
+                    torn = FileRange(window.name, begin, begin, why)
                 where = f"{window.name}, offset {offset + index}"
                 raise _damaged(torn, f"record {head.first} follows in {where}")
             index = data.find(BLOCK_MAGIC, index + 1)
@@ -227,7 +230,7 @@ class JournalRecovery:
     # --- repair -----------------------------------------------------------------------------------
 
     def repair(self) -> None:
-        """Make what was accepted durable, and the tail clean, before anything is appended."""
+        """Makes the accepted blocks durable and clears the tail, before the first append."""
         leftovers = self._leftovers
         if leftovers is not None:
             self._zero(leftovers)
@@ -241,11 +244,11 @@ class JournalRecovery:
             )
             self._disk.repair(spare.name, 0, head)
 
-    def _zero(self, stretch: Stretch) -> None:
+    def _zero(self, file_range: FileRange) -> None:
         size = self._config.read_size_bytes
-        for begin in range(stretch.offset, stretch.end, size):
-            self._disk.repair(stretch.name, begin, bytes(min(size, stretch.end - begin)))
+        for begin in range(file_range.offset, file_range.end, size):
+            self._disk.repair(file_range.name, begin, bytes(min(size, file_range.end - begin)))
 
 
-def _damaged(torn: Stretch, follows: str) -> JournalDamaged:
+def _damaged(torn: FileRange, follows: str) -> JournalDamaged:
     return JournalDamaged(torn.name, torn.offset, f"{torn.why}, but {follows}")

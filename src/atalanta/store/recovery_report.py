@@ -1,4 +1,4 @@
-"""What a recovery found, for the log, and what the journal goes on from."""
+"""The results of a recovery: the report for the log, and the state that the journal continues from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
 
 
 class RecoveryReport:
-    """`first` and `last` are lsns, 0 in an empty journal; `torn_bytes` were cut at `torn_at`."""
+    """Counts of a recovery. `first` and `last` are lsns, 0 in an empty journal. `torn_bytes` were cut at `torn_at`."""
 
     def __init__(self) -> None:
         self.records: int = 0
@@ -20,7 +20,8 @@ class RecoveryReport:
 
 
 class RecoveredState:
-    """`position` is where the next block begins in the last of `segments`."""
+    """The files that the journal continues with. `position` is the offset of the next block in the last of
+    `segments`."""
 
     def __init__(self) -> None:
         self.report: RecoveryReport = RecoveryReport()
@@ -29,8 +30,8 @@ class RecoveredState:
         self.position: int = SEGMENT_HEAD_SIZE
 
 
-class Stretch:
-    """A stretch of one file, in bytes, and what is to be said of it."""
+class FileRange:
+    """A range of bytes in one file, with the reason why it is not valid."""
 
     def __init__(self, name: str, offset: int, end: int, why: str) -> None:
         self.name = name

@@ -1,16 +1,17 @@
-"""A segment file: its name, its header, and what the journal remembers of it.
+"""The segment file: its name, its header, and the journal's state about it.
 
     journal-<number, 20 digits>.log
     0   magic "ATLJ" · u16 version · u16 header size · 16 bytes journal id · u64 number ·
         u64 file size · u8 used before · u32 crc32c
-    64  blocks, then zeros up to the end of the file, or what an earlier segment had there
+    64  blocks, then zeros up to the end of the file, or bytes of an earlier segment
 
-Numbers are consecutive, so that a missing file is noticed. The next segment is prepared before the
-lsn of its first record is known: that stands in its first block.
+Numbers are consecutive, so that a missing file is noticed. The next segment is prepared before the lsn of its
+first record is known. The header of its first block holds that lsn.
 
-A segment of no more use becomes the next one, after a time as `journal-spare-<its number>.log`: filling files with
-zeros took a quarter of what a durable message cost. Its old blocks stay in it, and are no blocks of the new segment,
-because the number is part of what the checksum of a block's head covers (`Segment.seal`).
+The file of a deleted segment is reused for a new one; meanwhile its name is `journal-spare-<its number>.log`.
+Filling files with zeros took a quarter of the cost of a durable message. The old blocks stay in the file. They
+are not valid blocks of the new segment, because the checksum of a block's header covers the number
+(`Segment.seal`).
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ SPARE_PREFIX: Final = "journal-spare-"
 
 
 class Segment:
-    """One file of the journal: `number` orders them, `size` is the file's length in bytes.
+    """One file of the journal: `number` orders the files, `size` is the length in bytes.
 
-    Of its records, from lsn `first` to `last`: `plain` are those of the plain kind that are still of use, `others`
-    those that must be read to tell (1, though nobody counted, in a segment that was there before this life).
-    `end` is where its last block ends, once no more is written to it.
+    The segment has the records from lsn `first` to `last`. `plain` counts its live records of the plain kind.
+    `others` counts the records that must be read to know whether they are alive. In a segment of an earlier
+    process `others` is 1, not counted. `end` is the end of its last block, once the segment is full.
     """
 
     def __init__(self, journal_id: bytes, number: int, size: int, used_before: bool) -> None:
@@ -57,22 +58,22 @@ class Segment:
 
 
 def segment_name(number: int) -> str:
-    """The file's name; names sort as numbers do."""
+    """Returns the file name of a segment; names sort like numbers."""
     return f"{NAME_PREFIX}{number:0{NAME_DIGITS}d}{NAME_SUFFIX}"
 
 
 def spare_name(number: int) -> str:
-    """Of the file that was segment `number` and may become another."""
+    """Returns the file name of deleted segment `number` that waits for reuse."""
     return f"{SPARE_PREFIX}{number:0{NAME_DIGITS}d}{NAME_SUFFIX}"
 
 
 def is_spare(name: str) -> bool:
-    """Whether that is a name of `spare_name`."""
+    """Tells whether `name` is a name from `spare_name`."""
     return name.startswith(SPARE_PREFIX) and name.endswith(NAME_SUFFIX)
 
 
 def segment_number(name: str) -> int:
-    """The number in a file name; 0 when it is no name of a segment."""
+    """Returns the segment number in a file name; 0 for any other file name."""
     digits = name[len(NAME_PREFIX) : len(name) - len(NAME_SUFFIX)]
     if all_digits(digits, NAME_DIGITS):
         number = int(digits)
@@ -82,7 +83,7 @@ def segment_number(name: str) -> int:
 
 
 def encode_segment_head(journal_id: bytes, number: int, size: int, used_before: bool) -> bytes:
-    """The first 64 bytes of a segment of `size` bytes."""
+    """Encodes the header of a segment of `size` bytes: 64 bytes."""
     head = SEGMENT_HEAD.pack(
         SEGMENT_MAGIC,
         SEGMENT_VERSION,
@@ -97,9 +98,9 @@ def encode_segment_head(journal_id: bytes, number: int, size: int, used_before: 
 
 
 def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> bool:
-    """Whether a file of `size` bytes is complete; False when its creation was cut off (or damage).
+    """Tells whether a file of `size` bytes is complete; False when its creation was cut off, or after damage.
 
-    A whole header of another node or version raises JournalForeign, of another file JournalDamaged.
+    A valid header of another node or version raises JournalForeign; one of another file raises JournalDamaged.
     """
     if len(head) < SEGMENT_HEAD_SIZE:
         return False
@@ -124,6 +125,7 @@ def check_segment_head(head: bytes, name: str, size: int, journal_id: bytes) -> 
 
 
 def was_used_before(head: bytes) -> bool:
-    """Of a header that `check_segment_head` found whole: what lies behind the blocks means nothing."""
+    """Tells whether the file was another segment before, from a valid header. Then bytes after the blocks have no
+    meaning."""
     used: int = SEGMENT_HEAD.unpack_from(head)[6]
     return used != 0
