@@ -1,1 +1,1 @@
-"""Configuration files, Artemis' own: read whole, checked whole, reported whole."""
+"""The configuration files, in Artemis' own formats: read, checked and reported as a whole."""

@@ -1,8 +1,8 @@
-"""Artemis' `broker.xml`, read as it is.
+"""The reader of Artemis' `broker.xml`.
 
-Everything wrong is reported together, with file and line. What Artemis knows and this version
-does not do is collected for one list at start; nothing is skipped in silence. Sections about
-clustering are read in config/sections/cluster.py, addresses, settings and permissions in config/sections/addresses.py.
+All problems are reported together, with file and line. Elements that Artemis knows and this version does not
+support are collected for one list at start; none is ignored silently. Sections about clustering are read in
+config/sections/cluster.py. Addresses, settings and permissions are read in config/sections/addresses.py.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ IN_VM: Final = ("vm://", "in-vm://")
 def read_broker_xml(
     path: Path, values: Mapping[str, str] | None = None, from_command_line: bool = False
 ) -> Configuration:
-    """The configuration in `path`. `values` are what `${name}` stands for (system properties,
-    environment); `artemis.instance` and `artemis.instance.etc` are known besides. ConfigError
-    with all problems. `from_command_line`: it may be a pipe, "-" is stdin."""
+    """Reads the configuration in `path`.
+
+    `values` replace `${name}` (system properties, environment); `artemis.instance` and `artemis.instance.etc`
+    are known too. ConfigError has all problems. `from_command_line`: the file may be a pipe, "-" is stdin.
+    """
     report = Report()
     configuration = Configuration(path, instance_folder(path))
     known = {
@@ -81,7 +83,7 @@ def read_broker_xml(
 
 
 class BrokerXml:
-    """Reads the tree of one file into `configuration`."""
+    """Reads the XML tree of one file into `configuration`."""
 
     def __init__(
         self, configuration: Configuration, report: Report, values: Mapping[str, str]
@@ -218,7 +220,7 @@ class BrokerXml:
             self.configuration.connectors[connector.name] = connector
 
     def _named(self, section: Node, name: str) -> list[Node]:
-        """Children called `name` that have a name of their own, each once."""
+        """Returns the children called `name` that have a unique name of their own; the others are problems."""
         found: list[Node] = []
         seen: set[str] = set()
 
@@ -231,15 +233,13 @@ class BrokerXml:
             else:
                 seen.add(own)
                 found.append(child)
-                self.configuration.places[name, own] = (child.file, child.line)
+                self.configuration.positions[name, own] = (child.file, child.line)
 
         self.reader.read(section, [], {name: take})
         return found
 
     def _transport(self, node: Node) -> str | None:
-        """The URI of an acceptor or connector; the old form with <factory-class> and <param> is
-        turned into one.
-        """
+        """Returns the URI of an acceptor or connector; the old form with <factory-class> and <param> is converted."""
         for name in node.attributes:
             if name != "name":
                 self.report.problem(
@@ -275,7 +275,7 @@ class BrokerXml:
         )
 
     def _list_unused(self, node: Node, unused: list[tuple[str, str]]) -> None:
-        """One line for all parameters that share a reason."""
+        """Lists unused parameters: one line for all parameters with the same reason."""
         reasons: dict[str, list[str]] = {}
         for name, why in unused:
             reasons.setdefault(why, []).append(name)
@@ -288,7 +288,7 @@ class BrokerXml:
         for acceptor in self.configuration.acceptors:
             wanted = acceptor.cluster_connection
             if wanted is not None and wanted not in connections:
-                file, line = self.configuration.place("acceptor", acceptor.name)
+                file, line = self.configuration.position("acceptor", acceptor.name)
                 self.report.problem(
                     file,
                     line,
@@ -306,14 +306,14 @@ class BrokerXml:
                 )
 
     def _wildcard_routing(self, node: Node) -> None:
-        """Old place of `<wildcard-addresses><routing-enabled>`."""
+        """Reads the old form of `<wildcard-addresses><routing-enabled>`."""
         try:
             self.configuration.broker.wildcard.routing_enabled = boolean(node.text.strip())
         except BadValue as error:
             self.report.problem(node.file, node.line, f"{node.name}: {error}")
 
     def _global_max_size(self, node: Node) -> None:
-        """-1 means absent: Artemis then takes half of the heap, we our default."""
+        """Reads global-max-size; -1 means absent. Then Artemis takes half of the heap, Atalanta its own default."""
         only = Node("core", "", node.file, node.line, {}, "", [node])
         self.reader.read(only, [into(self.configuration.broker)])
         broker = self.configuration.broker

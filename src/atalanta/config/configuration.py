@@ -1,4 +1,4 @@
-"""The whole of one node's configuration, as read from its files."""
+"""The complete configuration of one node, as read from its files."""
 
 from __future__ import annotations
 
@@ -30,15 +30,14 @@ WILDCARD_HOSTS: Final = ("0.0.0.0", "::")
 
 
 def instance_folder(path: Path) -> Path:
-    """The parent of `etc/` when the file lies in a folder of that name, else the file's own
-    folder.
-    """
+    """Returns the parent of `etc/` for a file in a folder of that name, else the file's own folder."""
     folder = Path(realpath(path)).parent
     return folder.parent if folder.name == "etc" else folder
 
 
 def dialable(connector: ConnectorConfig) -> ConnectorConfig:
-    """Nobody can dial "every address of this machine": as Artemis does, its name is announced instead."""
+    """Returns the connector with this machine's name instead of a wildcard host, as Artemis does: no client can
+    connect to "every address of this machine"."""
     if connector.host not in WILDCARD_HOSTS:
         return connector
     return replace(connector, host=socket.gethostname())
@@ -46,7 +45,7 @@ def dialable(connector: ConnectorConfig) -> ConnectorConfig:
 
 @dataclass
 class Configuration:
-    """`unsupported` and `warnings` are for the user to see once at start."""
+    """The configuration of one node. `unsupported` and `warnings` are shown once at start."""
 
     path: Path
     instance: Path
@@ -59,49 +58,55 @@ class Configuration:
     cluster_connections: list[ClusterConnectionConfig] = field(default_factory=list)
     grouping: GroupingHandlerConfig | None = None
     scale_down: ScaleDownConfig | None = None
-    in_vm_connectors: list[str] = field(default_factory=list)  # names; they are not opened
+    in_vm_connectors: list[str] = field(
+        default_factory=list
+    )  # names; these connectors are not opened
     bridges: list[BridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
     own: OwnSettings = field(default_factory=OwnSettings)
     network_check: NetworkCheckConfig = field(default_factory=NetworkCheckConfig)
-    stacks: dict[str, str] = field(default_factory=dict)  # JGroups stacks that are no files, by name
-    # Where things stand, for whoever has something to say of them: ("acceptor", name) -> file, line.
-    places: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)  # whose change changes the configuration
+    stacks: dict[str, str] = field(
+        default_factory=dict
+    )  # JGroups stacks that are not files, by name
+    # Positions for messages about named elements: ("acceptor", name) -> file, line.
+    positions: dict[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
+    files: list[Path] = field(
+        default_factory=list
+    )  # a change in one of them changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def place(self, kind: str, name: str) -> tuple[str, int]:
-        """File and line of something with a name; the file and 0 for what has no line of its own."""
-        return self.places.get((kind, name), (str(self.path), 0))
+    def position(self, kind: str, name: str) -> tuple[str, int]:
+        """Returns file and line of a named element; the file and 0 for an element without a line of its own."""
+        return self.positions.get((kind, name), (str(self.path), 0))
 
     @property
     def journal_folder(self) -> Path:
-        """Absolute: relative folders lie under the instance folder."""
+        """Returns the absolute folder of the journal; relative folders are below the instance folder."""
         return self.instance / self.journal.directory
 
     @property
     def paging_folder(self) -> Path:
-        """Absolute, as journal_folder; nodes have folders of their own below it."""
+        """Returns the absolute folder of page files; each node has its own folder in it."""
         return self.instance / self.journal.paging_directory
 
     @property
     def large_messages_folder(self) -> Path:
-        """Absolute, as journal_folder; nodes have folders of their own below it."""
+        """Returns the absolute folder of large messages; each node has its own folder in it."""
         return self.instance / self.journal.large_messages_directory
 
     @property
     def users_folder(self) -> Path:
-        """Where artemis-users.properties and artemis-roles.properties are looked for."""
+        """Returns the folder of artemis-users.properties and artemis-roles.properties."""
         return Path(realpath(self.path)).parent
 
     @property
     def store_folders(self) -> list[Path]:
-        """Where relative paths of key stores may lead: Artemis finds them in the working folder and in `etc`."""
+        """Returns the folders for relative paths of key stores. Artemis looks in the working folder and in `etc`."""
         return [self.users_folder, self.instance, Path.cwd()]
 
     def address_settings(self) -> AddressSettingsRepository:
-        """The address settings, ready to be asked."""
+        """Returns the repository of all address settings."""
         repository = AddressSettingsRepository(
             self.broker.wildcard,
             self.broker.literal_match_markers,
@@ -112,7 +117,7 @@ class Configuration:
         return repository
 
     def bridge_settings(self) -> BridgeSettings:
-        """What the bridges of the node need, without the functions of their transformers."""
+        """Returns the settings of the node's bridges, without the functions of their transformers."""
         return BridgeSettings(
             self.bridges,
             {name: dialable(connector) for name, connector in self.connectors.items()},
@@ -121,7 +126,7 @@ class Configuration:
         )
 
     def cluster_settings(self) -> ClusterSettings | None:
-        """What the cluster part of the node needs; None without a cluster connection."""
+        """Returns the settings of the node's cluster connections; None without one."""
         if not self.cluster_connections:
             return None
         return ClusterSettings(

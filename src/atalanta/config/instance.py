@@ -1,4 +1,4 @@
-"""A new instance: the files that `atalanta create` writes, all readable by Artemis too."""
+"""The files of a new instance, as `atalanta create` writes them. Artemis can read them too."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ PERMISSIONS: Final = (
 
 
 class InstanceError(Exception):
-    """The instance cannot be made; the text says why, for people."""
+    """The instance cannot be created; the text gives the reason."""
 
 
 @dataclass
 class Instance:
-    """What to write. `stored_password` is hashed or plain; `members` are URLs of other nodes."""
+    """The options of a new instance. `stored_password` is a hash or plain; `members` are URLs of other nodes."""
 
     name: str
     host: str
@@ -59,7 +59,7 @@ class Instance:
 
 
 def create_instance(folder: Path, instance: Instance) -> None:
-    """`folder` appears whole, or not at all. InstanceError, also for what broker.xml cannot say."""
+    """Creates `folder` completely, or not at all. InstanceError, also for values that broker.xml cannot hold."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InstanceError(f"{folder} exists and is not empty")
     _check(instance)
@@ -77,7 +77,7 @@ def create_instance(folder: Path, instance: Instance) -> None:
     except ConfigError as error:
         raise InstanceError("\n".join(problem.text for problem in error.problems)) from error
     except OSError as error:
-        raise InstanceError(f"{folder} cannot be made: {error.strerror or error}") from error
+        raise InstanceError(f"{folder} cannot be created: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
@@ -101,30 +101,30 @@ def _check(instance: Instance) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Secrets are in there: for the owner only."""
+    """Writes a file that only its owner can read, since it holds passwords."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(file, "w", encoding="utf-8") as out:
         out.write(text)
 
 
 def broker_xml(instance: Instance) -> str:
-    """The text of etc/broker.xml."""
+    """Returns the text of etc/broker.xml."""
     host = f"[{instance.host}]" if ":" in instance.host else instance.host
-    place = escape(f"tcp://{host}:{instance.port}")
+    url = escape(f"tcp://{host}:{instance.port}")
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <configuration xmlns="urn:activemq">
   <core xmlns="urn:activemq:core">
     <name>{escape(instance.name)}</name>
-    <persistence-enabled>{_word(instance.persistence)}</persistence-enabled>
-    <security-enabled>{_word(instance.security)}</security-enabled>
+    <persistence-enabled>{_bool_text(instance.persistence)}</persistence-enabled>
+    <security-enabled>{_bool_text(instance.security)}</security-enabled>
     <journal-directory>data/journal</journal-directory>
     <bindings-directory>data/bindings</bindings-directory>
     <paging-directory>data/paging</paging-directory>
     <journal-file-size>10M</journal-file-size>
 
-{_connectors(instance, place)}
+{_connectors(instance, url)}
     <acceptors>
-      <acceptor name="artemis">{place}?protocols=CORE</acceptor>
+      <acceptor name="artemis">{url}?protocols=CORE</acceptor>
     </acceptors>
 {_cluster(instance)}
     <security-settings>
@@ -140,10 +140,10 @@ def broker_xml(instance: Instance) -> str:
         <redistribution-delay>{1000 if instance.clustered else -1}</redistribution-delay>
         <max-size-bytes>-1</max-size-bytes>
         <address-full-policy>{instance.full_policy}</address-full-policy>
-        <auto-create-queues>{_word(instance.auto_create)}</auto-create-queues>
-        <auto-create-addresses>{_word(instance.auto_create)}</auto-create-addresses>
-        <auto-delete-queues>{_word(instance.auto_delete)}</auto-delete-queues>
-        <auto-delete-addresses>{_word(instance.auto_delete)}</auto-delete-addresses>
+        <auto-create-queues>{_bool_text(instance.auto_create)}</auto-create-queues>
+        <auto-create-addresses>{_bool_text(instance.auto_create)}</auto-create-addresses>
+        <auto-delete-queues>{_bool_text(instance.auto_delete)}</auto-delete-queues>
+        <auto-delete-addresses>{_bool_text(instance.auto_delete)}</auto-delete-addresses>
       </address-setting>
     </address-settings>
 
@@ -156,7 +156,7 @@ def broker_xml(instance: Instance) -> str:
 """
 
 
-def _word(value: bool) -> str:
+def _bool_text(value: bool) -> str:
     return "true" if value else "false"
 
 
@@ -165,8 +165,8 @@ def _permissions(role: str) -> str:
     return "\n".join(f'        <permission type="{name}" roles={roles}/>' for name in PERMISSIONS)
 
 
-def _connectors(instance: Instance, place: str) -> str:
-    lines = [f'      <connector name="self">{place}</connector>']
+def _connectors(instance: Instance, url: str) -> str:
+    lines = [f'      <connector name="self">{url}</connector>']
     for number, member in enumerate(instance.members, 1):
         lines.append(f'      <connector name="member-{number}">{escape(member)}</connector>')
     return "\n".join(["    <connectors>", *lines, "    </connectors>"])
@@ -216,7 +216,8 @@ def _cluster(instance: Instance) -> str:
 
 
 def _addresses(instance: Instance) -> str:
-    """`name` or `name:routing type`, as `artemis create` takes them: queues are anycast unless told."""
+    """Returns the elements of `name` or `name:routing type` arguments, as `artemis create` takes them. The default
+    is anycast."""
     lines = []
     for text in instance.queues:
         name, routing = _routed(text, "anycast")

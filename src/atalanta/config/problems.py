@@ -1,6 +1,4 @@
-"""What is found in configuration files: errors, all of them at once, and what is known but
-without effect.
-"""
+"""Results of reading configuration files: problems, all at once, and elements without effect."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ConfigProblem:
-    """Something that keeps the node from starting. `hint` says what to write instead; line 0:
-    none.
-    """
+    """A problem that prevents the start. `hint` says what to write instead; line 0: no line."""
 
     file: str
     line: int
@@ -22,13 +18,13 @@ class ConfigProblem:
     hint: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.text}" + (f" ({self.hint})" if self.hint else "")
+        position = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{position}: {self.text}" + (f" ({self.hint})" if self.hint else "")
 
 
 @dataclass(frozen=True)
 class Unsupported:
-    """Something Artemis knows and this version does not do: listed once at start."""
+    """An element that Artemis knows and this version does not support; listed once at start."""
 
     file: str
     line: int
@@ -40,7 +36,7 @@ class Unsupported:
 
 
 def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
-    """One line for what is the same in several places: `broker.xml:12,40: name: why`."""
+    """Returns one line for equal elements in several lines: `broker.xml:12,40: name: why`."""
     lines: dict[tuple[str, str, str], list[str]] = {}
     for entry in unsupported:
         lines.setdefault((entry.file, entry.name, entry.why), []).append(str(entry.line))
@@ -48,7 +44,7 @@ def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
 
 
 class ConfigError(Exception):
-    """Raised with every problem of the files, in their order. `files` were looked for, or read."""
+    """All problems of the files, in their order. `files` were looked for, or read."""
 
     def __init__(self, problems: Iterable[ConfigProblem], files: Iterable[Path] = ()) -> None:
         self.problems = tuple(problems)
@@ -58,12 +54,12 @@ class ConfigError(Exception):
 
 @dataclass
 class Report:
-    """Collects while reading; `check` raises if anything is wrong."""
+    """Collects problems while files are read; `check` raises them."""
 
     problems: list[ConfigProblem] = field(default_factory=list)
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    files: list[Path] = field(default_factory=list)  # that were looked for, or read
+    files: list[Path] = field(default_factory=list)  # files looked for, or read
 
     def problem(self, file: str, line: int, text: str, hint: str = "") -> None:
         self.problems.append(ConfigProblem(file, line, text, hint))
@@ -72,13 +68,15 @@ class Report:
         self.unsupported.append(Unsupported(file, line, name, why))
 
     def check(self) -> None:
-        """ConfigError with everything collected, if there is anything."""
+        """Raises ConfigError with all collected problems, if there are any."""
         if self.problems:
-            raise ConfigError(sorted(self.problems, key=lambda found: (found.file, found.line)), self.files)
+            raise ConfigError(
+                sorted(self.problems, key=lambda found: (found.file, found.line)), self.files
+            )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """ "did you mean 'x'?" for the known name most like `name`, or nothing."""
+    """Returns "did you mean 'x'?" for the most similar known name, or ""."""
     candidates = {candidate.lower(): candidate for candidate in known}
     found = difflib.get_close_matches(name.lower(), list(candidates), 1, 0.7)
     return f"did you mean '{candidates[found[0]]}'?" if found else ""

@@ -1,4 +1,4 @@
-"""What of a changed configuration counts after a restart only."""
+"""The parts of a changed configuration that take effect only after a restart."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Final
 from atalanta.config.configuration import Configuration
 from atalanta.wire.core.config import TLS_FIELDS
 
-# Parts of BrokerConfig that a reload takes over (kernel/broker/reload.py).
+# Fields of BrokerConfig that a reload applies (kernel/broker/reload.py).
 RELOADED: Final = {"addresses", "address_settings", "security_rules", "diverts"}
-# Parameters of acceptors: keys and certificates (app.py: read_again), wire/core/domains.py.
-DOOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
+# Parameters of acceptors that a reload applies: keys and certificates (app.py: read_again), wire/core/domains.py.
+ACCEPTOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
 
 
 def needs_restart(before: Configuration, after: Configuration) -> list[str]:
-    """Names of elements and sections that differ and are not taken over, sorted."""
+    """Returns the names of elements and sections that differ and are not reloaded, sorted."""
     names = _differing(before.broker, after.broker) + _differing(before.journal, after.journal)
     for name, one, two in (
         ("atalanta.toml", replace(before.own, bridges={}), replace(after.own, bridges={})),
-        ("acceptors", _doors(before), _doors(after)),
+        ("acceptors", _acceptors(before), _acceptors(after)),
         ("connectors", before.connectors, after.connectors),
         ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
         ("discovery-groups", before.discovery_groups, after.discovery_groups),
         ("grouping-handler", before.grouping, after.grouping),
-        # The first one needs an acceptor that names it.
-        ("connection-routers", _routed(before), _routed(after)),
+        # The first connection router needs an acceptor that names it.
+        ("connection-routers", _has_routers(before), _has_routers(after)),
         ("cluster-connections", before.cluster_connections, after.cluster_connections),
         ("network-check", before.network_check, after.network_check),
         ("scale-down", before.scale_down, after.scale_down),
@@ -44,19 +44,19 @@ def _differing(before: object, after: object) -> list[str]:
     ]
 
 
-def _doors(configuration: Configuration) -> list[tuple[object, ...]]:
-    """Acceptors without their key and trust stores, which are read anew, and without whose users come in there."""
+def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
+    """Returns the acceptors without key stores, trust stores and security domain, which are reloaded."""
     return [
         (
             acceptor.name,
             acceptor.host,
             acceptor.port,
             acceptor.tls is None,
-            {key: value for key, value in acceptor.params.items() if key not in DOOR_RELOADED},
+            {key: value for key, value in acceptor.params.items() if key not in ACCEPTOR_RELOADED},
         )
         for acceptor in configuration.acceptors
     ]
 
 
-def _routed(configuration: Configuration) -> bool:
+def _has_routers(configuration: Configuration) -> bool:
     return any(acceptor.router is not None for acceptor in configuration.acceptors)

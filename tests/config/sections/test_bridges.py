@@ -113,7 +113,7 @@ def test_a_connector_within_a_process_leads_nowhere(tmp_path: Path) -> None:
     to = "<static-connectors><connector-ref>inside</connector-ref></static-connectors>"
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, f'<bridge name="b"><queue-name>q</queue-name>{to}</bridge>')
-    assert "there is no connector 'inside' (it is in-vm, and leads nowhere here" in str(caught.value)
+    assert "there is no connector 'inside' (in-vm connectors are not supported here" in str(caught.value)
 
 
 def test_a_python_function_takes_the_place_of_a_java_class(tmp_path: Path) -> None:
@@ -176,4 +176,4 @@ def test_check_names_what_will_not_do_what_was_meant(tmp_path: Path) -> None:
     assert "error 4 bridge 'b' leads back to its own queue 'orders'" in found
     assert "retry-interval 9000 is cut to max-retry-interval 2000" in found
     assert "[bridges.bb]: there is no bridge of that name" in found
-    assert "has the cluster user and password as shipped" in found
+    assert "has the default cluster user and password" in found

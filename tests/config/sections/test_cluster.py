@@ -121,7 +121,7 @@ def test_an_in_vm_connector_and_an_unknown_cluster_are_told_where_they_stand(tmp
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(path)
     door, vm = sorted(caught.value.problems, key=lambda problem: problem.line)
-    assert vm.line == 5 and "it is in-vm" in vm.hint
+    assert vm.line == 5 and "in-vm connectors" in vm.hint
     assert door.line == 3 and "no cluster-connection 'y'" in door.text
 
 

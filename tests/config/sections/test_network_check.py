@@ -63,15 +63,15 @@ def test_without_them_nothing_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("element", "text", "kept", "told"),
     [
-        ("list", "localhost,10.0.0.1", "10.0.0.1", ["'localhost' is left out: a loopback address answers always"]),
+        ("list", "localhost,10.0.0.1", "10.0.0.1", ["'localhost' is left out: a loopback address always answers"]),
         (
             "list",
             "127.1.2.3,::1",
             "",
             [
-                "'127.1.2.3' is left out: a loopback address answers always",
-                "'::1' is left out: a loopback address answers always",
-                "nothing is left to be asked",
+                "'127.1.2.3' is left out: a loopback address always answers",
+                "'::1' is left out: a loopback address always answers",
+                "no entry is left to check",
             ],
         ),
         (
@@ -93,10 +93,10 @@ def test_without_them_nothing_is_asked(tmp_path: Path) -> None:
             [
                 "'http://x:99999/' is left out: it is no URL such as http://10.0.0.1:8080/",
                 "'localhost:80' is left out: it is no URL such as http://10.0.0.1:8080/",
-                "nothing is left to be asked",
+                "no entry is left to check",
             ],
         ),
-        ("ping-command", "ping 10.0.0.1", "", ["is not told the address: the second value, as in '%d %s' or '%2$s'"]),
+        ("ping-command", "ping 10.0.0.1", "", ["does not get the address: add the second value, as in '%d %s' or '%2$s'"]),
     ],
 )
 def test_what_artemis_leaves_out_is_left_out_with_a_warning(
@@ -126,7 +126,7 @@ def test_an_interface_has_no_effect_with_a_command_of_the_operator(tmp_path: Pat
         ("timeout", "-1", "-1 is less than 1"),
         ("timeout", "x", "'x' is no number"),
         ("NIC", "-f", "'-f' is no name of a network interface"),
-        ("URL-list", "file:///etc/hosts", "'file:///etc/hosts': only http and https can be asked"),
+        ("URL-list", "file:///etc/hosts", "'file:///etc/hosts': only http and https are supported"),
         ("ping-command", "ping %q", "'%q': %d, %s, %1$d, %2$s and %% are understood"),
         ("ping6-command", "ping %d %d", "'%d': the second value, the address, is no number: %s"),
         ("list", ",".join(f"10.0.0.{n}" for n in range(101)), "101 entries, more than 100"),

@@ -81,4 +81,4 @@ def test_roles_of_unknown_users_are_warned_about(tmp_path: Path) -> None:
     configuration = configure(tmp_path, "anna = a", "amq = ana")
     read_security(configuration)
     [warning] = configuration.warnings[1:]
-    assert "names 'ana', who is no user (did you mean 'anna'?)" in warning
+    assert "names 'ana', which is not a user (did you mean 'anna'?)" in warning

@@ -12,7 +12,7 @@ from atalanta.app import StartupError, acceptor_tls, bridge_settings, secure_con
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster
-from atalanta.config.checks.endpoints import check_places
+from atalanta.config.checks.endpoints import check_endpoints
 from atalanta.config.checks.findings import (
     ERROR,
     INFORMATION,
@@ -40,7 +40,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
         node = read_node(path, findings)
         if node is not None:
             nodes.append(node)
-    check_places(nodes, findings)
+    check_endpoints(nodes, findings)
     check_cluster(nodes, findings)
     check_grouping(nodes, findings)
     check_scale_down(nodes, findings)
@@ -126,7 +126,11 @@ def show(found: list[Finding], files: int) -> None:
         for each, places in grouped_by_text(found):
             what = f"{each.text}\n({each.hint})" if each.hint else each.text
             where = "\n".join(place.removeprefix(here) for place in places)
-            table.add_row(f"[{STYLES[each.level]}]{each.level}[/]", _plain(where), _plain(what.replace(here, "")))
+            table.add_row(
+                f"[{STYLES[each.level]}]{each.level}[/]",
+                _plain(where),
+                _plain(what.replace(here, "")),
+            )
         console.print(table)
     counts = [sum(each.level == level for each in found) for level in (ERROR, WARNING)]
     console.print(f"files: {files}, errors: {counts[0]}, warnings: {counts[1]}", highlight=False)

@@ -1,1 +1,1 @@
-"""Checks across the sections of a configuration, and across several nodes."""
+"""Checks across the sections of one configuration, and across the configurations of several nodes."""

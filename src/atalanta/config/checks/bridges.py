@@ -1,9 +1,9 @@
-"""Core bridges that can be read and will yet not do what was meant."""
+"""Checks of core bridges that can be read but will not work as intended."""
 
 from __future__ import annotations
 
 from atalanta.cluster.core_bridges.config import BridgeConfig
-from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, leads_to
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, reaches
 
 
 def check_bridges(nodes: list[CheckedNode], findings: Findings) -> None:
@@ -38,11 +38,11 @@ def _check_retries(node: CheckedNode, bridge: BridgeConfig, findings: Findings) 
 def _check_target(
     node: CheckedNode, bridge: BridgeConfig, nodes: list[CheckedNode], findings: Findings
 ) -> None:
-    """Among the files that were given: round in a circle, or to an address that is not there."""
+    """Checks the target among the given files: a bridge to its own queue, or to an address that does not exist."""
     for name in bridge.static_connectors:
         connector = node.configuration.connectors[name]
         for other in nodes:
-            if not any(leads_to(connector, each) for each in other.configuration.acceptors):
+            if not any(reaches(connector, each) for each in other.configuration.acceptors):
                 continue
             if other is node and _returns(node, bridge):
                 findings.add(

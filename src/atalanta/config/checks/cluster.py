@@ -1,4 +1,4 @@
-"""Whether the nodes of several files become one cluster, and whether they agree."""
+"""Checks that the nodes of several files form one cluster and have the same settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atalanta.config.checks.findings import (
     WARNING,
     CheckedNode,
     Findings,
-    leads_to,
+    reaches,
 )
 
 
@@ -77,7 +77,7 @@ def _check_groups(node: CheckedNode, findings: Findings) -> None:
 
 
 def ip_address(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """None for a name; Java also takes brackets around IPv6."""
+    """Parses an IP address; None for a name. Java also accepts brackets around IPv6."""
     try:
         return ipaddress.ip_address((text or "").removeprefix("[").removesuffix("]"))
     except ValueError:
@@ -97,7 +97,7 @@ def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:
 
 
 def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
-    """Whether the discovery group of the one gets the broadcasts of the other."""
+    """Tells whether the discovery group of `listener` receives the broadcasts of `speaker`."""
     groups = listener.configuration.discovery_groups
     return any(
         _hears_in(groups[connection.discovery_group], speaker)
@@ -107,15 +107,15 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
 
 
 def _hears_in(group: DiscoveryGroupConfig, speaker: CheckedNode) -> bool:
-    """Whether what is heard in `group` are the broadcasts of that node."""
+    """Tells whether `group` receives the broadcasts of that node."""
     return any(
-        _meeting_place(each) == _meeting_place(group) and each.connectors
+        _meeting_key(each) == _meeting_key(group) and each.connectors
         for each in speaker.configuration.broadcast_groups
     )
 
 
-def _meeting_place(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
-    """What two groups have in common that meet."""
+def _meeting_key(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
+    """Returns the text that is equal for two groups that meet: multicast address, or JGroups channel."""
     meeting = group.meeting
     if meeting is None:
         return f"{group.group_address}:{group.group_port}"
@@ -123,10 +123,10 @@ def _meeting_place(group: BroadcastGroupConfig | DiscoveryGroupConfig) -> str:
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
-    """By the static connectors of any of its cluster connections."""
+    """Tells whether a static connector of any cluster connection of `node` leads to `other`."""
     connectors = node.configuration.connectors
     return any(
-        leads_to(connectors[name], acceptor)
+        reaches(connectors[name], acceptor)
         for connection in node.configuration.cluster_connections
         for name in connection.static_connectors
         if name in connectors
@@ -135,7 +135,7 @@ def _dials(node: CheckedNode, other: CheckedNode) -> bool:
 
 
 def _named(node: CheckedNode, other: CheckedNode) -> bool:
-    """Both look for members behind the same name of the DNS: so they are taken to stand behind it, too."""
+    """Tells whether both nodes look for members behind the same DNS name. Then both are assumed to be listed there."""
     mine, theirs = (
         [found.name for text in each.configuration.own.dns_texts() for found in dns_names(text)]
         for each in (node, other)
@@ -161,7 +161,7 @@ def _check_hearing(
     members: list[CheckedNode],
     findings: Findings,
 ) -> None:
-    """Its discovery group must hear whoever else may be in the same cluster."""
+    """Checks that the discovery group of the node receives every other member of the same cluster."""
     name = connection.discovery_group
     if name is None:
         return
@@ -170,16 +170,16 @@ def _check_hearing(
         if other is node or not _shares(node, connection, other):
             continue
         if not _hears_in(group, other) and not _dials(other, node) and not _named(node, other):
-            sent = [_meeting_place(each) for each in other.configuration.broadcast_groups]
+            sent = [_meeting_key(each) for each in other.configuration.broadcast_groups]
             findings.add(
                 ERROR, node, "discovery-group", name,
-                f"discovery-group '{name}' listens to {_meeting_place(group)}; "
+                f"discovery-group '{name}' listens to {_meeting_key(group)}; "
                 f"{other.configuration.path} announces itself to {', '.join(sent) or 'nobody'}",
             )  # fmt: skip
 
 
 def _shares(node: CheckedNode, connection: ClusterConnectionConfig, other: CheckedNode) -> bool:
-    """May the other be in the cluster of that connection? Names tell only where there are several."""
+    """Tells whether `other` may be in the cluster of that connection. Names decide only if there are several."""
     theirs = other.configuration.cluster_connections
     if len(theirs) == 1 and len(node.configuration.cluster_connections) == 1:
         return True
@@ -187,7 +187,7 @@ def _shares(node: CheckedNode, connection: ClusterConnectionConfig, other: Check
 
 
 def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
-    """Nodes that find each other, directly or by others: the topology spreads."""
+    """Groups the nodes that find each other, directly or through others: members pass on the topology."""
     islands: list[list[CheckedNode]] = []
     for node in members:
         near = [
@@ -208,7 +208,7 @@ def _islands(members: list[CheckedNode]) -> list[list[CheckedNode]]:
 
 
 def _check_connections(members: list[CheckedNode], findings: Findings) -> None:
-    """Connections of one name are of one cluster: they should agree. A node may have several."""
+    """Compares cluster connections of the same name, which should agree. A node may have several."""
     for at, node in enumerate(members[1:], 1):
         theirs: dict[str, tuple[CheckedNode, ClusterConnectionConfig]] = {}
         for other in members[:at]:
@@ -220,7 +220,11 @@ def _check_connections(members: list[CheckedNode], findings: Findings) -> None:
                 other = members[0]
                 if len(other.configuration.cluster_connections) == 1:
                     _compare(
-                        node, connection, other, other.configuration.cluster_connections[0], findings
+                        node,
+                        connection,
+                        other,
+                        other.configuration.cluster_connections[0],
+                        findings,
                     )
             elif known is not None:
                 _compare(node, connection, known[0], known[1], findings)

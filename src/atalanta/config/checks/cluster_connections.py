@@ -1,35 +1,38 @@
-"""What about a file's cluster connections is allowed, and most likely not what was meant."""
+"""Checks of one file's cluster connections: settings that are allowed, but most likely not intended."""
 
 from __future__ import annotations
 
 from atalanta.cluster.address_prefixes import Covered, overlaps, shown
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.config.checks.findings import leads_to
+from atalanta.config.checks.findings import reaches
 from atalanta.config.configuration import Configuration
 
 OLD_PREFIX = "jms"
 
 
 def link_warnings(configuration: Configuration) -> list[str]:
-    """Told at every start and by `atalanta check`."""
+    """Returns the warnings that are given at every start and by `atalanta check`."""
     connections = configuration.cluster_connections
-    told: list[str] = []
+    warnings: list[str] = []
     for first, second, common in overlaps([(each.name, each.address) for each in connections]):
-        told.append(
+        warnings.append(
             f"cluster-connections '{first}' and '{second}' share {shown(common)}: a queue that is reached by both"
             " belongs to whichever comes first; give them addresses that do not overlap"
         )
     for connection in connections:
         text = covers_nothing(configuration, connection)
         if text is not None:
-            told.append(text)
+            warnings.append(text)
     if len(connections) > 1:
-        told.extend(_doors(configuration))
-    return told
+        warnings.extend(_acceptor_warnings(configuration))
+    return warnings
 
 
 def covers_nothing(configuration: Configuration, connection: ClusterConnectionConfig) -> str | None:
-    """No configured address has a prefix that `address` names. Silent where nothing is configured, but for `jms`."""
+    """Returns a warning if no configured address begins with a prefix in `address`.
+
+    Returns None where no address is configured, except for the prefix `jms`.
+    """
     covered = Covered(connection.address)
     if not covered.included:
         return None
@@ -51,24 +54,26 @@ def covers_nothing(configuration: Configuration, connection: ClusterConnectionCo
     return text
 
 
-def _doors(configuration: Configuration) -> list[str]:
-    """Each of several cluster connections needs an acceptor of its own: its peers and clients come by that."""
-    told: list[str] = []
+def _acceptor_warnings(configuration: Configuration) -> list[str]:
+    """Warns of cluster connections without an acceptor of their own. Peers and clients of each connect there."""
+    warnings: list[str] = []
     connections = configuration.cluster_connections
-    served = {acceptor.cluster_connection or connections[0].name for acceptor in configuration.acceptors}
+    served = {
+        acceptor.cluster_connection or connections[0].name for acceptor in configuration.acceptors
+    }
     for connection in connections:
         if connection.name not in served:
-            told.append(
+            warnings.append(
                 f"cluster-connection '{connection.name}' has no acceptor (clusterConnection={connection.name}):"
-                f" whoever connects is told the topology of another one"
+                f" clients that connect get the topology of another one"
             )
             continue
         announced = configuration.connectors.get(connection.connector)
         for acceptor in configuration.acceptors:
             serves = acceptor.cluster_connection or connections[0].name
-            if announced and leads_to(announced, acceptor) and serves != connection.name:
-                told.append(
+            if announced and reaches(announced, acceptor) and serves != connection.name:
+                warnings.append(
                     f"cluster-connection '{connection.name}' announces connector '{announced.name}', which leads to"
                     f" acceptor '{acceptor.name}' of cluster-connection '{serves}'"
                 )
-    return told
+    return warnings

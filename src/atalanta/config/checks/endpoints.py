@@ -1,4 +1,4 @@
-"""Hosts, ports, folders and ids: what two nodes cannot both have, and connectors that lead nowhere."""
+"""Checks of hosts, ports, folders and ids that two nodes cannot share, and of connectors without an acceptor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from atalanta.config.checks.findings import (
     CheckedNode,
     Findings,
     is_loopback,
-    leads_to,
+    reaches,
 )
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 
-def check_places(nodes: list[CheckedNode], findings: Findings) -> None:
+def check_endpoints(nodes: list[CheckedNode], findings: Findings) -> None:
     for at, node in enumerate(nodes):
         _check_own_ports(node, findings)
         _check_connectors(node, nodes, findings)
@@ -64,7 +64,7 @@ def _same_port(
     taken: AcceptorConfig,
     findings: Findings,
 ) -> None:
-    """An error where both must be on one machine, nothing where they cannot be."""
+    """Reports a shared port: an error if both must be on one machine; no finding if they cannot be."""
     mine, theirs = node.announced, other.announced
     exact = acceptor.host not in WILDCARD_HOSTS and taken.host not in WILDCARD_HOSTS
     text = (
@@ -98,7 +98,7 @@ def _check_connectors(node: CheckedNode, nodes: list[CheckedNode], findings: Fin
             used = name in announced or name in dialled
             findings.add(
                 ERROR if used else WARNING, node, "connector", name,
-                f"connector '{name}' has the host {connector.host}, which is no place to connect to",
+                f"connector '{name}' has the host {connector.host}, which cannot be connected to",
                 "name the host or address by which others reach this node",
             )  # fmt: skip
         elif name in announced:
@@ -110,12 +110,12 @@ def _check_connectors(node: CheckedNode, nodes: list[CheckedNode], findings: Fin
 def _check_announced(
     node: CheckedNode, connector: ConnectorConfig, nodes: list[CheckedNode], findings: Findings
 ) -> None:
-    own = [each for each in node.configuration.acceptors if leads_to(connector, each)]
-    place = f"{connector.host}:{connector.port}"
+    own = [each for each in node.configuration.acceptors if reaches(connector, each)]
+    endpoint = f"{connector.host}:{connector.port}"
     if not own:
         findings.add(
             WARNING, node, "connector", connector.name,
-            f"connector '{connector.name}' is announced, but no acceptor of this node listens on {place}",
+            f"connector '{connector.name}' is announced, but no acceptor of this node listens on {endpoint}",
         )  # fmt: skip
     _check_tls(node, connector, own, findings)
     elsewhere = [
@@ -136,12 +136,12 @@ def _check_dialled(
     node: CheckedNode, connector: ConnectorConfig, nodes: list[CheckedNode], findings: Findings
 ) -> None:
     if len(nodes) == 1:
-        return  # its target is not among the files
+        return  # the target is not among the files
     found = [
         acceptor
         for other in nodes
         for acceptor in other.configuration.acceptors
-        if leads_to(connector, acceptor)
+        if reaches(connector, acceptor)
     ]
     _check_tls(node, connector, found, findings)
     if found:

@@ -1,4 +1,4 @@
-"""What `atalanta check` has to say of configuration files, and the nodes it looks at."""
+"""The findings of `atalanta check`, and the nodes that it checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True)
 class Finding:
-    """`file` "" concerns several files; line 0: none."""
+    """A finding about a file. `file` "": about several files; line 0: no line."""
 
     level: str
     file: str
@@ -32,7 +32,7 @@ class Finding:
 
 @dataclass(eq=False)
 class CheckedNode:
-    """A file that could be read. `node_id` is that of its data folder, if it ever ran."""
+    """A file that was read. `node_id` is the id in its data folder, if the node ever ran."""
 
     configuration: Configuration
     security: Security | None = None
@@ -40,7 +40,7 @@ class CheckedNode:
 
     @property
     def label(self) -> str:
-        """For texts about several nodes: the name, which may be the same, and the file."""
+        """Returns name and file, for texts about several nodes; names may be equal."""
         return f"{self.configuration.broker.name} ({self.configuration.path})"
 
     @property
@@ -50,7 +50,7 @@ class CheckedNode:
 
     @property
     def announced(self) -> ConnectorConfig | None:
-        """How the node tells others to reach it."""
+        """Returns the connector that the node announces to others."""
         connection = self.connection
         if connection is None:
             return None
@@ -64,16 +64,16 @@ class Findings:
     def add(
         self, level: str, node: CheckedNode, kind: str, name: str, text: str, hint: str = ""
     ) -> None:
-        """About something with a name in the node's file."""
-        file, line = node.configuration.place(kind, name)
+        """Adds a finding about a named element of the node's file."""
+        file, line = node.configuration.position(kind, name)
         self.found.append(Finding(level, file, line, text, hint))
 
     def about(self, level: str, node: CheckedNode, text: str, hint: str = "") -> None:
-        """About the node's file as a whole."""
+        """Adds a finding about the node's file as a whole."""
         self.found.append(Finding(level, str(node.configuration.path), 0, text, hint))
 
     def together(self, level: str, text: str, hint: str = "") -> None:
-        """About several files."""
+        """Adds a finding about several files."""
         self.found.append(Finding(level, "", 0, text, hint))
 
 
@@ -81,8 +81,8 @@ def is_loopback(host: str) -> bool:
     return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
-def leads_to(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
-    """Whether a connection there may arrive here; a wildcard acceptor may have any name."""
+def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
+    """Tells whether connections of this connector may arrive at the acceptor. A wildcard acceptor matches any host."""
     if connector.port != acceptor.port:
         return False
     if acceptor.host in WILDCARD_HOSTS or connector.host == acceptor.host:

@@ -1,4 +1,4 @@
-"""Grouping handlers of the files that are checked together: one LOCAL, the others REMOTE, and a way to talk."""
+"""Checks of grouping handlers across the given files: one LOCAL, the others REMOTE, on a shared address."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _check_own(node: CheckedNode, handler: GroupingHandlerConfig, findings: Find
         findings.add(
             ERROR, node, KIND, handler.name,
             f"grouping-handler '{handler.name}': no cluster-connection covers its address "
-            f"'{handler.address}': other nodes would never hear it",
+            f"'{handler.address}': other nodes would never receive its notifications",
             f"the cluster-connection's address is {covered}: use a name that begins like that",
         )  # fmt: skip
 

@@ -1,9 +1,9 @@
-"""Connection routers of the files that are checked together: used at all, and never in a circle."""
+"""Checks of connection routers across the given files: used by an acceptor, and not in a circle."""
 
 from __future__ import annotations
 
 from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, RouterConfig
-from atalanta.config.checks.findings import WARNING, CheckedNode, Findings, leads_to
+from atalanta.config.checks.findings import WARNING, CheckedNode, Findings, reaches
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 KIND = "connection-router"
@@ -27,15 +27,15 @@ def check_routers(nodes: list[CheckedNode], findings: Findings) -> None:
 def _check_circle(
     node: CheckedNode, router: RouterConfig, nodes: list[CheckedNode], findings: Findings
 ) -> None:
-    """A target's door with a router of its own may send the client on, and so back, for ever."""
+    """Reports a target acceptor with a router of its own: clients might be redirected back for ever."""
     for other in nodes:
         for connector in _targets(node, router, other):
-            door = _door(connector, other)
-            if door is None or door.router is None or other is node:
+            acceptor = _target_acceptor(connector, other)
+            if acceptor is None or acceptor.router is None or other is node:
                 continue
             findings.add(
                 WARNING, node, KIND, router.name,
-                f"connection-router '{router.name}' sends clients to acceptor '{door.name}' of "
+                f"connection-router '{router.name}' sends clients to acceptor '{acceptor.name}' of "
                 f"{other.configuration.path}, which has a router, too: they may be sent back",
                 "give the targets an acceptor without router=, and announce that one",
             )  # fmt: skip
@@ -52,8 +52,8 @@ def _targets(node: CheckedNode, router: RouterConfig, other: CheckedNode) -> lis
     return [] if other.announced is None else [other.announced]
 
 
-def _door(connector: ConnectorConfig, other: CheckedNode) -> AcceptorConfig | None:
+def _target_acceptor(connector: ConnectorConfig, other: CheckedNode) -> AcceptorConfig | None:
     for acceptor in other.configuration.acceptors:
-        if leads_to(connector, acceptor):
+        if reaches(connector, acceptor):
             return acceptor
     return None

@@ -1,9 +1,9 @@
-"""Whom the nodes of the files that are checked together would give their messages to when they leave."""
+"""Checks of scale-down across the given files: the target of each node that leaves."""
 
 from __future__ import annotations
 
 from atalanta.cluster.scale_down_config import ScaleDownConfig
-from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, leads_to
+from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings, reaches
 
 KIND = "scale-down"
 NAME = ""
@@ -30,7 +30,7 @@ def _check_own(node: CheckedNode, config: ScaleDownConfig, findings: Findings) -
     for name in config.connectors:
         connector = connectors.get(name)
         own = connector is not None and any(
-            leads_to(connector, acceptor) for acceptor in node.configuration.acceptors
+            reaches(connector, acceptor) for acceptor in node.configuration.acceptors
             if connector.host == acceptor.host
         )  # fmt: skip
         if own and len(config.connectors) == 1:
@@ -61,7 +61,7 @@ def _check_target(
         return
     connectors = node.configuration.connectors
     reached = any(
-        leads_to(connectors[name], acceptor)
+        reaches(connectors[name], acceptor)
         for name in config.connectors
         if name in connectors
         for other in others
@@ -79,7 +79,7 @@ def _check_receivers(
     leaving: list[tuple[CheckedNode, ScaleDownConfig]],
     findings: Findings,
 ) -> None:
-    """If all nodes leave at a stop, the order of a shutdown moves everything to the last one."""
+    """Warns if all nodes scale down at a stop: then a shutdown moves all messages to the last one."""
     if len(leaving) == len(members) and all(config.enabled for _, config in leaving):
         findings.together(
             WARNING,

@@ -1,4 +1,4 @@
-"""Tables `[bridges.NAME]` of atalanta.toml: what broker.xml cannot say of a bridge."""
+"""The tables `[bridges.NAME]` of atalanta.toml: bridge options that broker.xml does not have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Problem = Callable[[str, str, str], None]  # key, text, hint
 
 
 def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
-    """By name of the bridge; whether there is such a bridge is for who knows them to say."""
+    """Reads the tables, by name of the bridge. The caller checks that such a bridge exists."""
     found: dict[str, OwnBridge] = {}
     if not isinstance(value, dict):
         problem("bridges", "bridges is no table", "write [bridges.NAME]")

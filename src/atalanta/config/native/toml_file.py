@@ -1,4 +1,4 @@
-"""`atalanta.toml`, the file of our own beside broker.xml (cluster/native_config.py says what may stand in it)."""
+"""`atalanta.toml`, Atalanta's own file beside broker.xml (options in cluster/native_config.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DNS: Final = "dns-discovery"
 SIZE_MAX_BYTES: Final = 1 << 20
 KINDS: Final[dict[str, tuple[type, ...]]] = {
     "bool": (bool,),
-    "int": (int, str),  # "10M" where it is a size
+    "int": (int, str),  # "10M" for a size
     "float": (int, float),
     "str": (str,),
 }
@@ -29,13 +29,13 @@ AT_LINE: Final = re.compile(r"\(at line (\d+)")
 
 
 def own_file(broker_xml: Path) -> Path:
-    """`<stem>.atalanta.toml` where several broker.xml share a folder and it exists, else `atalanta.toml`."""
+    """Returns `<stem>.atalanta.toml` if that exists, for several broker.xml in one folder; else `atalanta.toml`."""
     particular = broker_xml.with_name(f"{broker_xml.stem}.{NAME}")
     return particular if particular.exists() else broker_xml.with_name(NAME)
 
 
 def read_own_file(path: Path, report: Report) -> OwnSettings:
-    """The settings in `path`, the defaults if there is no such file. What is wrong goes into `report`."""
+    """Reads the settings in `path`, the defaults if the file does not exist. Problems are added to `report`."""
     own = OwnSettings()
     try:
         data = read_regular(path, SIZE_MAX_BYTES)
@@ -55,11 +55,14 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
         return own
     except tomllib.TOMLDecodeError as error:
         found = AT_LINE.search(str(error))
-        # Without a line it is the last one: the file ended too early.
+        # Without a line number the file ended too early: the error is in the last line.
         line = int(found.group(1)) if found else text.count("\n") + 1
         report.problem(str(path), line, f"is no TOML: {error}")
         return own
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, lists within lists within …
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # numbers of thousands of digits, deeply nested lists
         report.problem(str(path), 0, f"is no TOML that can be read: {error}")
         return own
     OwnReader(path, text, report).read(table, own)
@@ -67,7 +70,7 @@ def read_own_file(path: Path, report: Report) -> OwnSettings:
 
 
 class OwnReader:
-    """Puts what the table says into `OwnSettings`, each value checked as its option says."""
+    """Reads the TOML table into `OwnSettings` and checks each value against its option."""
 
     def __init__(self, path: Path, text: str, report: Report) -> None:
         self.path = path
@@ -75,7 +78,7 @@ class OwnReader:
         self.report = report
 
     def read(self, table: dict[str, Any], own: OwnSettings) -> None:
-        """Every key of the file; those nobody knows are problems."""
+        """Reads every key of the file; unknown keys are problems."""
         known = {entry.metadata["xml"]: entry for entry in fields(OwnSettings) if entry.metadata}
         for key, value in table.items():
             entry = known.get(key)
@@ -103,11 +106,11 @@ class OwnReader:
         return found
 
     def problem(self, key: str, text: str, hint: str = "") -> None:
-        """`text` at the line where `key` stands."""
+        """Reports a problem at the line of `key`."""
         self.report.problem(str(self.path), self.line_of(key), text, hint)
 
     def line_of(self, key: str) -> int:
-        """The first line that gives `key` or opens the table of that name; 0 if none does."""
+        """Returns the first line that assigns `key` or opens the table of that name; 0 if there is none."""
         stands = re.compile(rf"\s*(\[+\s*)?[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
         for number, line in enumerate(self.lines, 1):
             if stands.match(line):

@@ -1,6 +1,5 @@
-"""Sections of broker.xml about addresses: `<addresses>`, old `<queues>`, `<address-settings>`,
-`<security-settings>`.
-"""
+"""Sections of broker.xml about addresses: `<addresses>`, the old `<queues>`, `<address-settings>`,
+`<security-settings>`."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ class AddressSections:
         }
 
     def finish(self) -> None:
-        """Checks that need the wildcard characters, which may stand anywhere in the file."""
+        """Completes the settings with the wildcard characters, which may be anywhere in the file."""
         self.broker.addresses = list(self.addresses.values())
         for node, match in self.matches:
             markers = self.broker.literal_match_markers
@@ -66,7 +65,7 @@ class AddressSections:
         if not name:
             self.report.problem(node.file, node.line, "an <address> needs a name")
             return
-        # Given twice, both count (as in Artemis).
+        # An address given twice has the queues of both elements, as in Artemis.
         address = self.addresses.setdefault(name, AddressConfig(name))
 
         def anycast(child: Node) -> None:
@@ -124,8 +123,11 @@ class AddressSections:
         config.filter_text = text if text.strip() else None
 
     def _old_queues(self, section: Node) -> None:
-        """`<queues>` of Artemis 1: each queue names its address; they were anycast and multicast
-        alike, and are multicast today (Artemis' default routing type)."""
+        """Reads `<queues>` of Artemis 1: each queue names its address.
+
+        In Artemis 1 such queues were anycast and multicast alike. Now they are multicast, Artemis' default
+        routing type.
+        """
 
         def queue(child: Node) -> None:
             config = QueueConfig(routing_type=MULTICAST)
@@ -148,7 +150,7 @@ class AddressSections:
         self.reader.read(node, [into_mapping(AddressSettings, values)], attributes=("match",))
         for name in ("dead_letter_address", "expiry_address"):
             if values.get(name) == "":
-                values[name] = None  # an empty element takes back what a wider match says
+                values[name] = None  # an empty element removes the value of a wider match
         if match is not None:
             self.broker.address_settings.append(AddressSetting(match, values))
 
@@ -176,8 +178,11 @@ class AddressSections:
         )
 
     def _role_mapping(self, node: Node) -> None:
-        """Whoever holds the role `from` may do what is permitted to the roles `to` (Artemis'
-        FileConfigurationParser.parseSecurityRoleMapping: made for long names out of directories)."""
+        """Reads a role mapping: users with role `from` have the permissions of the roles `to`.
+
+        Source: Artemis' FileConfigurationParser.parseSecurityRoleMapping, meant for long names out of
+        directories.
+        """
         self.reader.read(node, [], attributes=("from", "to"))
         source = node.attributes.get("from", "").strip()
         if not source or not node.attributes.get("to", "").strip():

@@ -1,4 +1,4 @@
-"""The section `<bridges>` of broker.xml (fact sheet C9), and what atalanta.toml says of its bridges."""
+"""The section `<bridges>` of broker.xml, and the bridge tables of atalanta.toml."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_
 
 
 class BridgeSection:
-    """Reads bridges into the configuration; what could never work is a problem here and not at run time."""
+    """Reads bridges into the configuration; a bridge that could never work is a problem."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.configuration = configuration
         self.report = report
         self.reader = XmlReader(report)
         self.references = References(configuration, report, self.reader)
-        self.transformers: list[tuple[Node, BridgeConfig]] = []  # with classes that are not known
+        self.transformers: list[tuple[Node, BridgeConfig]] = []  # transformers with unknown classes
 
     def handlers(self) -> dict[str, Handler]:
         return {"bridges": self._section}
@@ -30,7 +30,7 @@ class BridgeSection:
         self.references.check()
 
     def finish_own(self) -> None:
-        """After atalanta.toml was read: it may put a Python function in the place of a Java class."""
+        """Completes the bridges after atalanta.toml was read: a Python function may replace a Java class."""
         own = self.configuration.own.bridges
         names = [config.name for config in self.configuration.bridges]
         for name in own:
@@ -42,7 +42,7 @@ class BridgeSection:
         for config in self.configuration.bridges:
             if config.user == DEFAULT_CLUSTER_USER and config.password == DEFAULT_CLUSTER_PASSWORD:
                 self.report.warnings.append(
-                    f"bridge '{config.name}' has the cluster user and password as shipped: everybody knows them"
+                    f"bridge '{config.name}' has the default cluster user and password, which are public"
                 )
         for node, config in self.transformers:
             named = own.get(config.name)
@@ -71,7 +71,7 @@ class BridgeSection:
         if why:
             self.report.problem(node.file, node.line, why)
             return
-        self.configuration.places["bridge", config.name] = (node.file, node.line)
+        self.configuration.positions["bridge", config.name] = (node.file, node.line)
         self.configuration.bridges.append(config)
 
     def _missing(self, config: BridgeConfig) -> str:
@@ -92,7 +92,10 @@ class BridgeSection:
 
     def _transformer(self, node: Node, config: BridgeConfig) -> None:
         read_transformer(
-            self.reader, node, config.transformer_properties, lambda name: self._class_name(name, config)
+            self.reader,
+            node,
+            config.transformer_properties,
+            lambda name: self._class_name(name, config),
         )
 
     def _class_name(self, node: Node, config: BridgeConfig) -> None:

@@ -1,4 +1,4 @@
-"""Sections of broker.xml about clustering: broadcast and discovery groups, cluster connections."""
+"""Sections of broker.xml about clustering: broadcast groups, discovery groups, cluster connections."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
 from atalanta.wire.core.config import parse_connector
 from atalanta.wire.uri import UriError, parse_params
 
-# Names in a cluster-connection URI are those of the setters of Artemis'
-# ClusterConnectionConfiguration.
+# Parameter names of a cluster-connection URI are the setters of Artemis' ClusterConnectionConfiguration.
 URI_NAMES: Final[dict[str, str]] = {
     "address": "address",
     "connectorName": "connector",
@@ -74,7 +73,7 @@ class ClusterSections:
         self.references.check()
 
     def finish_own(self) -> None:
-        """After atalanta.toml was read."""
+        """Completes the cluster connections after atalanta.toml was read."""
         names = [config.name for config in self.configuration.cluster_connections]
         for name in self.configuration.own.dns_by_cluster:
             if name not in names:
@@ -120,7 +119,7 @@ class ClusterSections:
         if config.name in taken:
             self.report.problem(node.file, node.line, f"{node.name} '{config.name}' is given twice")
             return False
-        self.configuration.places[node.name, config.name] = (node.file, node.line)
+        self.configuration.positions[node.name, config.name] = (node.file, node.line)
         jgroups = [child for child in node.children if child.name in JGROUPS]
         udp = [child for child in node.children if child.name in UDP]
         if jgroups and udp:
@@ -143,10 +142,8 @@ class ClusterSections:
             return False
         return True
 
-    def _read_stack(
-        self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig
-    ) -> bool:
-        """The stack file lies beside the broker.xml, as on Artemis' class path."""
+    def _read_stack(self, node: Node, config: BroadcastGroupConfig | DiscoveryGroupConfig) -> bool:
+        """Reads a JGroups stack file; the file is beside the broker.xml, as on Artemis' class path."""
         if not config.jgroups_file or not config.jgroups_channel:
             self.report.problem(
                 node.file,
@@ -174,7 +171,7 @@ class ClusterSections:
         channel: str,
         stack: str,
     ) -> bool:
-        """A stack of the jgroups subsystem of the same standalone.xml."""
+        """Reads a stack of the jgroups subsystem in the same standalone.xml."""
         try:
             config.meeting = parse_stack(stack.encode("utf-8"), channel, self.values)
         except StackError as error:
@@ -213,17 +210,18 @@ class ClusterSections:
         self.reader.read(node, [into(config)], handlers, attributes=("uri",))
         given = any(child.name == "message-load-balancing" for child in node.children)
         if config.forward_when_no_consumers is not None and not given:
-            config.message_load_balancing = self._of_old(config)
+            config.message_load_balancing = self._old_load_balancing(config)
         if config.forward_when_no_consumers is not None and given:
             self._both_given(node, config)
         self._add(node, config)
 
-    def _of_old(self, config: ClusterConnectionConfig) -> str:
+    def _old_load_balancing(self, config: ClusterConnectionConfig) -> str:
         return STRICT if config.forward_when_no_consumers else ON_DEMAND
 
     def _both_given(self, node: Node, config: ClusterConnectionConfig) -> None:
-        """Artemis 2.44 lets the older name decide (FileConfigurationParser), its manual the newer."""
-        other = self._of_old(config)
+        """Warns of both load-balancing elements. In Artemis 2.44 (FileConfigurationParser) the older name decides,
+        in its manual the newer one."""
+        other = self._old_load_balancing(config)
         if config.message_load_balancing != other:
             self.report.warnings.append(
                 f"{node.file}:{node.line}: cluster-connection '{config.name}': message-load-balancing"
@@ -251,7 +249,7 @@ class ClusterSections:
                 "keep one of them",
             )
         else:
-            self.configuration.places["cluster-connection", config.name] = (node.file, node.line)
+            self.configuration.positions["cluster-connection", config.name] = (node.file, node.line)
             self.configuration.cluster_connections.append(config)
 
     def _static(self, node: Node, config: ClusterConnectionConfig) -> None:
@@ -265,7 +263,9 @@ class ClusterSections:
         self.reader.read(
             node, [], {"connector-ref": connector}, attributes=("allow-direct-connections-only",)
         )
-        self._direct_only(node, node.attributes.get("allow-direct-connections-only", "false"), config)
+        self._direct_only(
+            node, node.attributes.get("allow-direct-connections-only", "false"), config
+        )
 
     def _direct_only(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
         try:
@@ -279,8 +279,10 @@ class ClusterSections:
     # URI form
 
     def _uri_element(self, node: Node) -> None:
-        """`<cluster-connection-uri name="x" address="static://(c1,tcp://host:1)?maxHops=1"/>`, `multicast://group?…`
-        (ClusterConnectionStaticSchema, ClusterConnectionMulticastSchema).
+        """Reads `<cluster-connection-uri name="x" address="static://(c1,tcp://host:1)?maxHops=1"/>` or
+        `multicast://group?…`.
+
+        Source: ClusterConnectionStaticSchema, ClusterConnectionMulticastSchema.
         """
         config = ClusterConnectionConfig(name=node.attributes.get("name", ""))
         self.reader.read(node, [], attributes=("name", "address"))
@@ -290,7 +292,9 @@ class ClusterSections:
     def _read_uri(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
         scheme, separator, rest = text.partition("://")
         end = rest.find(")") + 1 if rest.startswith("(") else 0
-        rest, _, query = rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
+        rest, _, query = (
+            rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
+        )
         if separator and scheme == "static":
             config.static = True
             for member in rest.strip("()").split(","):
@@ -313,7 +317,8 @@ class ClusterSections:
         self._uri_params(node, params, config)
 
     def _static_member(self, node: Node, member: str, config: ClusterConnectionConfig) -> None:
-        """The name of a connector, or a connector as Artemis has it here: `tcp://host:port?k=v`."""
+        """Returns the connector of a static member: a connector's name, or its URL `tcp://host:port?k=v` as Artemis
+        allows here."""
         if not member:
             return
         if "://" not in member:

@@ -1,4 +1,4 @@
-"""`<connection-routers>` of broker.xml."""
+"""The section `<connection-routers>` of broker.xml."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DIGITS_MAX = 10
 
 
 class RouterSection:
-    """Reads the routers into `configuration.routers`; what they name is looked up by `finish`."""
+    """Reads the routers into `configuration.routers`; `finish` resolves the names they refer to."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.configuration = configuration
@@ -41,7 +41,7 @@ class RouterSection:
         return {"connection-routers": self._routers, "connection-router": self._router}
 
     def finish(self, core: Node) -> None:
-        """Every name that was referred to must be defined, also by acceptors."""
+        """Checks that every referenced name is defined, also those in acceptors."""
         self.references.check()
         configuration = self.configuration
         routers = [each.name for each in configuration.routers]
@@ -74,7 +74,9 @@ class RouterSection:
 
         def transformer(child: Node) -> None:
             self._problem(
-                child, "a key-transformer is a Java class", "the policy CONSISTENT_HASH_MODULO is one"
+                child,
+                "a key-transformer is a Java class",
+                "the policy CONSISTENT_HASH_MODULO is one",
             )
 
         handlers: dict[str, Handler] = {
@@ -91,7 +93,7 @@ class RouterSection:
         elif config.name in [each.name for each in self.configuration.routers]:
             self._problem(node, f"connection-router '{config.name}' is given twice")
         else:
-            self.configuration.places["connection-router", config.name] = (node.file, node.line)
+            self.configuration.positions["connection-router", config.name] = (node.file, node.line)
             self.configuration.routers.append(config)
 
     def _policy(self, node: Node, config: RouterConfig) -> None:
@@ -133,7 +135,10 @@ class RouterSection:
         def static(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
 
-        handlers: dict[str, Handler] = {"discovery-group-ref": discovery, "static-connectors": static}
+        handlers: dict[str, Handler] = {
+            "discovery-group-ref": discovery,
+            "static-connectors": static,
+        }
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
             self.references.add(node, CLUSTER_CONNECTION, config.cluster_connection)
@@ -151,7 +156,7 @@ class RouterSection:
 
 
 def routers_config(configuration: Configuration) -> RoutersConfig | None:
-    """What the node's routers need; None without a router that an acceptor names."""
+    """Returns the configuration of the node's routers; None if no acceptor names a router."""
     if not any(each.router is not None for each in configuration.acceptors):
         return None
     settings = configuration.cluster_settings() or ClusterSettings(

@@ -11,7 +11,7 @@ from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
 
 
 class DivertSection:
-    """Reads diverts into the broker's configuration; what would not work is a problem here and not at run time."""
+    """Reads diverts into the broker's configuration; a divert that could never work is a problem."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.diverts = configuration.broker.diverts
@@ -61,7 +61,10 @@ class DivertSection:
 
     def _transformer(self, node: Node, config: DivertConfig) -> None:
         read_transformer(
-            self.reader, node, config.headers, lambda name: self._class_name(name, name.text.strip())
+            self.reader,
+            node,
+            config.headers,
+            lambda name: self._class_name(name, name.text.strip()),
         )
 
     def _class_name(self, node: Node, name: str) -> None:
@@ -70,5 +73,5 @@ class DivertSection:
                 node.file,
                 node.line,
                 f"transformer '{name}' is not known: Java classes cannot be loaded",
-                f"{ADD_HEADERS} is the one there is",
+                f"only {ADD_HEADERS} is supported",
             )

@@ -1,4 +1,4 @@
-"""`<grouping-handler>` of broker.xml."""
+"""The element `<grouping-handler>` of broker.xml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atalanta.config.xml.tree import Node
 
 
 class GroupingSection:
-    """Reads the one handler into `configuration.grouping`."""
+    """Reads the only handler into `configuration.grouping`."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.configuration = configuration
@@ -31,5 +31,5 @@ class GroupingSection:
                 node.file, node.line, "a <grouping-handler> needs a <type>", "LOCAL or REMOTE"
             )
             return
-        self.configuration.places["grouping-handler", config.name] = (node.file, node.line)
+        self.configuration.positions["grouping-handler", config.name] = (node.file, node.line)
         self.configuration.grouping = config

@@ -1,7 +1,7 @@
-"""`<ha-policy>`: what a node is, and `<scale-down>` of one that has no backup.
+"""The section `<ha-policy>`: the role of a node, and `<scale-down>` of a node without backup.
 
-Forms of 1.4 are read, too: `<live-only>`, `<scale-down>true</scale-down>`, `<scale-down-group-name>` and
-`<scale-down-clustername>`, in the policy or in `<core>` itself.
+Forms of Artemis 1.4 are read too: `<live-only>`, `<scale-down>true</scale-down>`, `<scale-down-group-name>` and
+`<scale-down-clustername>`, in the policy or directly in `<core>`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class HaSection:
         return {"ha-policy": self._policy, "scale-down": self._scale_down, **old}
 
     def finish(self) -> None:
-        """Names that were referred to must be defined, and somebody must be there to take the messages."""
+        """Checks that referenced names are defined, and that there is a cluster to take the messages."""
         self.references.check()
         configuration = self.configuration
         config = configuration.scale_down
         if config is not None and not configuration.cluster_connections:
-            file, line = configuration.place("scale-down", "")
+            file, line = configuration.position("scale-down", "")
             self.report.without_effect(
                 file, line, "scale-down", "there is no cluster-connection: this node is alone"
             )
@@ -65,7 +65,7 @@ class HaSection:
     def _config(self, node: Node) -> ScaleDownConfig:
         if self.configuration.scale_down is None:
             self.configuration.scale_down = ScaleDownConfig()
-            self.configuration.places["scale-down", ""] = (node.file, node.line)
+            self.configuration.positions["scale-down", ""] = (node.file, node.line)
         return self.configuration.scale_down
 
     def _scale_down(self, node: Node) -> None:
@@ -79,7 +79,9 @@ class HaSection:
             return
 
         def discovery(child: Node) -> None:
-            config.discovery_group = self.references.discovery_group(child) or config.discovery_group
+            config.discovery_group = (
+                self.references.discovery_group(child) or config.discovery_group
+            )
 
         def connectors(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
@@ -104,7 +106,7 @@ class HaSection:
             )  # fmt: skip
 
     def _old(self, node: Node) -> None:
-        """Without `<scale-down>` such a node only takes over the messages of others."""
+        """Reads the old form. Without `<scale-down>` the node only takes over messages of others."""
         new = self.configuration.scale_down is None
         config = self._config(node)
         if new:

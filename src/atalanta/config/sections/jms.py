@@ -1,8 +1,8 @@
-"""The `<jms>` section of Artemis 1: its queues and topics as `<addresses>`, as Artemis 2 reads them.
+"""The `<jms>` section of Artemis 1: queues and topics become `<addresses>`, as in Artemis 2.
 
-LegacyJMSConfiguration (2.44): `<queue name="q">` is the address q with an anycast queue q, `<topic name="t">` the
-multicast address t; the prefixes `jms.queue.` and `jms.topic.` of version 1 are gone. Everything else of the section is
-for clients' JNDI and says nothing to the broker.
+Source: LegacyJMSConfiguration (2.44). `<queue name="q">` is the address q with an anycast queue q, `<topic
+name="t">` the multicast address t. The prefixes `jms.queue.` and `jms.topic.` of version 1 are dropped. The
+other elements are for the JNDI of clients; the broker does not use them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FOR_CLIENTS: Final = "for the JNDI of clients: the broker does not need it"
 
 
 def addresses_of(section: Node, report: Report) -> Node:
-    """`<addresses>` whose elements stand where those of the section do."""
+    """Returns `<addresses>` with elements at the lines of the section's elements."""
     addresses = _made(section, "addresses")
     for child in section.children:
         if child.name not in ("queue", "topic"):
@@ -32,7 +32,7 @@ def addresses_of(section: Node, report: Report) -> Node:
 
 
 def _queue(node: Node) -> Node:
-    """With `<selector string="…"/>` and `<durable>`; what else is in it (`<entry>`) is for clients."""
+    """Converts a queue with `<selector string="…"/>` and `<durable>`; `<entry>` is for clients."""
     queue = _made(node, "queue", name=node.attributes.get("name", ""))
     for child in node.children:
         if child.name == "selector":

@@ -1,6 +1,4 @@
-"""Names of Artemis' `<core>` that this version knows but does not act on (fact sheet C1-C13, XSD
-of 2.44).
-"""
+"""Names in Artemis' `<core>` that this version knows but does not support (XSD of 2.44)."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ _NO_THREADS: Final = "this broker has one loop"
 _NO_JMX: Final = "there is no JMX"
 _NO_PLUGINS: Final = "Java classes cannot be loaded"
 _LATER: Final = "not supported yet"
-_METRICS: Final = "chooses nothing here: see `atalanta run --web` and docs/reference/management.md"
+_METRICS: Final = "has no effect here: see `atalanta run --web` and docs/reference/management.md"
 
 CORE: Final[dict[str, str]] = {
     "system-property-prefix": "broker properties are not read",
@@ -45,16 +43,16 @@ CORE: Final[dict[str, str]] = {
     "metrics-plugin": _NO_PLUGINS,
     "metrics": _METRICS,
     "connector-services": _NO_PLUGINS,
-    # Gone from Artemis' schema, still found in files of Artemis 1 and HornetQ.
-    "clustered": "told by <cluster-connections>",
+    # Removed from Artemis' schema, but still found in files of Artemis 1 and HornetQ.
+    "clustered": "see <cluster-connections>",
     "backup": "see <ha-policy>",
     "shared-store": "see <ha-policy>",
     "allow-failback": "see <ha-policy>",
     "failover-on-shutdown": "see <ha-policy>",
-    "perf-blast-pages": "gone from Artemis",
-    "run-sync-speed-test": "gone from Artemis",
+    "perf-blast-pages": "removed from Artemis",
+    "run-sync-speed-test": "removed from Artemis",
 }
 
 JGROUPS: Final = ("jgroups-file", "jgroups-channel")
-# What a broadcast or discovery group says of UDP, and one of JGroups does not.
+# Elements of UDP groups that JGroups groups do not have.
 UDP: Final = ("group-address", "group-port", "local-bind-address", "local-bind-port")

@@ -1,4 +1,4 @@
-"""What diverts and bridges say of messages: `<filter string="…"/>` and `<transformer>`."""
+"""Elements that diverts and bridges share: `<filter string="…"/>` and `<transformer>`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atalanta.message.selector.selector import FilterError, parse_optional
 
 
 def read_filter(reader: XmlReader, node: Node) -> str | None:
-    """The selector; None for a blank one, and for one that cannot be read, which is told as a problem."""
+    """Returns the selector; None for a blank or invalid one. An invalid one is reported as a problem."""
     reader.read(node, [], attributes=("string",))
     text = node.attributes.get("string", "")
     try:
@@ -27,7 +27,8 @@ def read_transformer(
     properties: dict[str, str],
     class_name: Callable[[Node], None],
 ) -> None:
-    """`<property key value>` into `properties`; each `<class-name>` to `class_name`, without which it is a problem."""
+    """Reads `<property key value>` into `properties` and each `<class-name>` with `class_name`. A missing class is
+    a problem."""
 
     def property_(child: Node) -> None:
         reader.read(child, [], attributes=("key", "value"))

@@ -1,7 +1,8 @@
-"""What the elements `<network-check-…>` of broker.xml hold (runtime/network_check/config.py has their table).
+"""Checks of the elements `<network-check-…>` of broker.xml (options in runtime/network_check/config.py).
 
-As in Artemis (NetworkHealthCheck.parseAddressList, parseURIList): loopback addresses and what is no URL are left out
-with a warning, an address that cannot be one stays and never answers. What could only fail later is refused here.
+As in Artemis (NetworkHealthCheck.parseAddressList, parseURIList), loopback addresses and invalid URLs are left
+out with a warning. An impossible address stays and never answers. A value that could only fail later is a
+problem.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from atalanta.runtime.network_check.config import (
 )
 
 SCHEMES: Final = ("http", "https")
-OTHER_SCHEMES: Final = ("file", "ftp", "jar", "jrt", "mailto")  # that Java knows
-ENTRIES_MAX: Final = 100  # each is asked on a thread of its own
+OTHER_SCHEMES: Final = ("file", "ftp", "jar", "jrt", "mailto")  # schemes that Java supports
+ENTRIES_MAX: Final = 100  # each is checked on a thread of its own
 HOST_NAME: Final = re.compile(r"(?!.{254})[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 INTERFACE: Final = re.compile(r"[A-Za-z0-9_][^\s/]{0,14}")
 
 
 def check_network(core: Node, config: NetworkCheckConfig, report: Report) -> None:
-    """Reports with file and line, and takes out of the lists what is not to be asked."""
+    """Reports problems with file and line, and removes the entries that are not checked."""
     for node in core.all("network-check-list"):
         config.addresses = ",".join(_addresses(node, report))
     for node in core.all("network-check-URL-list"):
@@ -61,7 +62,7 @@ def _addresses(node: Node, report: Report) -> list[str]:
                 text = f"'{name[:60]}' is neither an address nor a host name: it never answers"
                 _warn(node, report, text)
         if loopback:
-            _warn(node, report, f"'{name}' is left out: a loopback address answers always")
+            _warn(node, report, f"'{name}' is left out: a loopback address always answers")
         else:
             kept.append(name)
     _warn_of_nothing(node, report, kept)
@@ -78,10 +79,14 @@ def _urls(node: Node, report: Report) -> list[str]:
         except ValueError:
             scheme, known = "", False
         if scheme in OTHER_SCHEMES:
-            why = f"{node.name}: '{url[:60]}': only {' and '.join(SCHEMES)} can be asked"
+            why = f"{node.name}: '{url[:60]}': only {' and '.join(SCHEMES)} are supported"
             report.problem(node.file, node.line, why)
         elif not known:
-            _warn(node, report, f"'{url[:60]}' is left out: it is no URL such as http://10.0.0.1:8080/")
+            _warn(
+                node,
+                report,
+                f"'{url[:60]}' is left out: it is no URL such as http://10.0.0.1:8080/",
+            )
         else:
             kept.append(url)
     _warn_of_nothing(node, report, kept)
@@ -90,7 +95,7 @@ def _urls(node: Node, report: Report) -> list[str]:
 
 def _warn_of_nothing(node: Node, report: Report, kept: list[str]) -> None:
     if node.text.strip(" ,") and not kept:
-        _warn(node, report, "nothing is left to be asked")
+        _warn(node, report, "no entry is left to check")
 
 
 def _interface(node: Node, config: NetworkCheckConfig, report: Report) -> None:
@@ -113,7 +118,9 @@ def _command(node: Node, report: Report) -> None:
         report.problem(node.file, node.line, f"{node.name}: {error}")
         return
     if not command.takes_address:
-        _warn(node, report, "is not told the address: the second value, as in '%d %s' or '%2$s'")
+        _warn(
+            node, report, "does not get the address: add the second value, as in '%d %s' or '%2$s'"
+        )
 
 
 def _warn(node: Node, report: Report, text: str) -> None:

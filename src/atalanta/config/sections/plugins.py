@@ -1,4 +1,4 @@
-"""The section `<broker-plugins>`: Artemis' notification plugin is known, any other is Java."""
+"""The section `<broker-plugins>`: Artemis' notification plugin is supported, other plugins are Java classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atalanta.kernel.settings.notification_options import PLUGIN, NotificationOp
 
 
 class PluginSection:
-    """Reads what the notification plugin is asked for; other plugins are listed as without effect."""
+    """Reads the options of the notification plugin; other plugins are listed as without effect."""
 
     def __init__(self, options: NotificationOptions, report: Report) -> None:
         self.options = options

@@ -1,4 +1,4 @@
-"""Names by which a section of broker.xml means other parts of the file: connectors, groups, cluster connections."""
+"""References by name between sections of broker.xml: to connectors, groups and cluster connections."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ CLUSTER_CONNECTION = "cluster-connection"
 
 
 class References:
-    """Noted as they are read, looked up by `check` when the file was read to its end."""
+    """Records references while the file is read; `check` resolves them at the end of the file."""
 
     def __init__(self, configuration: Configuration, report: Report, reader: XmlReader) -> None:
         self.configuration = configuration
         self.report = report
         self.reader = reader
-        self._noted: list[tuple[Node, str, str]] = []  # (where, CONNECTOR…, name)
+        self._noted: list[tuple[Node, str, str]] = []  # (node, CONNECTOR…, name)
 
     def add(self, node: Node, kind: str, name: str) -> None:
         self._noted.append((node, kind, name))
 
     def connector(self, node: Node) -> str:
-        """The name in `<connector-ref>`: its text, or `connector-name` as in older files; "" is reported."""
+        """Returns the name in `<connector-ref>`: its text, or `connector-name` as in older files. "" is reported."""
         self.reader.read(
             Node(
                 node.name, node.namespace, node.file, node.line, node.attributes, "", node.children
@@ -41,7 +41,7 @@ class References:
         return name
 
     def discovery_group(self, node: Node) -> str:
-        """The name in `<discovery-group-ref discovery-group-name="x"/>`; "" is reported."""
+        """Returns the name in `<discovery-group-ref discovery-group-name="x"/>`. "" is reported."""
         self.reader.read(node, [], attributes=("discovery-group-name",))
         name = node.attributes.get("discovery-group-name", "")
         if name:
@@ -51,7 +51,7 @@ class References:
         return name
 
     def check(self) -> None:
-        """Each must be defined, anywhere in the file."""
+        """Checks that each referenced name is defined in the file."""
         configuration = self.configuration
         defined = {
             CONNECTOR: list(configuration.connectors),
@@ -63,5 +63,5 @@ class References:
                 continue
             hint = nearest(name, defined[kind])
             if kind == CONNECTOR and name in configuration.in_vm_connectors:
-                hint = "it is in-vm, and leads nowhere here: name one with tcp://"
+                hint = "in-vm connectors are not supported here: name one with tcp://"
             self.report.problem(node.file, node.line, f"there is no {kind} '{name}'", hint)

@@ -10,7 +10,7 @@ from atalanta.kernel.security.resource_limits import ResourceLimit
 
 
 class LimitSection:
-    """What single users may have, into the broker's configuration."""
+    """Reads the limits of single users into the broker's configuration."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
         self.limits = configuration.broker.resource_limits

@@ -1,7 +1,8 @@
-"""Artemis' `login.config`, if one lies beside the broker.xml: which files hold the users.
+"""Artemis' `login.config` beside the broker.xml: the login modules and their user files.
 
-PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule can be served, one of each. Whoever asks for
-another one (LDAP, Kerberos) must hear of it: users would be refused, or others let in, without a reason to be seen.
+PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule are supported, one of each. Other
+modules (LDAP, Kerberos) are problems. Otherwise users would be refused, or others accepted, without a visible
+reason.
 """
 
 from __future__ import annotations
@@ -29,14 +30,15 @@ STRICT_OPTION: Final = "credentialsInvalidate"
 KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
-# One that does not end goes to the end of the file.
+# A comment without an end extends to the end of the file.
 COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
 
 
 @dataclass
 class UserFileNames:
-    """`modules`: (kind, flag) in their order; `subjects`, `subject_roles`: of TextFileCertificateLoginModule."""
+    """The user files of a login.config. `modules` are (kind, flag) in order. `subjects` and `subject_roles` belong
+    to TextFileCertificateLoginModule."""
 
     users: str = "artemis-users.properties"
     roles: str = "artemis-roles.properties"
@@ -47,13 +49,13 @@ class UserFileNames:
 
     @property
     def passwords(self) -> bool:
-        """Whether users of the properties files can log in."""
+        """Tells whether users of the properties files can log in."""
         return not self.modules or any(kind == PASSWORD for kind, _ in self.modules)
 
 
 @dataclass
 class Module:
-    """One login module of an entry, and where it stands."""
+    """One login module of an entry, with its line."""
 
     name: str
     line: int
@@ -64,9 +66,9 @@ class Module:
 def read_login_config(
     folder: Path, report: Report, warnings: list[str], domain: str = ""
 ) -> UserFileNames:
-    """The names of the files; what cannot be served goes to the report.
+    """Reads the names of the user files; unsupported modules and options are problems.
 
-    `domain`: the entry of an acceptor's securityDomain, which must be there; "" is the usual one.
+    `domain` is the entry of an acceptor's securityDomain, which must exist; "" is the default entry.
     """
     path = folder / LOGIN_FILE
     found = UserFileNames()
@@ -83,8 +85,8 @@ def read_login_config(
     modules = entries.get(domain or DOMAIN) or next(iter(entries.values()), [])
     if domain and not entries.get(domain):
         near = nearest(domain, entries)
-        told = f"has no entry '{domain}', which is an acceptor's securityDomain"
-        report.problem(str(path), 0, told, near or "")
+        text = f"has no entry '{domain}', which is an acceptor's securityDomain"
+        report.problem(str(path), 0, text, near or "")
         return found
     for module in modules:
         simple = module.name.rpartition(".")[2]
@@ -99,7 +101,7 @@ def read_login_config(
             )
     if found.guest is not None and not found.guest.strict:
         warnings.append(
-            f"{path}: {GUESTS} lets in whoever gives a wrong password, too, as user '{found.guest.user}':"
+            f"{path}: {GUESTS} also accepts clients with a wrong password, as user '{found.guest.user}':"
             f" {STRICT_OPTION}=true refuses them"
         )
     return found
@@ -138,8 +140,8 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
 
 
 def parse_login_config(text: str) -> dict[str, list[Module]]:
-    """Entries by name: `name { Class flag key=value …; … };`. What is malformed ends the reading."""
-    # Comments keep their line ends, so that lines can be told.
+    """Parses entries by name: `name { Class flag key=value …; … };`. Parsing ends at the first malformed entry."""
+    # Comments keep their line ends, so that line numbers stay correct.
     text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
     entries: dict[str, list[Module]] = {}
     inside: list[Module] | None = None

@@ -1,6 +1,6 @@
 """Masked passwords of a broker.xml: `ENC(...)`, `<mask-password>`, `<password-codec>` (PasswordMaskingUtil).
 
-They are opened once the whole file is read, since the codec's key may stand behind them.
+Passwords are unmasked when the whole file was read, since the codec's key may follow them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Masks:
         self.report = report
         self.values = values
         self.codec: Node | None = None
-        self.masked: bool | None = None  # None: by the form of the password
+        self.masked: bool | None = None  # None: recognized by the form of the password
         self.cluster_password: Node | None = None
 
     def handlers(self) -> dict[str, Handler]:
@@ -47,44 +47,46 @@ class Masks:
             self.report.problem(node.file, node.line, f"{node.name}: {error}")
 
     def finish(self) -> None:
-        """Every password that is masked is plain from here on."""
+        """Replaces every masked password by the plain one."""
         configuration = self.configuration
         broker = configuration.broker
         node = self.cluster_password
         if node is not None:
-            place = (node.file, node.line)
-            broker.cluster_password = self._plain("cluster-password", node.text, place)
+            position = (node.file, node.line)
+            broker.cluster_password = self._plain("cluster-password", node.text, position)
         for name, tls in [
             *((("acceptor", one.name), one.tls) for one in configuration.acceptors),
             *((("connector", one.name), one.tls) for one in configuration.connectors.values()),
         ]:
             if tls is None:
                 continue
-            place = configuration.place(*name)
+            position = configuration.position(*name)
             for which in ("keyStorePassword", "trustStorePassword"):
                 attribute = "key_store_password" if which[0] == "k" else "trust_store_password"
-                text = self._plain(f"{name[0]} {name[1]}: {which}", getattr(tls, attribute), place)
+                text = self._plain(
+                    f"{name[0]} {name[1]}: {which}", getattr(tls, attribute), position
+                )
                 setattr(tls, attribute, text)
         for bridge in configuration.bridges:
-            place = configuration.place("bridge", bridge.name)
-            bridge.password = self._plain(f"bridge '{bridge.name}'", bridge.password, place)
+            position = configuration.position("bridge", bridge.name)
+            bridge.password = self._plain(f"bridge '{bridge.name}'", bridge.password, position)
         for router in configuration.routers:
             pool = router.pool
             if pool is not None and pool.password:
-                place = configuration.place("connection-router", router.name)
-                pool.password = self._plain(f"router '{router.name}'", pool.password, place)
+                position = configuration.position("connection-router", router.name)
+                pool.password = self._plain(f"router '{router.name}'", pool.password, position)
 
-    def _plain(self, what: str, text: str, place: tuple[str, int]) -> str:
+    def _plain(self, what: str, text: str, position: tuple[str, int]) -> str:
         looks_masked = text.startswith("ENC(") and text.endswith(")")
         masked = looks_masked if self.masked is None else self.masked and text != ""
         if not masked:
             return text
-        # Imported where something is masked: most files are read without.
+        # Imported only for masked passwords: most files have none.
         from atalanta.tls.masked import codec_key, unmask
 
         try:
             key = codec_key("" if self.codec is None else self.codec.text, self.values)
             return unmask(text, key)
         except ValueError as error:
-            self.report.problem(*place, f"{what}: {error}", HINT)
+            self.report.problem(*position, f"{what}: {error}", HINT)
             return text

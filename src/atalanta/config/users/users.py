@@ -1,7 +1,7 @@
 """Users and roles beside the broker.xml: `artemis-users.properties`, `artemis-roles.properties`.
 
-A user's line is `name = password`, the password plain or `ENC(iterations:salt:hash)`; a role's is
-`role = user1,user2`, as Artemis' PropertiesLoginModule reads them.
+A user's line is `name = password`, the password plain or `ENC(iterations:salt:hash)`. A role's line is `role =
+user1,user2`, as Artemis' PropertiesLoginModule reads them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def read_security(configuration: Configuration) -> Security:
-    """Users, roles and rules of the configuration. ConfigError with all problems of both files.
+    """Reads users, roles and rules of the configuration. ConfigError with all problems of both files.
 
-    Without security neither file is needed. With it, missing files mean that nobody but the
-    cluster can log in: a warning says so.
+    Without security neither file is needed. With security but without files, only cluster nodes can log in; then
+    there is a warning.
     """
     broker = configuration.broker
     security = Security(
@@ -75,7 +75,7 @@ def _read_users(
 def _read_passwords(
     configuration: Configuration, names: UserFileNames, security: Security, report: Report
 ) -> dict[str, list[str]]:
-    """Users with passwords go into `security`; the answer is the roles of all names in the role file."""
+    """Adds users with passwords to `security`. Returns the roles of all names in the role file."""
     folder = configuration.users_folder
     users_path = folder / names.users
     roles_path = folder / names.roles
@@ -95,7 +95,7 @@ def _read_passwords(
             elif name:
                 near = nearest(name, roles)
                 configuration.warnings.append(
-                    f"{roles_path}:{entry.line}: role '{entry.key}' names '{name}', who is no user"
+                    f"{roles_path}:{entry.line}: role '{entry.key}' names '{name}', which is not a user"
                     + (f" ({near})" if near else "")
                 )
     for entry in users:
@@ -109,7 +109,7 @@ def _read_passwords(
 def read_certificate_users(
     configuration: Configuration, names: UserFileNames, report: Report
 ) -> CertificateUsers:
-    """`user = CN=…, O=…` or `user = /pattern/` in one file, `role = user1,user2` in the other."""
+    """Reads `user = CN=…, O=…` or `user = /pattern/` from one file and `role = user1,user2` from the other."""
     found = CertificateUsers()
     folder = configuration.users_folder
     subjects, roles = folder / names.subjects, folder / names.subject_roles
@@ -141,7 +141,7 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = data.decode("latin-1")  # what Java once wrote
+        text = data.decode("latin-1")  # older Java wrote these files in Latin-1
     try:
         return parse_properties(text)
     except PropertiesError as error:

@@ -1,5 +1,7 @@
-"""Changing artemis-users.properties and artemis-roles.properties: comments and order stay, each file
-is replaced in one step, and Artemis reads the result as we do (`artemis user add` writes the same).
+"""Changes to artemis-users.properties and artemis-roles.properties.
+
+Comments and order are kept. Each file is replaced atomically. Artemis reads the result in the same way (`artemis
+user add` writes the same).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from atalanta.files.regular import read_regular
 
 
 class UsersError(Exception):
-    """The change cannot be made; the text says why, for people."""
+    """The change is not possible; the text gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class UserLine:
 
 
 class PropertiesText:
-    """The lines of one file; a missing file is an empty one."""
+    """The lines of one file; a missing file is empty."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -53,7 +55,7 @@ class PropertiesText:
             raise UsersError(f"{self.path}:{error.line}: {error.text}") from error
 
     def put(self, key: str, value: str | None) -> None:
-        """Replaces the entry where it stands, or adds it at the end; None takes it away."""
+        """Replaces an entry in its line, or appends it. None removes the entry."""
         fresh = [] if value is None else [property_line(key, value)]
         for entry in self.entries():
             if entry.key == key:
@@ -63,9 +65,9 @@ class PropertiesText:
         self.lines += fresh
 
     def save(self) -> None:
-        """All or nothing; a file keeps its owner and mode, a new one can be read by its owner only.
+        """Saves the file atomically. A file keeps its owner and mode; a new file is readable only by its owner.
 
-        What a symbolic link leads to is replaced, not the link.
+        For a symbolic link the target is replaced, not the link.
         """
         try:
             path = self.path.resolve()
@@ -85,16 +87,16 @@ class PropertiesText:
 
 
 def _keep_owner(file: int, before: os.stat_result) -> None:
-    """Else a node that runs as somebody else could not read what root has written."""
+    """Keeps the owner of the file: otherwise a node under another user could not read a file written by root."""
     try:
         os.fchown(file, before.st_uid, before.st_gid)
-    except PermissionError:  # neither root nor the owner: the group alone, where one is in it
+    except PermissionError:  # neither root nor the owner: keep the group only, if it is one of ours
         with contextlib.suppress(PermissionError):
             os.fchown(file, -1, before.st_gid)
 
 
 class UserFiles:
-    """Both files of one folder. Every change is on disk when the method returns. UsersError."""
+    """Both files of one folder. Each change is on disk when the method returns. Raises UsersError."""
 
     def __init__(self, folder: Path) -> None:
         self.users = PropertiesText(folder / USERS_FILE)
@@ -112,14 +114,14 @@ class UserFiles:
         ]
 
     def add(self, name: str, stored: str, roles: tuple[str, ...]) -> None:
-        """`stored` is a hash or a plain password. A user needs a role to be allowed anything."""
+        """Adds a user. `stored` is a hash or a plain password. Without a role the user has no permissions."""
         if not name or name != name.strip() or "," in name:
             raise UsersError(f"'{name}' cannot be a user's name: no commas, no blanks around it")
         if self._known(name):
             raise UsersError(f"there is a user '{name}' already: see atalanta user reset")
         self._set_roles(name, roles)
         self.users.put(name, stored)
-        # Roles first: a role that names nobody is harmless.
+        # Roles are saved first: a role with an unknown user is harmless.
         self.roles.save()
         self.users.save()
 
@@ -131,7 +133,7 @@ class UserFiles:
         self.roles.save()
 
     def reset(self, name: str, stored: str | None, roles: tuple[str, ...] | None) -> None:
-        """None leaves the password, or the roles, as they are."""
+        """Changes a user; None leaves the password or the roles unchanged."""
         self._must_know(name)
         if stored is not None:
             self.users.put(name, stored)
@@ -156,7 +158,9 @@ class UserFiles:
     def _set_roles(self, name: str, roles: tuple[str, ...]) -> None:
         for role in roles:
             if not role or role != role.strip() or "," in role:
-                raise UsersError(f"'{role}' cannot be a role's name: no commas, no blanks around it")
+                raise UsersError(
+                    f"'{role}' cannot be a role's name: no commas, no blanks around it"
+                )
         members = self._members()
         for role in roles:
             members.setdefault(role, [])

@@ -1,1 +1,1 @@
-"""WildFly's messaging-activemq subsystem, read as the broker.xml that means the same, and written back."""
+"""WildFly's messaging-activemq subsystem, converted to the tree of an equal broker.xml."""

@@ -31,8 +31,8 @@ def convert_file(
 ) -> Converted:
     """The standalone.xml `path` as a broker.xml. ConfigError where it cannot be read, or is no standalone.xml.
 
-    Expressions (`${…}`) are replaced: with `values` (the environment), or with their defaults. `from_command_line`: it
-    may be a pipe, "-" is stdin.
+    Expressions (`${…}`) are replaced by `values` (the environment) or by their defaults. `from_command_line`:
+    the file may be a pipe, "-" is stdin.
     """
     report = Report()
     known = {
@@ -55,7 +55,7 @@ def convert_file(
 
 
 def in_namespaces(configuration: Node) -> Node:
-    """As Artemis' schema has it."""
+    """Returns the tree with the namespaces of Artemis' schema."""
     configuration.namespace = NAMESPACE
     for core in configuration.children:
         core.namespace = CORE_NAMESPACE

@@ -1,4 +1,4 @@
-"""Stacks of WildFly's jgroups subsystem as JGroups' own stack files (files/jgroups_stack.py reads those)."""
+"""Conversion of WildFly's jgroups subsystem to JGroups' own stack files (read by files/jgroups_stack.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
 
 
 class Stacks:
-    """The stacks of a standalone.xml; `texts` are the files made of those that were asked for, by name."""
+    """The stacks of a standalone.xml. `texts` are the files of the requested stacks, by name."""
 
     def __init__(self, root: Node, sockets: Sockets, report: Report) -> None:
         self.sockets = sockets
@@ -34,11 +34,14 @@ class Stacks:
                 self.stacks[node.attributes.get("name", "")] = node
 
     def file_of(self, user: Node) -> str | None:
-        """The name of the stack file for a group with `jgroups-channel` (none: the default one) or `jgroups-stack`."""
+        """Returns the name of the stack file for a group with `jgroups-channel` (default channel if empty) or
+        `jgroups-stack`."""
         name = user.attributes.get("jgroups-stack", "")
         if not name:
             channel = self.default
-            if "jgroups-cluster" in user.attributes:  # else it is the cluster's name: WildFly 10, 11
+            if (
+                "jgroups-cluster" in user.attributes
+            ):  # else it is the cluster's name: WildFly 10, 11
                 channel = user.attributes.get("jgroups-channel", self.default)
             if channel not in self.channels:
                 self._missing(user, "JGroups channel", channel, list(self.channels))
@@ -53,7 +56,7 @@ class Stacks:
         return file
 
     def _native(self, stack: Node) -> Node:
-        """`<config>` with the transport and every protocol, each with its properties as attributes."""
+        """Returns `<config>` with the transport and all protocols, their properties as attributes."""
         config = Node("config", "", stack.file, stack.line)
         for child in stack.children:
             if child.name != "transport" and child.name not in PROTOCOLS:
@@ -67,22 +70,22 @@ class Stacks:
         return config
 
     def _bound(self, child: Node, made: Node) -> None:
-        """What socket bindings say of it."""
+        """Adds the addresses and ports of socket bindings to a protocol."""
         binding = child.attributes.get("socket-binding", "")
-        place = self.sockets.place(child, binding) if binding else None
-        if place is not None:
-            if place.host:
-                made.attributes["bind_addr"] = place.host
-            if place.port:
-                made.attributes["bind_port"] = str(place.port)
-            if place.group_address:
-                made.attributes["mcast_addr"] = place.group_address
-                made.attributes["mcast_port"] = str(place.group_port)
+        endpoint = self.sockets.endpoint(child, binding) if binding else None
+        if endpoint is not None:
+            if endpoint.host:
+                made.attributes["bind_addr"] = endpoint.host
+            if endpoint.port:
+                made.attributes["bind_port"] = str(endpoint.port)
+            if endpoint.group_address:
+                made.attributes["mcast_addr"] = endpoint.group_address
+                made.attributes["mcast_port"] = str(endpoint.group_port)
         hosts = []
         for name in child.attributes.get("socket-bindings", "").split():
-            place = self.sockets.place(child, name)
-            if place is not None:
-                hosts.append(f"{place.host}[{place.port}]")
+            endpoint = self.sockets.endpoint(child, name)
+            if endpoint is not None:
+                hosts.append(f"{endpoint.host}[{endpoint.port}]")
         if hosts:
             made.attributes["initial_hosts"] = ",".join(hosts)
 

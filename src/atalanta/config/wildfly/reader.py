@@ -1,7 +1,7 @@
-"""The messaging-activemq subsystem of a standalone.xml as the tree of the broker.xml that means the same.
+"""Conversion of the messaging-activemq subsystem of a standalone.xml to the tree of an equal broker.xml.
 
-Every element of the tree carries file and line of the standalone.xml, so that whatever broker_xml.py finds wrong
-with it is told where the user wrote it. Expressions are replaced before; only those that matter must have a value.
+Every element of the tree has file and line of the standalone.xml. So problems that broker_xml.py finds name the
+line the user wrote. Expressions are replaced before; only those in use must have a value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from atalanta.config.problems import Report
 from atalanta.config.wildfly import tables
 from atalanta.config.wildfly.jgroups import Stacks
-from atalanta.config.wildfly.sockets import Place, Sockets, below, checked
+from atalanta.config.wildfly.sockets import Endpoint, Sockets, below, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
 from atalanta.config.xml.tree import Node
@@ -21,25 +21,26 @@ ROOTS: Final = ("server", "subsystem", "domain")
 
 
 def is_wildfly(root: Node) -> bool:
-    """Whether this is WildFly's file, or its subsystem alone."""
+    """Tells whether `root` is a standalone.xml, or its subsystem alone."""
     return root.name in ROOTS and root.namespace.startswith("urn:jboss:domain:")
 
 
 def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
-    """An element of broker.xml that stands where `source` does."""
+    """Creates an element of broker.xml with the position of `source`."""
     return Node(tag, "", source.file, source.line, attributes, text)
 
 
 @dataclass
 class BrokerTree:
-    """`stacks` are the JGroups stack files that `configuration` names: they do not exist as files."""
+    """A converted broker. `stacks` are the JGroups stack files that `configuration` names; they exist only in
+    memory."""
 
     configuration: Node
     stacks: dict[str, str]
 
 
 def broker_tree(root: Node, report: Report) -> BrokerTree | None:
-    """`<configuration>` with one `<core>`; None (and a problem) without exactly one broker."""
+    """Returns `<configuration>` with one `<core>`; None, and a problem, without exactly one broker."""
     if root.name == "domain":
         report.problem(
             root.file,
@@ -83,7 +84,7 @@ def broker_tree(root: Node, report: Report) -> BrokerTree | None:
 
 
 class SubsystemReader:
-    """Makes the sections of `<core>` out of the children of one `<server>`."""
+    """Converts the children of one `<server>` to the sections of `<core>`."""
 
     def __init__(
         self, sockets: Sockets, stacks: Stacks, contexts: SslContexts, report: Report
@@ -113,14 +114,14 @@ class SubsystemReader:
         return configuration
 
     def _defaults(self, source: Node, entry: Node, values: dict[str, str]) -> None:
-        """WildFly's own defaults, where the file says nothing."""
+        """Adds WildFly's own defaults for values that are not in the file."""
         present = {child.name for child in entry.children}
         for name, text in values.items():
             if name not in present:
                 entry.children.append(made(source, name, text))
 
     def section(self, source: Node, name: str) -> Node:
-        """The one section of that name."""
+        """Returns the section of that name, created once."""
         if name not in self.sections:
             self.sections[name] = made(source, name)
         return self.sections[name]
@@ -181,7 +182,9 @@ class SubsystemReader:
             if name in names:
                 self.core.children.append(made(node, names[name], text))
             elif name in silent:
-                self.report.without_effect(node.file, node.line, f"{node.name} {name}", silent[name])
+                self.report.without_effect(
+                    node.file, node.line, f"{node.name} {name}", silent[name]
+                )
             else:
                 self._unknown(node, name)
         password = self._credential(node)
@@ -189,7 +192,8 @@ class SubsystemReader:
             self.core.children.append(made(node, "cluster-password", password))
 
     def _credential(self, node: Node) -> str | None:
-        """`<credential-reference clear-text="…"/>`; credential stores are WildFly's own."""
+        """Returns the password of `<credential-reference clear-text="…"/>`; credential stores exist only in
+        WildFly."""
         for reference in node.all("credential-reference"):
             if "clear-text" in reference.attributes:
                 return reference.attributes["clear-text"]
@@ -202,7 +206,7 @@ class SubsystemReader:
         return None
 
     def _directory(self, node: Node) -> None:
-        """Relative to the data folder, as in WildFly."""
+        """Converts a folder; paths are relative to the data folder, as in WildFly."""
         path = node.attributes.get("path", "")
         if path:
             relative = not path.startswith("/")
@@ -248,15 +252,15 @@ class SubsystemReader:
         return self._group_of_nodes(node)
 
     def _group_of_nodes(self, node: Node) -> Node | None:
-        """Of either kind, by a multicast socket binding or by JGroups."""
+        """Converts a broadcast or discovery group with a multicast socket binding or with JGroups."""
         kind = "broadcast-group" if node.name.endswith("broadcast-group") else "discovery-group"
         group = made(node, kind, name=node.attributes.get("name", ""))
         binding = node.attributes.get("socket-binding", "")
         if binding:
-            place = self.sockets.place(node, binding)
-            if place is None:
+            endpoint = self.sockets.endpoint(node, binding)
+            if endpoint is None:
                 return None
-            self._multicast(node, group, binding, place)
+            self._multicast(node, group, binding, endpoint)
         elif node.name.startswith("jgroups") or any(
             name in node.attributes for name in tables.JGROUPS_GROUP
         ):
@@ -264,7 +268,7 @@ class SubsystemReader:
             if file is None:
                 return None
             group.children.append(made(node, "jgroups-file", file))
-            # Up to WildFly 11 the cluster's name stood in `jgroups-channel`.
+            # Up to WildFly 11 `jgroups-channel` had the cluster's name.
             cluster = node.attributes.get("jgroups-cluster") or node.attributes.get(
                 "jgroups-channel", "activemq-cluster"
             )
@@ -274,18 +278,18 @@ class SubsystemReader:
                 group.children.append(made(node, name, node.attributes[name]))
         return group
 
-    def _multicast(self, node: Node, group: Node, binding: str, place: Place) -> None:
-        if not place.group_address or not place.group_port:
+    def _multicast(self, node: Node, group: Node, binding: str, endpoint: Endpoint) -> None:
+        if not endpoint.group_address or not endpoint.group_port:
             self.report.problem(
                 node.file,
                 node.line,
                 f"socket-binding '{binding}' has no multicast-address and multicast-port",
             )
             return
-        if place.host and place.host != "0.0.0.0":
-            group.children.append(made(node, "local-bind-address", place.host))
-        group.children.append(made(node, "group-address", place.group_address))
-        group.children.append(made(node, "group-port", str(place.group_port)))
+        if endpoint.host and endpoint.host != "0.0.0.0":
+            group.children.append(made(node, "local-bind-address", endpoint.host))
+        group.children.append(made(node, "group-address", endpoint.group_address))
+        group.children.append(made(node, "group-port", str(endpoint.group_port)))
 
     def _bridge(self, node: Node) -> Node:
         bridge = self._elements(node, tables.BRIDGE)
@@ -295,7 +299,7 @@ class SubsystemReader:
         return bridge
 
     def _elements(self, node: Node, names: dict[str, str]) -> Node:
-        """Attributes become elements; lists, filters and references take their shape in broker.xml."""
+        """Converts attributes to elements; lists, filters and references get their form in broker.xml."""
         entry = made(node, node.name, name=node.attributes.get("name", ""))
         for name, text in node.attributes.items():
             if name in ("name", "allow-direct-connections-only"):
@@ -319,7 +323,7 @@ class SubsystemReader:
 
     # -- addresses and permissions --------------------------------------------------------------
     def _address(self, node: Node) -> Node:
-        """`<jms-queue name="q">` is the queue jms.queue.q, as WildFly makes it."""
+        """Converts `<jms-queue name="q">` to the queue jms.queue.q, as WildFly creates it."""
         name = node.attributes.get("name", "")
         if node.name == "jms-topic":
             topic = name if name.startswith(tables.JMS_TOPIC) else tables.JMS_TOPIC + name
@@ -362,14 +366,14 @@ class SubsystemReader:
 
 
 def listed(source: Node, name: str, text: str) -> Node:
-    """A list of names of connectors."""
+    """Returns a list of connector names as an element."""
     section = made(source, name)
     section.children = [made(source, "connector-ref", each) for each in text.split()]
     return section
 
 
 def discovery_reference(source: Node, name: str) -> Node:
-    """`<discovery-group-ref discovery-group-name="…"/>`."""
+    """Returns `<discovery-group-ref discovery-group-name="…"/>`."""
     reference = made(source, "discovery-group-ref")
     reference.attributes["discovery-group-name"] = name
     return reference

@@ -1,4 +1,4 @@
-"""Socket bindings, interfaces and listeners of a standalone.xml: where a name leads to."""
+"""Socket bindings, interfaces and listeners of a standalone.xml, resolved to hosts and ports."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from atalanta.config.wildfly.values import in_capitals
 from atalanta.config.xml.tree import Node
 from atalanta.message.encoding.digits import all_digits
 
-DIGITS_MAX: Final = 5  # of a port
+DIGITS_MAX: Final = 5  # digits of a port number
 LISTENERS: Final = ("http-listener", "https-listener")
 
 
 @dataclass(frozen=True)
-class Place:
-    """host and port of a binding, and its multicast group if it has one (port 0: none)."""
+class Endpoint:
+    """Host and port of a binding, and its multicast group if it has one (port 0: none)."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Place:
 
 
 class Sockets:
-    """What the file says of sockets. A name that leads nowhere is a problem at the element that uses it."""
+    """Resolves names of sockets. An unknown name is a problem of the element that uses it."""
 
     def __init__(self, root: Node, report: Report) -> None:
         self.report = report
@@ -48,8 +48,8 @@ class Sockets:
             if node.namespace.startswith(UNDERTOW) and node.name in LISTENERS:
                 self.listeners[node.attributes.get("name", "")] = node
 
-    def place(self, user: Node, name: str) -> Place | None:
-        """Of the socket binding `name`, for the element `user`."""
+    def endpoint(self, user: Node, name: str) -> Endpoint | None:
+        """Returns the endpoint of socket binding `name`, for the element `user`."""
         binding = self.bindings.get(name)
         if binding is None:
             self._missing(user, "socket-binding", name, list(self.bindings))
@@ -61,21 +61,21 @@ class Sockets:
         if port and binding.attributes.get("fixed-port", "false") != "true":
             port += self.offset
         group_port = self._number(binding, "multicast-port", 0)
-        return Place(host, port, binding.attributes.get("multicast-address", ""), group_port)
+        return Endpoint(host, port, binding.attributes.get("multicast-address", ""), group_port)
 
-    def listener(self, user: Node, name: str) -> Place | None:
-        """Of the HTTP listener `name`."""
+    def listener(self, user: Node, name: str) -> Endpoint | None:
+        """Returns the endpoint of HTTP listener `name`."""
         listener = self.listeners.get(name)
         if listener is None:
             self._missing(user, "http-listener", name, list(self.listeners))
             return None
-        return self.place(listener, listener.attributes.get("socket-binding", ""))
+        return self.endpoint(listener, listener.attributes.get("socket-binding", ""))
 
-    def _outbound(self, user: Node, binding: Node) -> Place | None:
+    def _outbound(self, user: Node, binding: Node) -> Endpoint | None:
         for remote in binding.all("remote-destination"):
-            return Place(remote.attributes.get("host", ""), self._number(remote, "port", 0))
+            return Endpoint(remote.attributes.get("host", ""), self._number(remote, "port", 0))
         for local in binding.all("local-destination"):
-            return self.place(user, local.attributes.get("socket-binding-ref", ""))
+            return self.endpoint(user, local.attributes.get("socket-binding-ref", ""))
         self.report.problem(
             binding.file, binding.line, f"<{binding.name}> says neither host and port nor a binding"
         )
@@ -96,8 +96,8 @@ class Sockets:
         self.report.problem(
             interface.file,
             interface.line,
-            f"the address of interface '{name}' cannot be told from this file",
-            '<inet-address value="…"/> says it',
+            f"the address of interface '{name}' is not in this file",
+            'add <inet-address value="…"/>',
         )
         return ""
 
@@ -118,14 +118,14 @@ class Sockets:
 
 
 def below(node: Node) -> Iterator[Node]:
-    """`node` and everything in it, as it stands in the file."""
+    """Iterates over `node` and all its descendants, in the order of the file."""
     yield node
     for child in node.children:
         yield from below(child)
 
 
 def checked(node: Node, report: Report) -> Node:
-    """`node`, told as a problem where an expression of it has no value."""
+    """Returns `node`; reports a problem if one of its expressions has no value."""
     for name, text in node.attributes.items():
         if "${" in text:
             inner = text[text.index("${") + 2 :].split("}")[0]

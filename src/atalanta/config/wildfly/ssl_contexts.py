@@ -1,8 +1,8 @@
-"""Elytron's ssl-contexts of the same standalone.xml as Artemis' TLS parameters, where these have words for them.
+"""Conversion of Elytron's ssl-contexts of the same standalone.xml to Artemis' TLS parameters.
 
-A context names a key-manager and a trust-manager, and each of these a key-store: a file with a password. Whatever of it
-has no counterpart (filters of cipher suites, JDK algorithms, credential stores …) is a problem at its own line, so that
-no door is ever weaker than the file says.
+A context names a key-manager and a trust-manager. Each of these names a key-store: a file with a password. A
+setting without a counterpart (filters of cipher suites, JDK algorithms, credential stores …) is a problem at its
+line. So no acceptor is less secure than the file says.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ELYTRON: Final = "urn:wildfly:elytron:"
 SERVER: Final = "server-ssl-context"
 CLIENT: Final = "client-ssl-context"
 KINDS: Final = (SERVER, CLIENT, "key-store", "key-manager", "trust-manager")
-# The folder of the standalone.xml, where relative paths are looked for.
+# The folder of the standalone.xml, for relative paths.
 CONFIG_FOLDER: Final = "jboss.server.config.dir"
 HARMLESS: Final = (
     "name",
@@ -26,7 +26,7 @@ HARMLESS: Final = (
     "protocols",
     "need-client-auth",
     "want-client-auth",
-    # Where they are as they are by themselves; see `_context`.
+    # Only with its default value; see `_context`.
     "cipher-suite-filter",
     "use-cipher-suites-order",
     "session-timeout",
@@ -39,7 +39,7 @@ HARMLESS: Final = (
 
 
 class SslContexts:
-    """What the file has; `options` of one that cannot be read are None, and told."""
+    """The ssl-contexts of the file. `options` returns None for an unreadable context, with a problem."""
 
     def __init__(self, root: Node, report: Report) -> None:
         self.report = report
@@ -49,7 +49,7 @@ class SslContexts:
                 self.known[node.name][node.attributes.get("name", "")] = node
 
     def options(self, user: Node, kind: str, name: str) -> dict[str, str] | None:
-        """Parameters of a connector or acceptor that uses this context."""
+        """Returns the parameters of a connector or acceptor that uses this context."""
         context = self._named(user, kind, name)
         if context is None:
             return None
@@ -158,5 +158,5 @@ class SslContexts:
 
 
 def _is_alias(text: str) -> bool:
-    """One name, and no filter such as `ALL:-old`."""
+    """Tells whether the text is a single alias, not a filter such as `ALL:-old`."""
     return bool(text) and not any(character in text for character in ":,+-*")

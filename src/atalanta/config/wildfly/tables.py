@@ -1,4 +1,4 @@
-"""Names of the messaging-activemq subsystem beside those of broker.xml (fact sheet C15; WildFly's schema 17.0)."""
+"""Names of the messaging-activemq subsystem and their names in broker.xml (WildFly's schema 17.0)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ JGROUPS: Final = "urn:jboss:domain:jgroups:"
 UNDERTOW: Final = "urn:jboss:domain:undertow:"
 JGROUPS_GROUP: Final = ("jgroups-cluster", "jgroups-channel", "jgroups-stack")
 
-# Attributes of <server> with the name of the element of <core>.
+# Attributes of <server> and the name of the element of <core>.
 SERVER: Final = (
     "persistence-enabled",
     "persist-id-cache",
@@ -63,7 +63,10 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "message-counter-sample-period": "message-counter-sample-period",
         "message-counter-max-day-history": "message-counter-max-day-history",
     },
-    "transaction": {"timeout": "transaction-timeout", "scan-period": "transaction-timeout-scan-period"},
+    "transaction": {
+        "timeout": "transaction-timeout",
+        "scan-period": "transaction-timeout-scan-period",
+    },
     "message-expiry": {
         "scan-period": "message-expiry-scan-period",
         "thread-priority": "message-expiry-thread-priority",
@@ -92,7 +95,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
 }
 
-# Attributes of GROUPS that say nothing to this broker, and why.
+# Attributes of GROUPS without effect in this broker, with the reason.
 _DATABASE: Final = "messages are kept in the journal's files"
 GROUPS_WITHOUT_EFFECT: Final[dict[str, dict[str, str]]] = {
     "security": {
@@ -116,7 +119,7 @@ DIRECTORIES: Final = (
     "paging-directory",
 )
 
-# Attribute of a permission -> types of broker.xml; the first is its own, the others come with it in WildFly
+# Attribute of a permission -> types of broker.xml. The first is its own type; WildFly adds the others
 # (SecurityRoleDefinition.transform).
 PERMISSIONS: Final = {
     "send": ("send",),
@@ -128,7 +131,7 @@ PERMISSIONS: Final = {
     "manage": ("manage",),
 }
 
-# Attribute -> element, where the names differ; all other attributes are elements of the same name.
+# Attribute -> element, if the names differ; all other attributes become elements of the same name.
 ADDRESS_SETTING: Final = {"redelivery-multiplier": "redelivery-delay-multiplier"}
 CLUSTER_CONNECTION: Final = {
     "connector-name": "connector-ref",
@@ -136,8 +139,8 @@ CLUSTER_CONNECTION: Final = {
 }
 BRIDGE: Final = {"reconnect-attempts-on-same-node": "reconnect-attempts-same-node"}
 
-# Elements that WildFly sets by itself to other values than Artemis does where the file says nothing
-# (AddressSettingAdd, ClusterConnectionDefinition, BridgeDefinition, ServerDefinition).
+# Elements whose default in WildFly differs from Artemis' (AddressSettingAdd, ClusterConnectionDefinition,
+# BridgeDefinition, ServerDefinition).
 DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "address-setting": {"auto-create-queues": "false", "auto-delete-queues": "false"},
     "cluster-connection": {"producer-window-size": "-1"},
@@ -149,7 +152,7 @@ CORE_DEFAULTS: Final = {"max-disk-usage": "100"}
 ENDLESS: Final = ("check-period", "connection-ttl", "confirmation-window-size")
 ENDLESS_VALUE: Final = str(2**31 - 1)
 
-# Parts of the subsystem that are about clients within WildFly, or about Java.
+# Parts of the subsystem for clients within WildFly, or for Java.
 _CLIENTS: Final = "for applications within WildFly: the broker does not need it"
 WITHOUT_EFFECT: Final[dict[str, str]] = {
     "connection-factory": _CLIENTS,
@@ -167,5 +170,5 @@ WITHOUT_EFFECT: Final[dict[str, str]] = {
 JMS_QUEUE: Final = "jms.queue."
 JMS_TOPIC: Final = "jms.topic."
 
-# Parameters that keep their hyphens; of all others WildFly's `batch-delay` is Artemis' `batchDelay`.
+# Parameters that keep their hyphens; for all others WildFly's `batch-delay` is Artemis' `batchDelay`.
 HYPHENATED: Final = ("handshake-timeout", "connect-timeout-millis")

@@ -1,4 +1,5 @@
-"""Connectors and acceptors of the subsystem as URLs: http-, remote- and in-vm- ones, and those by factory."""
+"""Conversion of the subsystem's connectors and acceptors to URLs: http-, remote- and in-vm- ones, and those by
+factory."""
 
 from __future__ import annotations
 
@@ -6,18 +7,20 @@ from typing import Final
 from urllib.parse import quote
 
 from atalanta.config.problems import Report
-from atalanta.config.wildfly.sockets import Place, Sockets
+from atalanta.config.wildfly.sockets import Endpoint, Sockets
 from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
 from atalanta.config.xml.tree import Node
 from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 
 IN_VM: Final = "vm://0"
-SAFE: Final = "/:,@!*()[]|^$~{}?'"  # besides letters and digits, in a parameter's value
+SAFE: Final = (
+    "/:,@!*()[]|^$~{}?'"  # safe characters in a parameter's value, besides letters and digits
+)
 
 
 class Transports:
-    """Each method gives the element of broker.xml, or None after it told what is wrong."""
+    """Converts transports. Each method returns the element of broker.xml, or None after it reported a problem."""
 
     def __init__(self, sockets: Sockets, contexts: SslContexts, report: Report) -> None:
         self.sockets = sockets
@@ -26,13 +29,13 @@ class Transports:
         self.listeners: dict[str, str] = {}  # http-listener -> the acceptor that serves it
 
     def connector(self, node: Node) -> Node | None:
-        """http-connector: the connection begins with an HTTP request that asks to go on as CORE."""
+        """Converts an http-connector: the connection begins with an HTTP upgrade request to CORE."""
         if node.name == "connector":
             return self._by_factory(node)
         if node.name == "in-vm-connector":
             return self._entry(node, "connector", IN_VM)
-        place = self._bound(node)
-        if place is None:
+        endpoint = self._bound(node)
+        if endpoint is None:
             return None
         options = self._options(node)
         if node.name == "http-connector":
@@ -40,10 +43,10 @@ class Transports:
             options[ENDPOINT] = node.attributes.get("endpoint", "")
             if "server-name" in node.attributes:
                 options[SERVER_NAME] = node.attributes["server-name"]
-        return self._entry(node, "connector", url(place, options))
+        return self._entry(node, "connector", url(endpoint, options))
 
     def acceptor(self, node: Node) -> Node | None:
-        """http-acceptor: on the port of its listener; several on one listener are one acceptor here."""
+        """Converts an http-acceptor, on the port of its listener. Several on one listener become one acceptor here."""
         if node.name == "acceptor":
             return self._by_factory(node)
         if node.name == "in-vm-acceptor":
@@ -51,8 +54,8 @@ class Transports:
         options = self._options(node)
         if node.name == "http-acceptor":
             return self._http_acceptor(node, options)
-        place = self._bound(node)
-        return None if place is None else self._entry(node, "acceptor", url(place, options))
+        endpoint = self._bound(node)
+        return None if endpoint is None else self._entry(node, "acceptor", url(endpoint, options))
 
     def _http_acceptor(self, node: Node, options: dict[str, str]) -> Node | None:
         listener = node.attributes.get("http-listener", "")
@@ -65,15 +68,15 @@ class Transports:
                 f"'{self.listeners[listener]}' serves this listener, whatever endpoint a client names",
             )
             return None
-        place = self.sockets.listener(node, listener)
-        if place is None:
+        endpoint = self.sockets.listener(node, listener)
+        if endpoint is None:
             return None
         self.listeners[listener] = name
         options = {**self._of_listener(node, listener), **options, ENABLED: "true"}
-        return self._entry(node, "acceptor", url(place, options))
+        return self._entry(node, "acceptor", url(endpoint, options))
 
     def _of_listener(self, node: Node, name: str) -> dict[str, str]:
-        """An https-listener has TLS, by its own ssl-context."""
+        """Returns the parameters of a listener; an https-listener has TLS with its own ssl-context."""
         listener = self.sockets.listeners[name]
         if listener.name != "https-listener":
             return {}
@@ -81,21 +84,21 @@ class Transports:
             self.report.problem(
                 listener.file,
                 listener.line,
-                f"https-listener '{name}' has no ssl-context: how it is secured cannot be told",
+                f"https-listener '{name}' has no ssl-context: its TLS settings are unknown",
             )
             return {}
         return self.contexts.options(listener, SERVER, listener.attributes["ssl-context"]) or {}
 
-    def _bound(self, node: Node) -> Place | None:
-        place = self.sockets.place(node, node.attributes.get("socket-binding", ""))
-        if place is not None and (not place.host or not place.port):
+    def _bound(self, node: Node) -> Endpoint | None:
+        endpoint = self.sockets.endpoint(node, node.attributes.get("socket-binding", ""))
+        if endpoint is not None and (not endpoint.host or not endpoint.port):
             self.report.problem(
                 node.file,
                 node.line,
                 f"socket-binding '{node.attributes.get('socket-binding')}' has no host and port",
             )
             return None
-        return place
+        return endpoint
 
     def _options(self, node: Node) -> dict[str, str]:
         context = node.attributes.get("ssl-context")
@@ -122,15 +125,15 @@ class Transports:
 
 
 def parameter(name: str) -> str:
-    """WildFly's `batch-delay` is Artemis' `batchDelay`."""
+    """Returns the parameter name: WildFly's `batch-delay` is Artemis' `batchDelay`."""
     if name in HYPHENATED or "-" not in name:
         return name
     first, *others = name.split("-")
     return first + "".join(each.capitalize() for each in others)
 
 
-def url(place: Place, options: dict[str, str]) -> str:
+def url(endpoint: Endpoint, options: dict[str, str]) -> str:
     """`tcp://host:port?key=value;key=value`."""
-    host = f"[{place.host}]" if ":" in place.host else place.host
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     query = ";".join(f"{key}={quote(value, SAFE)}" for key, value in options.items())
-    return f"tcp://{host}:{place.port}" + (f"?{query}" if query else "")
+    return f"tcp://{host}:{endpoint.port}" + (f"?{query}" if query else "")

@@ -1,4 +1,4 @@
-"""What the expressions of a standalone.xml stand for."""
+"""The values of expressions in a standalone.xml."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ ENVIRONMENT: Final = "env."
 
 
 class ExpressionValues(Mapping[str, str]):
-    """As WildFly resolves them: `name`, `first,second` (the first that has a value), `env.NAME`.
+    """Resolves expressions as WildFly does: `name`, `first,second` (the first with a value), `env.NAME`.
 
-    A name is looked for among `given` (system properties, environment), then in the file's own
-    `<system-properties>`, then as NAME_IN_CAPITALS in the environment, since a shell can set no
+    A name is looked up in `given` (system properties, environment), then in the file's own
+    `<system-properties>`. The last choice is NAME_IN_CAPITALS in the environment, since a shell can set no
     other: SHOP_PASSWORD for `shop.password`.
     """
 
@@ -25,7 +25,7 @@ class ExpressionValues(Mapping[str, str]):
             try:
                 self.properties[name] = substitute(text, self)
             except (KeyError, ValueError):
-                continue  # who uses it is told that it has no value
+                continue  # the element that uses it reports the missing value
 
     def __getitem__(self, name: str) -> str:
         for each in name.split(","):
@@ -51,5 +51,5 @@ class ExpressionValues(Mapping[str, str]):
 
 
 def in_capitals(name: str) -> str:
-    """`shop.password` as SHOP_PASSWORD."""
+    """Returns SHOP_PASSWORD for `shop.password`."""
     return "".join(each if each.isalnum() else "_" for each in name).upper()

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-ROUNDS_MAX: Final = 100  # replacements in one text, so that values naming each other end
+ROUNDS_MAX: Final = (
+    100  # maximum number of replacements in one text, so that values that refer to each other end
+)
 TEXT_MAX: Final = 1024 * 1024
 ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 BLANKS: Final = " \t\f"
@@ -14,7 +16,7 @@ BLANKS: Final = " \t\f"
 
 @dataclass(frozen=True)
 class Entry:
-    """`line` is its first one, counted from 1; `lines` how many it takes."""
+    """An entry. `line` is its first line, counted from 1; `lines` is the number of its lines."""
 
     key: str
     value: str
@@ -30,8 +32,11 @@ class PropertiesError(ValueError):
 
 
 def parse_properties(text: str) -> list[Entry]:
-    """Entries in the order of the file: `key=value`, `key:value` or `key value`, `#` and `!`
-    comments, `\\` at a line's end, backslash escapes. PropertiesError for a malformed `\\uXXXX`."""
+    """Parses entries in the order of the file.
+
+    Supports `key=value`, `key:value`, `key value`, `#` and `!` comments, `\\` at a line's end, and backslash
+    escapes. PropertiesError for a malformed `\\uXXXX`.
+    """
     entries: list[Entry] = []
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     at = 0
@@ -52,7 +57,7 @@ def parse_properties(text: str) -> list[Entry]:
 
 
 def property_line(key: str, value: str) -> str:
-    """The line that `parse_properties`, and Java, read as this entry; pure ASCII."""
+    """Returns the line that `parse_properties` and Java read as this entry, in ASCII."""
     escaped = _escape(value)
     if escaped[:1] == " ":
         escaped = "\\" + escaped
@@ -63,9 +68,11 @@ def property_line(key: str, value: str) -> str:
 
 
 def substitute(text: str, values: Mapping[str, str]) -> str:
-    """`text` with every `${name}` and `${name:default}` replaced, as Artemis' XMLUtil does: from
-    the left, also within what was put in. KeyError (name) where there is neither value nor
-    default; ValueError if it does not end."""
+    """Replaces every `${name}` and `${name:default}` in `text`, as Artemis' XMLUtil does.
+
+    Replacement goes from left to right, also within inserted values. KeyError (name) for a name without value
+    and default; ValueError if replacement does not end.
+    """
     for _ in range(ROUNDS_MAX):
         start = text.find("${")
         end = text.find("}", start)
@@ -78,7 +85,7 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
             if not colon:
                 raise KeyError(name.strip())
             value = default.strip()
-        # Told before it is made: many small placeholders may stand for something large.
+        # Checked before the text is built: many small placeholders may have a large value.
         if len(text) + text.count(whole) * (len(value) - len(whole)) > TEXT_MAX:
             break
         text = text.replace(whole, value)
@@ -105,7 +112,7 @@ def _entry(line: str, number: int, lines: int) -> Entry:
 
 
 def _escape(text: str) -> str:
-    """Backslashes doubled, line ends and whatever is not ASCII as escapes."""
+    """Escapes backslashes, line ends and characters outside ASCII."""
     parts: list[str] = []
     for character in text:
         if character == "\\":
@@ -139,5 +146,5 @@ def _unescape(text: str, line: int) -> str:
             at += 4
         else:
             parts.append(ESCAPES.get(escaped, escaped))
-    # Characters beyond the first 65,536 are written as two escapes.
+    # Characters above 65,535 are written as two escapes.
     return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

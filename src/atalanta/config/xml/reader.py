@@ -1,6 +1,4 @@
-"""The generic reader: walks a dataclass' option descriptions (kernel/option.py) and an XML node
-side by side.
-"""
+"""The generic XML reader: matches the options of a dataclass (kernel/option.py) with an XML node."""
 
 from __future__ import annotations
 
@@ -21,11 +19,11 @@ Assign = Callable[[str, Any], None]
 
 
 class BadValue(ValueError):
-    """A text that is no value of its option."""
+    """The text is not a valid value of its option."""
 
 
 class Target:
-    """Where values go: an instance of a described dataclass, or a dictionary of its attributes."""
+    """The destination of values: an instance of a described dataclass, or a dictionary of its attributes."""
 
     def __init__(self, described: type[Any], assign: Assign) -> None:
         self.assign = assign
@@ -35,23 +33,23 @@ class Target:
             metadata = entry.metadata
             if not metadata:
                 continue
-            place = self.attributes if metadata["attribute"] else self.elements
+            options = self.attributes if metadata["attribute"] else self.elements
             for name in (metadata["xml"], *metadata["also"]):
-                place[name] = entry
+                options[name] = entry
 
 
 def into(instance: Any) -> Target:
-    """A target that sets attributes of `instance`."""
+    """Returns a target that sets attributes of `instance`."""
     return Target(type(instance), lambda name, value: setattr(instance, name, value))
 
 
 def into_mapping(described: type[Any], values: dict[str, Any]) -> Target:
-    """A target that keeps only what the file states."""
+    """Returns a target that has only the values given in the file."""
     return Target(described, values.__setitem__)
 
 
 class XmlReader:
-    """Reads nodes into targets and reports what does not fit."""
+    """Reads nodes into targets and reports unknown or invalid parts."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -64,10 +62,10 @@ class XmlReader:
         without_effect: Mapping[str, str] | None = None,
         attributes: Sequence[str] = (),
     ) -> None:
-        """Children and attributes of `node`.
+        """Reads children and attributes of `node`.
 
-        handlers: element name -> what reads it (lists, nested sections). without_effect: known
-        names and why they do nothing. attributes: those the caller reads itself.
+        handlers: element name -> reader of that element (lists, nested sections). without_effect: known names,
+        and why they have no effect. attributes: names that the caller reads itself.
         """
         self._attributes(node, targets, attributes)
         self._children(node, targets, handlers or {}, without_effect or {})
@@ -121,7 +119,7 @@ class XmlReader:
                 self.unknown(child, node, [*known, *handlers, *without_effect])
 
     def unknown(self, child: Node, parent: Node, known: Sequence[str]) -> None:
-        """An element nobody knows."""
+        """Reports an unknown element."""
         self.report.problem(
             child.file,
             child.line,
@@ -152,7 +150,7 @@ class XmlReader:
 
 
 def convert(text: str, metadata: Mapping[str, Any]) -> Any:
-    """The value of an option; BadValue says what is wrong with `text`."""
+    """Converts `text` to the value of an option; BadValue has the reason."""
     text = text.strip()
     choices = metadata["choices"]
     if choices is not None:
@@ -201,7 +199,7 @@ def boolean(text: str) -> bool:
 
 
 def size(text: str) -> int:
-    """Bytes: `10485760`, `10M`, `10MB`, `10MiB` (all powers of 1024, as in Artemis)."""
+    """Parses bytes: `10485760`, `10M`, `10MB`, `10MiB` (all powers of 1024, as in Artemis)."""
     found = SIZE.fullmatch(text)
     if found is None:
         raise BadValue(f"'{_short(text)}' is no size such as 10485760, 10M or 10MiB")

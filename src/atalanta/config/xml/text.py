@@ -10,7 +10,7 @@ from atalanta.config.xml.tree import Node
 
 
 def xml_text(root: Node, comment: str = "") -> str:
-    """An XML document, indented; `comment` stands before the root element."""
+    """Returns an indented XML document; `comment` precedes the root element."""
     element = _element(root, "", root.namespace)
     etree.indent(element, space="   ")
     text: str = etree.tostring(element, encoding="unicode")
@@ -19,7 +19,7 @@ def xml_text(root: Node, comment: str = "") -> str:
 
 
 def _element(node: Node, around: str, namespace: str) -> etree._Element:
-    """`namespace` is that of the nearest element that says one; `around` what its parent was written in."""
+    """Creates an element. `namespace` is that of the nearest element with one, `around` that of its parent."""
     own = node.namespace or namespace
     nsmap: Any = {None: own} if own and own != around else None
     made = etree.Element(f"{{{own}}}{node.name}" if own else node.name, nsmap=nsmap)

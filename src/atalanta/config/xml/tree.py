@@ -1,7 +1,7 @@
-"""An XML file as plain nodes that know their file and line.
+"""XML files as plain nodes with file and line.
 
-lxml parses, without DTDs, entities and network. XInclude takes local files below the folder of
-the first file, and nothing else. Placeholders are replaced here, so that no reader sees one.
+lxml parses, without DTDs, entities and network. XInclude takes only local files below the folder of the first
+file. Placeholders are replaced here, so other readers never see them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from atalanta.files.xml import XmlError, xml_root
 
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 INCLUDE_DEPTH_MAX: Final = 10
-INCLUDES_MAX: Final = 200  # files taken in by one configuration
-ALL_BYTES_MAX: Final = 64 * 1024 * 1024  # of them together
+INCLUDES_MAX: Final = 200  # files included in one configuration
+ALL_BYTES_MAX: Final = 64 * 1024 * 1024  # total size of all files
 XINCLUDE: Final = "http://www.w3.org/2001/XInclude"
 FOREIGN_ATTRIBUTES: Final = (
     "{http://www.w3.org/2001/XMLSchema-instance}",
@@ -31,7 +31,7 @@ FOREIGN_ATTRIBUTES: Final = (
 
 @dataclass
 class Node:
-    """An element: `name` without namespace, `text` what stands in it outside its children."""
+    """An element: `name` is without namespace, `text` is the text outside its children."""
 
     name: str
     namespace: str
@@ -46,22 +46,20 @@ class Node:
 
 
 class TreeReader:
-    """Reads one file and what it includes. Problems go to the report; `read` gives None without a
-    root.
-    """
+    """Reads one file with its includes. Problems go to the report; `read` returns None without a root element."""
 
     def __init__(
         self, report: Report, values: Mapping[str, str], from_command_line: bool = False
     ) -> None:
         self.report = report
         self.values = values
-        self.from_command_line = from_command_line  # the one file: it may be a pipe
+        self.from_command_line = from_command_line  # the main file may be a pipe
         self.folder = Path()
         self.includes = 0
-        self.bytes = 0  # of all that were read
-        self.within: list[Path] = []  # the file that is being read, and those that include it
-        self.keep_unknown = False  # expressions without a value stay as they are
-        self.files: list[Path] = []  # all that were read
+        self.bytes = 0  # total size read so far
+        self.within: list[Path] = []  # the file being read, and the files that include it
+        self.keep_unknown = False  # expressions without a value stay unchanged
+        self.files: list[Path] = []  # all files that were read
 
     def read(self, path: Path) -> Node | None:
         self.folder = Path(realpath(path.parent))
@@ -69,14 +67,15 @@ class TreeReader:
         if root is None:
             return None
         self.within = [Path(realpath(path))]
-        # In WildFly's file most expressions are not ours to judge (config/wildfly/reader.py looks at those that are).
+        # In WildFly's file most expressions do not concern this broker; config/wildfly/reader.py checks those that
+        # do.
         self.keep_unknown = names_of(root)[0].startswith("urn:jboss:domain:")
         if self.keep_unknown:
             self.values = ExpressionValues(self.values, system_properties(root))
         return self._node(root, path, 0)
 
     def _data(self, path: Path, included: bool) -> bytes | str:
-        """What the file holds, or why it is not taken."""
+        """Returns the contents of the file, or the reason why it is not read."""
         self.files.append(path)
         self.report.files.append(path)
         read = read_named if self.from_command_line and not included else read_regular
@@ -92,15 +91,15 @@ class TreeReader:
             return f"all files together are larger than {ALL_BYTES_MAX} bytes"
         return data
 
-    def _parse(self, path: Path, place: tuple[str, int] | None = None) -> Any:
-        """The root element; `place` is where the file is included."""
+    def _parse(self, path: Path, position: tuple[str, int] | None = None) -> Any:
+        """Returns the root element; `position` is file and line of the include."""
         shown = str(path)
-        data = self._data(path, place is not None)
+        data = self._data(path, position is not None)
         if isinstance(data, str):
-            if place is None:
+            if position is None:
                 self.report.problem(shown, 0, data)
             else:
-                self.report.problem(*place, f"the included {path}: {data}")
+                self.report.problem(*position, f"the included {path}: {data}")
             return None
         try:
             return xml_root(data)
@@ -187,13 +186,14 @@ class TreeReader:
 
 
 def names_of(element: Any) -> tuple[str, str]:
-    """Namespace (empty without one) and name. A namespace may be any text, "}" too, which lxml's QName refuses."""
+    """Returns namespace ("" without one) and name. A namespace may contain any text, even "}", which lxml's QName
+    refuses."""
     namespace, _, name = str(element.tag).rpartition("}")
     return namespace[1:], name
 
 
 def system_properties(root: Any) -> dict[str, str]:
-    """What the `<system-properties>` of a standalone.xml say, expressions as they stand."""
+    """Returns the `<system-properties>` of a standalone.xml; expressions are not replaced."""
     return {
         str(each.get("name", "")): str(each.get("value", ""))
         for section in root
