@@ -1,1 +1,1 @@
-"""The asyncio shell: the only place with sockets, files, clocks, signals and an event loop."""
+"""The asyncio shell: the only package with sockets, files, clocks, signals and an event loop."""

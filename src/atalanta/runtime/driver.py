@@ -1,9 +1,9 @@
-"""Calls the node: every input of a loop turn, then one flush, then one write a connection.
+"""The driver of the node: passes it every input of an event-loop iteration, then one flush, then one write per
+connection.
 
-An exception that comes out of the node is a bug (it turns protocol errors of peers into the end of
-their connection itself): the state of the kernel can no longer be trusted, so the driver logs the
-traceback, makes no further call and asks for the end of the process. What was confirmed until then
-is on disk.
+An exception from the node is a bug: the node handles protocol errors of peers itself, by closing their
+connections. After a bug the state of the kernel cannot be trusted. So the driver logs the traceback, makes no
+further call and asks for the end of the process. Everything confirmed until then is on disk.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from atalanta.runtime.process.logs import log_event
 if TYPE_CHECKING:
     from atalanta.node.config import NodeConfig
 
-# Few wait for a commit that small, and those who do send nothing meanwhile: each gets its answer before anything is
-# delivered. After larger ones an answer shares a write with the deliveries of its connection.
+# Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
+# delivery. After larger commits an answer shares a write with the deliveries of its connection.
 ANSWERED_FIRST_BYTES = 16 * 1024
 
 logger = logging.getLogger("atalanta.runtime")
 
 
 class CommittingDisk(Protocol):
-    """A disk that leaves short commits to the end of a turn."""
+    """A disk that does short commits at the end of an iteration."""
 
     @property
     def commit_waits(self) -> bool:
-        """Whether there is one."""
+        """Tells whether there is a commit to do."""
 
     def end_turn(self) -> int:
-        """Does it and gives its answer to the driver; how many bytes it had, 0 for none."""
+        """Does the commit and passes its answer to the driver. Returns its bytes, 0 for none."""
 
     def idle(self) -> bool:
-        """Whether nothing that was asked of it is still to be answered."""
+        """Tells whether every request was answered."""
 
 
 class Driver:
-    """Serialises everything that happens into inputs of one node."""
+    """Serialises all events into inputs of one node."""
 
     def __init__(
         self,
@@ -66,83 +66,86 @@ class Driver:
         self._coalescing = InputCoalescing()
 
     def attach(self, node: NodeInputs) -> None:
-        """The node to drive; inputs before this are an error of the caller."""
+        """Sets the node to drive; the caller makes no input before this."""
         self._node = node
 
     def detach(self) -> None:
-        """No further call to the node."""
+        """Ends all calls to the node."""
         self._node = None
 
     def after_flush(self, write_out: Callable[[], bool]) -> None:
-        """Registers what carries the node's outputs away at the end of each turn; it says whether there were any."""
+        """Registers a function that sends the node's output at the end of each iteration. The function returns
+        whether there was any."""
         self._write_out.append(write_out)
 
     def disk_at_turn_end(self, disk: CommittingDisk) -> None:
-        """Registers the disk; its commits come after what the turn writes."""
+        """Registers the disk; its commits follow the output of the iteration."""
         self._disk = disk
 
     @property
     def broken(self) -> bool:
-        """Whether there is no node to drive (any more)."""
+        """Tells whether there is no node to drive, or no longer."""
         return self._node is None
 
     def _open_turn(self) -> None:
         if not self._turn_open:
             self._turn_open = True
-            # Runs in the loop's next pass, after all that is ready in this one.
+            # Runs in the loop's next iteration, after all inputs that are ready in this one.
             self._loop.call_soon(self.end_turn)
 
     def end_turn(self) -> None:
-        """The one flush of a loop turn; called by the loop, and once more at the very end."""
+        """Does the one flush of an event-loop iteration. Called by the loop, and once more at the very end."""
         self._turn_open = False
-        awaited = self._carry_out()
+        awaited = self._flush()
         disk = self._disk
         if disk is not None and not disk.idle():
             if disk.commit_waits:
                 awaited = self._commit(disk) or awaited
             awaited = awaited or not disk.idle()
-        pause_ns = self._coalescing.turn_ended(self._clock.monotonic_ns(), awaited or self._turn_open)
+        pause_ns = self._coalescing.turn_ended(
+            self._clock.monotonic_ns(), awaited or self._turn_open
+        )
         if pause_ns:
             self._sleep(pause_ns / 1e9)
 
     def _commit(self, disk: CommittingDisk) -> bool:
-        """As `_carry_out`. The answer is an input, and what it brings is carried out at once: whoever waits for it
-        waits no pass longer."""
+        """Does the commit and, at once, the output that its answer causes: clients do not wait a further iteration.
+        Returns whether anything was written."""
         self._turn_open = True
         small = disk.end_turn() <= ANSWERED_FIRST_BYTES
         self._turn_open = False
-        wrote = small and self._answer()
-        wrote = self._carry_out() or wrote
+        wrote = small and self._flush_answers()
+        wrote = self._flush() or wrote
         if disk.commit_waits:
-            # Others may have sent something meanwhile that goes with it.
+            # Other clients may have sent requests meanwhile that belong to the next commit.
             self._open_turn()
         return wrote
 
-    def _answer(self) -> bool:
-        """As `_carry_out`, for what is said already: nothing is delivered before it is on its way."""
+    def _flush_answers(self) -> bool:
+        """Sends existing answers before new deliveries. Returns whether anything was written."""
         node = self._node
         if node is not None:
             try:
                 node.flush_answers(self._clock.now())
             except Exception as error:
                 self._bug("flush_answers", error)
-        return self._carry_away()
+        return self._write_all()
 
-    def _carry_out(self) -> bool:
-        """Whether anything was written."""
+    def _flush(self) -> bool:
+        """Flushes the node and sends its output. Returns whether anything was written."""
         node = self._node
         if node is not None:
             try:
                 node.flush(self._clock.now())
             except Exception as error:
                 self._bug("flush", error)
-        wrote = self._carry_away()
+        wrote = self._write_all()
         if node is not None and node.failed is not None:
             self._node = None
             self._on_failed(node.failed)
         return wrote
 
-    def _carry_away(self) -> bool:
+    def _write_all(self) -> bool:
         wrote = False
         for write_out in self._write_out:
             wrote = write_out() or wrote
@@ -156,11 +159,11 @@ class Driver:
     # --- inputs; `data` is the hot one, the others share `_call` ----------------------------------
 
     def data(self, conn: int, data: bytes) -> None:
-        """on_data"""
+        """Passes received data to the node (on_data)."""
         node = self._node
         if node is None:
             return
-        if not self._turn_open:  # `_open_turn`, written out
+        if not self._turn_open:  # `_open_turn`, inlined
             self._turn_open = True
             self._loop.call_soon(self.end_turn)
         try:
@@ -179,20 +182,20 @@ class Driver:
             self._bug(name, error)
 
     def recover(self) -> None:
-        """recover; its errors are the disk's or the data's, and go to the caller."""
+        """Runs the node's recovery. Its errors, of the disk or the data, are raised."""
         if self._node is not None:
             self._node.recover(self._clock.now())
 
     def start(self) -> None:
-        """start"""
+        """Calls `start` of the node."""
         self._call("start")
 
     def leave(self) -> None:
-        """leave"""
+        """Calls `leave` of the node."""
         self._call("leave")
 
     def stop(self) -> None:
-        """stop"""
+        """Calls `stop` of the node."""
         self._call("stop")
 
     def accepted(
@@ -203,7 +206,7 @@ class Driver:
         server_name: str | None = None,
         certificate: str = "",
     ) -> None:
-        """on_accept"""
+        """Calls `on_accept` of the node."""
         if certificate:
             self._call("on_accept", conn, acceptor, remote, server_name, certificate)
         elif server_name is None:
@@ -212,73 +215,73 @@ class Driver:
             self._call("on_accept", conn, acceptor, remote, server_name)
 
     def closed(self, conn: int, why: str) -> None:
-        """on_closed"""
+        """Calls `on_closed` of the node."""
         self._call("on_closed", conn, why)
 
     def blocked(self, conn: int) -> None:
-        """on_blocked"""
+        """Calls `on_blocked` of the node."""
         self._call("on_blocked", conn)
 
     def unblocked(self, conn: int) -> None:
-        """on_unblocked"""
+        """Calls `on_unblocked` of the node."""
         self._call("on_unblocked", conn)
 
     def dialed(self, conn: int, key: str) -> None:
-        """on_dialed"""
+        """Calls `on_dialed` of the node."""
         self._call("on_dialed", conn, key)
 
     def dial_failed(self, key: str, why: str) -> None:
-        """on_dial_failed"""
+        """Calls `on_dial_failed` of the node."""
         self._call("on_dial_failed", key, why)
 
     def timer(self, key: str) -> None:
-        """on_timer"""
+        """Calls `on_timer` of the node."""
         self._call("on_timer", key)
 
     def datagram(self, group: str, data: bytes) -> None:
-        """on_datagram"""
+        """Calls `on_datagram` of the node."""
         self._call("on_datagram", group, data)
 
     def resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
-        """on_resolved"""
+        """Calls `on_resolved` of the node."""
         self._call("on_resolved", key, places, why)
 
     def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
-        """on_posted"""
+        """Calls `on_posted` of the node."""
         self._call("on_posted", key, files, why)
 
     def committed(self, token: int) -> None:
-        """on_committed"""
+        """Calls `on_committed` of the node."""
         self._call("on_committed", token)
 
     def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
-        """on_disk_usage"""
+        """Calls `on_disk_usage` of the node."""
         self._call("on_disk_usage", used_fraction, free_bytes)
 
     def disk_failed(self, why: str) -> None:
-        """on_disk_failed"""
+        """Calls `on_disk_failed` of the node."""
         self._call("on_disk_failed", why)
 
     def verified(self, token: int, ok: bool) -> None:
-        """on_verified"""
+        """Calls `on_verified` of the node."""
         self._call("on_verified", token, ok)
 
     def reload(self, config: NodeConfig) -> None:
-        """on_reload"""
+        """Calls `on_reload` of the node."""
         self._call("on_reload", config)
 
     def large_written(self, file: int, size: int) -> None:
-        """on_large_written"""
+        """Calls `on_large_written` of the node."""
         self._call("on_large_written", file, size)
 
     def large_synced(self, file: int) -> None:
-        """on_large_synced"""
+        """Calls `on_large_synced` of the node."""
         self._call("on_large_synced", file)
 
     def large_failed(self, file: int, why: str) -> None:
-        """on_large_failed"""
+        """Calls `on_large_failed` of the node."""
         self._call("on_large_failed", file, why)
 
     def large_read(self, token: int, data: bytes) -> None:
-        """on_large_read"""
+        """Calls `on_large_read` of the node."""
         self._call("on_large_read", token, data)

@@ -1,4 +1,4 @@
-"""Identifiers and secrets, from the operating system's randomness."""
+"""Identifiers and secrets from the operating system's random numbers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class SystemIds(Ids):
     """The Ids port: node ids, user ids of messages, salts."""
 
     def __init__(self) -> None:
-        # A random host number with the multicast bit, as RFC 4122 §4.5 wants it of one that is no
-        # network card's: two nodes of one machine must not share the time-based ids' host part.
+        # A random host number with the multicast bit, as RFC 4122 §4.5 requires for a number that is not a network
+        # card's. Two nodes on one machine must not share the host part of time-based ids.
         self._host = secrets.randbits(48) | (1 << 40)
 
     def uuid(self) -> bytes:
-        """16 bytes, version 1: time-based, as Artemis' own node ids are."""
+        """Returns 16 bytes of a version-1 (time-based) UUID, like Artemis' own node ids."""
         return uuid.uuid1(node=self._host).bytes
 
     def secret(self, size: int) -> bytes:
-        """`size` random bytes."""
+        """Returns `size` random bytes."""
         return secrets.token_bytes(size)

@@ -1,41 +1,43 @@
-"""When the node lets input pile up for a moment, as network cards do: streams that come in faster than it is worth.
+"""Input coalescing: short pauses of the event loop while many small packets arrive, like interrupt coalescing of
+network cards.
 
-Messages sent without waiting, and their acknowledgements, come in many small packets. A node that is faster than its
-clients wakes up for each of them, and the turn (waking up, a read, the flush) costs several times what the message
-does: with four JMS producers and consumers 8,000 turns a second of ten messages each, and more than half of the CPU.
+Messages sent without waiting, and their acknowledgements, arrive in many small packets. A node that is faster
+than its clients wakes up for each of them. The event-loop iteration (wake-up, read, flush) then costs several
+times as much as the message. Four JMS producers and consumers caused 8,000 iterations a second with ten messages
+each, and more than half of the CPU.
 
-Nobody waits for such a turn, and that shows: it writes nothing. So after a row of turns, one close behind the other,
-that hardly ever wrote anything, the loop sleeps a little before it looks again. Any answer or delivery makes that
-rarer and shorter: with four silent turns or fewer to one that writes, as with requests, blocking senders and
-consumers that keep up, there is no pause at all.
+No client waits for such an iteration, since it writes nothing. So after a series of close iterations that hardly
+ever wrote, the loop sleeps a little before it reads again. Any answer or delivery makes pauses rarer and
+shorter. There is no pause if at least one iteration in five writes, as with requests, blocking senders and
+consumers that keep up.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-# So many silent turns, less those that were taken back, before the first pause; what is counted at most.
+# Number of silent iterations before the first pause, less those subtracted again; and the maximum of the counter.
 ROW_MIN: Final = 8
 ROW_MAX: Final = 32
-# A pause, and the next while nothing is written: each twice as long, up to the last. Senders whose credit is short
-# ask for more, the answer is something written, and so their pauses stay short.
+# The first pause; each further one is twice as long, up to the maximum, while nothing is written. Senders with
+# little credit ask for more. The answer is output, so their pauses stay short.
 PAUSE_FIRST_NS: Final = 100_000
 PAUSE_MAX_NS: Final = 400_000
-# Turns that end further apart than this have enough to do, or too little to be worth it.
+# Iterations that end further apart than this are busy enough, or too rare for a pause.
 CLOSE_NS: Final = 500_000
 
 
 class InputCoalescing:
-    """Told of the end of each turn."""
+    """Decides about a pause at the end of each event-loop iteration."""
 
     def __init__(self) -> None:
         self._row = 0
         self._next_ns = PAUSE_FIRST_NS
-        # When the next turn would come at the soonest.
+        # The earliest time at which the next iteration could begin.
         self._ready = 0
 
     def turn_ended(self, now: int, awaited: bool) -> int:
-        """How long the loop should sleep, in ns. `awaited`: something was written, or is to come of this turn."""
+        """Returns the pause of the loop in ns. `awaited`: the iteration wrote output, or will cause output."""
         late = now - self._ready > CLOSE_NS
         self._ready = now
         if awaited or late:

@@ -1,4 +1,4 @@
-"""What a shell may tell a node: the inputs, as a type that `atalanta.node.node.Node` fulfils."""
+"""The inputs of a node, as a type that `atalanta.node.node.Node` implements."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ if TYPE_CHECKING:
 
 
 class NodeInputs(Protocol):
-    """All times are integer nanoseconds since the epoch and never decrease from call to call."""
+    """The node as the shell sees it. All times are integer nanoseconds since the epoch and never decrease between
+    calls."""
 
-    failed: str | None  # set when the node cannot go on; the shell then ends it
+    failed: str | None  # set when the node cannot continue; the shell then stops it
 
     def recover(self, now: int) -> None:
-        """Reads the data folder, before anything else; errors name the damaged place."""
+        """Reads the data folder, before any other input; errors name the damaged file and offset."""
 
     def start(self, now: int) -> None:
-        """Recovery is over; timers and links may be armed."""
+        """Starts the node after recovery: timers and connections may begin."""
 
     def on_accept(
         self,
@@ -28,74 +29,78 @@ class NodeInputs(Protocol):
         server_name: str | None = None,
         certificate: str = "",
     ) -> None:
-        """`remote` connected to the acceptor of that name; `conn` was never used before. `server_name`: of its TLS;
-        `certificate`: the subject of the one it showed."""
+        """Reports a connection from `remote` to the named acceptor; `conn` was never used before.
+
+        `server_name` is the TLS server name (SNI) that the client asked for, `certificate` the subject of its
+        certificate.
+        """
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
-        """The next bytes of a connection, in any chunks; none come after `Wire.close`."""
+        """Delivers the next bytes of a connection, in chunks of any size; none after `Wire.close`."""
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
-        """The connection is gone; exactly once a connection, also after `Wire.close`."""
+        """Reports the end of a connection, exactly once per connection, also after `Wire.close`."""
 
     def on_blocked(self, now: int, conn: int) -> None:
-        """The peer does not take what was written: nothing that can wait should be written."""
+        """Reports that the peer does not read its data: output that can wait should not be written."""
 
     def on_unblocked(self, now: int, conn: int) -> None:
-        """The peer has taken what had piled up."""
+        """Reports that the peer has read the backlog."""
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
-        """`Links.dial` of that key succeeded: `conn` is open."""
+        """Reports that `Links.dial` of that key succeeded: `conn` is open."""
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
-        """`Links.dial` of that key did not succeed; nothing is tried again by itself."""
+        """Reports that `Links.dial` of that key failed; the shell does not retry."""
 
     def on_timer(self, now: int, key: str) -> None:
-        """The time of `Timers.set` has come; the timer is forgotten before this call."""
+        """Reports that the time of `Timers.set` has come; the timer is removed before this call."""
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        """One datagram of a multicast group that was joined."""
+        """Delivers one datagram of a multicast group."""
 
-    def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
-        """`Links.resolve` of that key has its answer."""
+    def on_resolved(self, now: int, key: str, addresses: list[tuple[str, int]], why: str) -> None:
+        """Delivers the answer to `Links.resolve` of that key."""
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        """`Links.post` of that key has its answer."""
+        """Delivers the answer to `Links.post` of that key."""
 
     def on_committed(self, now: int, token: int) -> None:
-        """The disk's group commit of that token is durable."""
+        """Reports that the group commit with that token is durable."""
 
     def on_disk_failed(self, now: int, why: str) -> None:
-        """Writing or syncing failed; the disk takes no further commits."""
+        """Reports that a write or sync failed; the disk takes no further commits."""
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
-        """`Passwords.verify` of that token has its result."""
+        """Delivers the result of `Passwords.verify` of that token."""
 
     def on_large_written(self, now: int, file: int, size: int) -> None:
-        """`LargeFiles.append` of so many bytes is done."""
+        """Reports that a `LargeFiles.append` of that size is done."""
 
     def on_large_synced(self, now: int, file: int) -> None:
-        """`LargeFiles.sync` is done."""
+        """Reports that a `LargeFiles.sync` is done."""
 
     def on_large_failed(self, now: int, file: int, why: str) -> None:
-        """The file takes nothing more; once a file."""
+        """Reports that the file failed and takes no further data; at most once per file."""
 
     def on_large_read(self, now: int, token: int, data: bytes) -> None:
-        """`LargeFiles.read` of that token has its result; fewer bytes than asked for: there are no more."""
+        """Delivers the result of `LargeFiles.read` of that token; fewer bytes than requested mean the end of the
+        file."""
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
-        """How full the disk is: 0.0 to 1.0 used, and bytes that may still be written."""
+        """Reports the disk usage: the used fraction, 0.0 to 1.0, and the bytes that may still be written."""
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
-        """The configuration was read again, and is good."""
+        """Applies a configuration that was read again and is valid."""
 
     def flush(self, now: int) -> None:
-        """Once after each batch of inputs of a loop turn."""
+        """Writes the node's output; called once after each batch of inputs of an event-loop iteration."""
 
     def flush_answers(self, now: int) -> None:
-        """Hands over what is written already; `flush` follows."""
+        """Writes only the output that exists already; `flush` follows."""
 
     def leave(self, now: int) -> None:
-        """Give everything to another member of the cluster, before `stop`."""
+        """Gives all messages to another member of the cluster, before `stop`."""
 
     def stop(self, now: int) -> None:
-        """Say goodbye to every peer; the shell closes the connections afterwards."""
+        """Disconnects every peer; the shell closes the connections afterwards."""

@@ -1,6 +1,6 @@
-"""The Passwords port: hashes are computed on threads of their own, which the loop does not wait for.
+"""The Passwords port: hashes are computed on a thread, so the event loop does not wait.
 
-PBKDF2 in OpenSSL gives the interpreter's lock away while it works, so the loop goes on meanwhile.
+OpenSSL releases the interpreter's lock during PBKDF2, so the event loop continues meanwhile.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.runtime.driver import Driver
 
-# Logins may take one core at most, whoever asks for them.
+# Logins use at most one core.
 THREADS: Final = 1
 
 
 class ThreadPasswords(Passwords):
-    """How many may wait is the node's business (kernel/security/authentication.py)."""
+    """Verifies passwords on a thread. kernel/security/authentication.py limits the number of waiting logins."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
         self._loop = loop
@@ -27,7 +27,7 @@ class ThreadPasswords(Passwords):
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="atalanta-passwords")
 
     def verify(self, token: int, stored: StoredPassword, password: str) -> None:
-        """Passwords.verify"""
+        """Implements Passwords.verify."""
         self._pool.submit(self._work, token, stored, password)
 
     def _work(self, token: int, stored: StoredPassword, password: str) -> None:
@@ -36,6 +36,6 @@ class ThreadPasswords(Passwords):
             self._loop.call_soon_threadsafe(self._driver.verified, token, ok)
 
     def close(self) -> None:
-        """Waits for the one under way, and drops the others."""
+        """Waits for the verification in progress and drops the others."""
         self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,8 @@
-"""The shell around one node: builds the ports, drives the node, and ends it in good order.
+"""The shell of one node: builds the ports, drives the node, and stops it.
 
-Life: bind the acceptors, recover, start, accept, say "ready"; at a stop accept no more, let the
-node say goodbye, let the disk finish, close the connections after what was written, and end.
+The shell binds the acceptors, recovers, starts, accepts, and reports "ready". At a stop it accepts no more
+connections and lets the node disconnect its peers. Then it lets the disk finish and closes the connections after
+their output.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from atalanta.runtime.process.signals import StopSignals
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
 
-# How often a stopping shell looks whether disk and connections are done.
+# Interval of checks in a stop whether disk and connections are done.
 STOP_LOOK_S = 0.01
 
 
 class StoppableDisk(Protocol):
-    """What the shell itself asks of the disk; the node's view is the Disk port."""
+    """The disk as the shell uses it; the node uses the Disk port."""
 
     def idle(self) -> bool:
-        """Whether every commit that was asked for has been answered."""
+        """Tells whether every requested commit was answered."""
 
     def close(self) -> None:
-        """Gives files, lock and threads back."""
+        """Releases files, lock and threads."""
 
 
 class Shell:
-    """Owns the ports of one node. Build it inside the loop that will run it."""
+    """Owns the ports of one node. Create it inside the event loop that will run it."""
 
     def __init__(
         self,
@@ -73,9 +74,11 @@ class Shell:
         self.reloader: Reloader | None = None
         self.departing: Departing | None = None
         self.clients_leaving: ClientsLeaving | None = None
-        self.arriving: Callable[[], bool] | None = None  # clients that come just now, and go on
-        self.heeds_signals = True  # else somebody else does
-        self.paused = False  # it stops to come back
+        self.arriving: Callable[[], bool] | None = (
+            None  # clients from another node to be redirected
+        )
+        self.heeds_signals = True  # else the network guard handles them
+        self.paused = False  # stopped in order to start again
         self.analyzer: CriticalAnalyzer | None = None
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
@@ -84,13 +87,13 @@ class Shell:
         self._clock_check: asyncio.TimerHandle | None = None
 
     def watch_disk(self, folder: Path, period_s: float) -> None:
-        """Tell the node how full the disk of `folder` is, from the start on."""
+        """Reports the usage of the disk of `folder` to the node, from the start on."""
         self._monitor = DiskMonitor(self.loop, self.driver, folder, period_s)
 
     # --- life -------------------------------------------------------------------------------------
 
     def bind(self, listens: Sequence[Listen]) -> None:
-        """Takes the ports; OSError names the one that cannot be had, and none is kept."""
+        """Binds the ports; OSError names a port that cannot be bound, and then none is kept."""
         try:
             for listen in listens:
                 acceptor = Acceptor(listen, self.connections, self.trace)
@@ -103,9 +106,9 @@ class Shell:
     async def run(
         self, node: NodeInputs, disk: StoppableDisk, ready: Callable[[list[str]], None]
     ) -> int:
-        """Drives `node` until a stop; the exit status. `ready` gets "acceptor=host:port" words.
+        """Drives `node` until a stop and returns the exit status. `ready` gets "acceptor=host:port" words.
 
-        Errors of recovery go to the caller, after everything was closed.
+        Errors of recovery are raised, after everything was closed.
         """
         self._disk = disk
         self.driver.attach(node)
@@ -122,7 +125,7 @@ class Shell:
         finally:
             self.driver.detach()
             self._close_everything()
-            # Closed transports say so in the loop's next turn.
+            # Closed transports report it in the next event-loop iteration.
             await asyncio.sleep(0)
         self.trace.event("node_stopped", {"status": self._status})
         return self._status
@@ -140,7 +143,7 @@ class Shell:
         if self._monitor is not None:
             self._monitor.start()
         if not self._stop.is_set():
-            # A node that goes on leaving after a crash serves nobody.
+            # A node that continues a scale-down after a crash accepts no clients.
             if self.departing is None or not self.departing.frozen:
                 for acceptor in self.acceptors:
                     await acceptor.accept()
@@ -154,14 +157,16 @@ class Shell:
             await self._stop_gracefully()
 
     def request_stop(self, why: str) -> None:
-        """Asks for a graceful end; `run` returns when it is done."""
+        """Asks for a graceful stop; `run` returns when it is done."""
         if not self._stop.is_set():
             self.trace.event("node_stopping", {"why": why})
             self._stop.set()
 
     def pause(self, why: str) -> bool:
-        """Asks for an end to come back from: nobody is waited for, and nothing goes to another node. False, and
-        nothing happens, where the node ends or leaves already."""
+        """Asks for a stop with a later start: the shell waits for no clients and does not scale down.
+
+        Returns False, without effect, if the node already stops or scales down.
+        """
         departing = self.departing
         leaves = departing is not None and (departing.frozen or departing.under_way())
         if leaves or self._stop.is_set():
@@ -171,12 +176,12 @@ class Shell:
         return True
 
     def request_reload(self, why: str) -> None:
-        """Reads the configuration again; nothing happens while the node stops."""
+        """Reads the configuration again; no effect while the node stops."""
         if self.reloader is not None and not self._stop.is_set():
             self.reloader.request(why)
 
     def apply(self, reloaded: Reloaded) -> None:
-        """What was read takes effect: in the node, and for TLS connections made from now on."""
+        """Applies a configuration to the node, and to TLS connections from now on."""
         for acceptor in self.acceptors:
             if acceptor.tls is not None:
                 acceptor.tls = reloaded.acceptors.get(acceptor.listen.name, acceptor.tls)
@@ -184,11 +189,11 @@ class Shell:
         self.driver.reload(reloaded.config)
 
     def accept_no_more(self) -> None:
-        """Whoever comes now is refused by the operating system."""
+        """Closes the acceptors: the operating system refuses new connections."""
         self._close_acceptors()
 
     async def _leave(self, departing: Departing) -> None:
-        """The node goes to another; clients are served until it knows to whom."""
+        """Scales the node down; clients are served until the target is known."""
         if departing.wanted_at_stop() and not departing.under_way() and not departing.frozen:
             self.driver.leave()
         while departing.under_way() and not self.driver.broken:
@@ -218,10 +223,10 @@ class Shell:
             patience_s = self.loop.time() + self.limits.stop_arrivals_s
             await self._until(lambda: not arriving(), min(deadline, patience_s))
         await self._until(self._disk_idle, deadline)
-        # What the last commit released is written before the connections close.
+        # Output that waited for the last commit is written before the connections close.
         self.driver.end_turn()
         self.connections.close_all("the node stops")
-        # Closed sessions may leave records of their own.
+        # Closed sessions may append further records.
         await self._until(lambda: not len(self.connections) and self._disk_idle(), deadline)
         if len(self.connections):
             self.trace.event("stop_slow", {"connections": len(self.connections)})
@@ -233,7 +238,7 @@ class Shell:
         while not done() and self.loop.time() < deadline and not self.driver.broken:
             await asyncio.sleep(STOP_LOOK_S)
 
-    # --- what ends a node without being asked -----------------------------------------------------
+    # --- ends without a request -------------------------------------------------------------------
 
     def _on_bug(self, what: str) -> None:
         self._status = exit_codes.BUG

@@ -1,4 +1,4 @@
-"""The Timers port on the event loop: one pending timer a key, in the node's own nanoseconds."""
+"""The Timers port on the event loop: one pending timer per key, in the node's own nanoseconds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 from atalanta.kernel.ports import Timers
 from atalanta.runtime.clock import Clock
 
-# A loop rounds to milliseconds: a timer that woke early sleeps at least this long again.
+# An event loop rounds to milliseconds: a timer that woke early waits at least this long again.
 SLEEP_S_MIN = 0.001
-# Longer sleeps are cut up, so that a step of the clock is noticed.
+# Longer waits are split, so that a step of the clock is noticed.
 SLEEP_S_MAX = 3600.0
 
 
@@ -26,7 +26,7 @@ class LoopTimers(Timers):
         self._pending: dict[str, tuple[int, asyncio.Handle]] = {}
 
     def set(self, key: str, at_ns: int) -> None:
-        """Sets, or moves, the timer `key`; a time that has passed means the next loop turn."""
+        """Sets or moves the timer `key`; a time in the past means the next event-loop iteration."""
         before = self._pending.get(key)
         if before is not None:
             if before[0] == at_ns:
@@ -35,19 +35,19 @@ class LoopTimers(Timers):
         self._arm(key, at_ns, 0.0)
 
     def cancel(self, key: str) -> None:
-        """Forgets the timer `key`; nothing happens when it is not set."""
+        """Removes the timer `key`, if it is set."""
         before = self._pending.pop(key, None)
         if before is not None:
             before[1].cancel()
 
     def clear(self) -> None:
-        """Forgets all timers."""
+        """Removes all timers."""
         for _, handle in self._pending.values():
             handle.cancel()
         self._pending.clear()
 
     def look_again(self) -> None:
-        """Arms every timer anew, after the clock stepped forward."""
+        """Arms every timer again after a step of the clock."""
         for key, (at_ns, handle) in list(self._pending.items()):
             handle.cancel()
             self._arm(key, at_ns, 0.0)

@@ -10,7 +10,7 @@ from atalanta.runtime.process.logs import LineLimit, log_event
 
 
 class LogTrace(Trace):
-    """Counts by name; writes events to the logger "atalanta.node.node", so many a second of each name."""
+    """Counts by name. Writes events to the logger "atalanta.node.node", with a limit per second and name."""
 
     def __init__(self) -> None:
         self.on = logging.getLogger("atalanta.node.node").isEnabledFor(logging.DEBUG)
@@ -23,7 +23,7 @@ class LogTrace(Trace):
         self.counters[name] = self.counters.get(name, 0) + n
 
     def event(self, name: str, fields: dict[str, object]) -> None:
-        """One log line, unless there were too many of that name just now."""
+        """Writes one log line, unless the limit for that name is reached."""
         if not self.on:
             hidden = self._limit.take(name, time.monotonic())
             if hidden < 0:

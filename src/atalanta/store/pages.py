@@ -58,7 +58,7 @@ class PageFiles(ports.Pages):
         self._tables: dict[int, list[tuple[int, int, int]]] = {}
 
     def write(self, number: int, blocks: list[bytes]) -> int:
-        """Pages.write"""
+        """Implements Pages.write."""
         offset = PAGE_HEAD.size + len(blocks) * PAGE_PLACE.size + PAGE_CRC.size
         head = PAGE_HEAD.pack(PAGE_MAGIC, PAGE_VERSION, len(blocks), self.journal_id, number)
         places: list[bytes] = [head]
@@ -72,7 +72,7 @@ class PageFiles(ports.Pages):
         return len(data)
 
     def read(self, number: int, block: int) -> bytes:
-        """Pages.read"""
+        """Implements Pages.read."""
         table = self._table(number)
         if block >= len(table):
             raise PageError(f"page file {page_name(number)}: block {block} does not exist")
@@ -85,17 +85,17 @@ class PageFiles(ports.Pages):
         return data
 
     def settled(self, number: int) -> None:
-        """Pages.settled"""
+        """Implements Pages.settled."""
         self._unsettled.pop(number, None)
 
     def delete(self, number: int) -> None:
-        """Pages.delete"""
+        """Implements Pages.delete."""
         self._unsettled.pop(number, None)
         self._tables.pop(number, None)
         self.disk.delete(page_name(number))
 
     def numbers(self) -> list[int]:
-        """Pages.numbers"""
+        """Implements Pages.numbers."""
         found = [page_number(name) for name in self.disk.names()]
         return sorted(number for number in found if number > 0)
 

@@ -108,7 +108,7 @@ def test_dials_without_answer_leave_the_node_files_for_its_work(plain: bool) -> 
             assert [key for _, key, _ in failed] == [
                 f"peer-{number}" for number in range(DIALS_BEYOND, DIALS_BEYOND + 10)
             ]
-            assert "too many" in str(failed[0][2])
+            assert "above the limit" in str(failed[0][2])
             await running.until(lambda: len(running.node.words("dial_failed")) == DIALS_BEYOND + 10)
             running.shell.links.dial("again", "127.0.0.1", port)
             await running.until(lambda: len(running.node.words("dial_failed")) == DIALS_BEYOND + 11)

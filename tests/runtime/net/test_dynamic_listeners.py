@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.runtime.disk.shared_folder import FILE_BYTES_MAX, posted
+from atalanta.runtime.disk.shared_folder import FILE_BYTES_MAX, exchange
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.process.event_loop import run
 from tests.runtime.net.echo import Running, with_echo
@@ -26,7 +26,7 @@ def test_the_first_free_port_of_the_range_is_opened() -> None:
             taken.listen()
             port = taken.getsockname()[1]
             links.listen("meeting/0", LOCAL, port, 20)
-            [place] = links._doors.addresses("meeting/0")
+            [place] = links._listeners.addresses("meeting/0")
             found = int(place.rpartition(":")[2])
             assert port < found <= port + 20
             await running.until(lambda: _comes(LOCAL, found))
@@ -49,9 +49,9 @@ def test_a_port_that_is_taken_is_told_and_tried_again(caplog: pytest.LogCaptureF
             taken.bind((LOCAL, 0))
             taken.listen()
             links.listen("meeting/0", LOCAL, taken.getsockname()[1], 0)
-            assert links._doors.addresses("meeting/0") == []
+            assert links._listeners.addresses("meeting/0") == []
             await running.until(lambda: caplog.text.count("meeting_door_failed") >= 2)
-        await running.until(lambda: links._doors.addresses("meeting/0"))
+        await running.until(lambda: links._listeners.addresses("meeting/0"))
 
     with caplog.at_level(logging.WARNING):
         run(with_echo(use, Limits(join_retry_s=0.02)))
@@ -91,10 +91,10 @@ def test_after_closing_nothing_is_told_and_a_file_still_goes(tmp_path: Path) -> 
 def test_what_cannot_be_written_or_is_too_large(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("no folder")
-    assert posted(blocked / "x", "a.atalanta", b"A")[1].startswith(str(blocked / "x"))
-    assert "no name of a file" in posted(tmp_path, "../a.atalanta", b"A")[1]
+    assert exchange(blocked / "x", "a.atalanta", b"A")[1].startswith(str(blocked / "x"))
+    assert "not a file name" in exchange(tmp_path, "../a.atalanta", b"A")[1]
     (tmp_path / "large.atalanta").write_bytes(bytes(FILE_BYTES_MAX + 1))
     os.mkfifo(tmp_path / "pipe.atalanta")
     (tmp_path / "other.txt").write_bytes(b"x")
-    assert posted(tmp_path, "a.atalanta", b"A") == ({"a.atalanta": b"A"}, "")
-    assert posted(tmp_path / "missing", "a.atalanta", b"") == ({}, "")
+    assert exchange(tmp_path, "a.atalanta", b"A") == ({"a.atalanta": b"A"}, "")
+    assert exchange(tmp_path / "missing", "a.atalanta", b"") == ({}, "")

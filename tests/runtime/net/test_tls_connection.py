@@ -274,7 +274,7 @@ def test_dialing(plain: bool, sides: Sides) -> None:
     _, node = run(with_echo(use, tls=sides.server), plain)
     failed = {str(words[1]): str(words[2]) for words in node.words("dial_failed")}
     assert "certificate verify failed" in failed["b"]
-    assert "connector none has none" in failed["c"]
+    assert "connector none has no TLS settings" in failed["c"]
 
 
 def test_a_server_that_never_answers_the_handshake(sides: Sides) -> None:

@@ -1,9 +1,10 @@
-"""The journal file that commits go to: past the page cache where the system lets us, through it otherwise.
+"""The journal file that commits are written to: with direct I/O where the system supports it, else through the page
+cache.
 
-A commit through the page cache copies into it, dirties pages, and looks them up again to write them: past it the
-same small commit took 0.9 of the time, one of 256 KiB 0.6, for less than half of the CPU (bench/README.md). Whole
-blocks of 4 KiB must be written then, so the beginning of the first block is written again, as it was, and what
-follows the data in the last one becomes zeros (kernel.ports.Disk.commit allows that).
+A commit through the page cache copies its data there, marks pages dirty, and looks them up again to write them.
+With direct I/O a small commit took 0.9 of the time, and one of 256 KiB took 0.6, for less than half of the CPU
+(bench/README.md). Direct I/O writes whole blocks of 4 KiB. So the beginning of the first block is written again,
+unchanged. The rest of the last block becomes zeros (kernel.ports.Disk.commit allows this).
 """
 
 from __future__ import annotations
@@ -13,45 +14,46 @@ import mmap
 import os
 from pathlib import Path
 
-# pwritev(2): the write is as durable as after fdatasync. 0 where there is no such thing.
+# pwritev(2): the write is as durable as after fdatasync. 0 if the system does not have the flag.
 WRITE_SYNCED: int = getattr(os, "RWF_DSYNC", 0)
-# open(2): past the page cache. 0 where there is no such thing.
+# open(2): direct I/O. 0 if the system does not have the flag.
 DIRECT: int = getattr(os, "O_DIRECT", 0)
 
-# What disks and file systems write as a whole; memory, place and length of a direct write are multiples of it.
+# Block size of disks and file systems. Memory address, offset and length of a direct write are multiples of it.
 BLOCK_BYTES = 4096
-# Pages of it that no commit has filled yet take no memory. A longer commit is written in pieces.
+# Pages of the buffer that no commit has filled yet take no memory. A longer commit is written in several parts.
 BUFFER_BYTES = (2 << 20) + 2 * BLOCK_BYTES
 ZEROS = bytes(BLOCK_BYTES)
 
-# What systems answer that do not know a flag, or not here.
+# Errors of systems that do not know a flag, or do not support it for this file.
 UNKNOWN = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 
 
 class CommitFile:
-    """One file open at a time, by `name`; "" = none. Whoever calls sees to it that there is one call at a time."""
+    """The open file `name`; "" = none. The caller makes one call at a time."""
 
     def __init__(self) -> None:
         self.name = ""
-        # Whether files are opened for direct writes; not any more after one was refused.
+        # Files are opened for direct writes until one is refused.
         self.direct = DIRECT != 0
         self._path = Path()
         self._file = -1
         self._size = 0
         self._file_direct = False
-        # Where the last direct write ended: the buffer begins with the block around that place. -1 = it does not.
+        # End offset of the last direct write: the buffer begins with the block around it. -1 = the buffer is not
+        # valid.
         self._end = -1
         self._buffer: memoryview | None = None
 
     def open(self, name: str, path: Path) -> None:
-        """For `write`; the file that was open before is closed. OSError."""
+        """Opens the file for `write` and closes the file that was open before. Raises OSError."""
         self.close()
         self._path = path
         self._open_file()
         self.name = name
 
     def close(self) -> None:
-        """Nothing happens when none is open."""
+        """Closes the file, if one is open."""
         if self._file >= 0:
             os.close(self._file)
         self.name = ""
@@ -59,7 +61,8 @@ class CommitFile:
         self._end = -1
 
     def write(self, offset: int, data: bytes, more: bytes = b"") -> None:
-        """`data` and `more` behind it are durable when it returns. OSError: then nobody knows what is there."""
+        """Writes `data`, then `more`; both are durable on return. After an OSError the contents of the file are
+        unknown."""
         if self._file_direct:
             if offset + len(data) + len(more) <= self._size:
                 try:
@@ -68,7 +71,7 @@ class CommitFile:
                 except OSError as error:
                     if error.errno not in UNKNOWN:
                         raise
-            # Some file systems refuse only here. What was written of it, if anything, is written again.
+            # Some file systems refuse only the write. All of the data is written again without direct I/O.
             self.direct = False
             os.close(self._file)
             self._file = -1
@@ -103,17 +106,17 @@ class CommitFile:
             self._read_block(buffer, offset - lead)
         self._end = -1
         if lead + len(data) + len(more) <= BUFFER_BYTES:
-            # Side by side without being joined first: a commit may have half a megabyte.
+            # Copied side by side, without a join first: a commit may have half a megabyte.
             middle = lead + len(data)
             end = middle + len(more)
             buffer[lead:middle] = data
             buffer[middle:end] = more
             self._write_buffer(buffer, offset - lead, end)
         else:
-            self._write_pieces(buffer, offset, data + more)
+            self._write_parts(buffer, offset, data + more)
         self._end = offset + len(data) + len(more)
 
-    def _write_pieces(self, buffer: memoryview, offset: int, data: bytes) -> None:
+    def _write_parts(self, buffer: memoryview, offset: int, data: bytes) -> None:
         lead = offset % BLOCK_BYTES
         done = 0
         while done < len(data):
@@ -125,7 +128,7 @@ class CommitFile:
             lead = end % BLOCK_BYTES
 
     def _write_buffer(self, buffer: memoryview, start: int, end: int) -> None:
-        """All before `end`, at `start` of the file; then the block around the end begins the buffer."""
+        """Writes the buffer up to `end` at `start` of the file. Then moves the block around the end to its front."""
         tail = end % BLOCK_BYTES
         if tail:
             buffer[end : end + BLOCK_BYTES - tail] = ZEROS[tail:]
@@ -137,11 +140,12 @@ class CommitFile:
     def _read_block(self, buffer: memoryview, start: int) -> None:
         count = os.preadv(self._file, [buffer[:BLOCK_BYTES]], start)
         if count != BLOCK_BYTES:
-            raise OSError(f"{self._path}, offset {start}: {count} bytes where a block belongs")
+            raise OSError(f"{self._path}, offset {start}: {count} bytes of a block")
 
 
 def write_synced(file: int, offset: int, data: bytes | memoryview) -> None:
-    """Write and sync, where the system can by one call: the interpreter's lock is fetched once less. OSError."""
+    """Writes and syncs, in one system call where possible: this takes the interpreter's lock once less. Raises
+    OSError."""
     written = 0
     if WRITE_SYNCED:
         try:
@@ -149,7 +153,7 @@ def write_synced(file: int, offset: int, data: bytes | memoryview) -> None:
         except OSError as error:
             if error.errno not in UNKNOWN:
                 raise
-            # A file system without it: nothing is written, and the two steps do the same.
+            # The file system does not support it: nothing was written, and the two calls do the same.
         if written == len(data):
             return
     write_all(file, offset + written, data[written:])
@@ -157,7 +161,7 @@ def write_synced(file: int, offset: int, data: bytes | memoryview) -> None:
 
 
 def sync_data(file: int) -> None:
-    """fdatasync, where there is one."""
+    """Calls fdatasync, or fsync where that does not exist."""
     if hasattr(os, "fdatasync"):
         os.fdatasync(file)
     else:
@@ -165,7 +169,7 @@ def sync_data(file: int) -> None:
 
 
 def write_all(file: int, offset: int, data: bytes | memoryview) -> None:
-    """pwrite until nothing is left. OSError."""
+    """Calls pwrite until all data is written. Raises OSError."""
     written = os.pwrite(file, data, offset)
     if written == len(data):
         return
@@ -174,5 +178,5 @@ def write_all(file: int, offset: int, data: bytes | memoryview) -> None:
         offset += written
         written = os.pwrite(file, left, offset)
         if written == 0:
-            raise OSError("a write that writes nothing")
+            raise OSError("a write without progress")
         left = left[written:]

@@ -1,8 +1,8 @@
-"""The data folder of a node: one process at a time, one node id for ever, the journal's folder.
+"""The data folder of a node: used by one process at a time, with a permanent node id and the journal's folder.
 
-    <folder>/node.lock   locked while a node runs; its text is that process' id
-    <folder>/node-id     the node id, a version-1 UUID as text, as Artemis' node ids are
-    <folder>/journal/    segments (store/segment.py), unless journal-directory names another folder
+<folder>/node.lock   locked while a node runs; its text is that process' id
+<folder>/node-id     the node id, a version-1 UUID as text, as Artemis' node ids are
+<folder>/journal/    segments (store/segment.py), unless journal-directory names another folder
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ JOURNAL_NAME = "journal"
 
 
 class DataFolderError(Exception):
-    """The folder cannot be used; the text names it and says why."""
+    """The folder cannot be used; the text names it and gives the reason."""
 
 
 class DataFolder:
-    """An opened and locked data folder. Close it when the disk is closed."""
+    """An opened and locked data folder. Close it after the disk."""
 
     def __init__(self, folder: Path, journal: Path, node_id: uuid.UUID, locks: list[int]) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class DataFolder:
         self._locks = locks
 
     def close(self) -> None:
-        """Lets other processes in."""
+        """Releases the locks."""
         for lock in self._locks:
             os.close(lock)
         self._locks = []
@@ -44,10 +44,10 @@ class DataFolder:
 def open_data_folder(
     folder: Path, new_id: Callable[[], bytes], journal: Path | None = None
 ) -> DataFolder:
-    """Creates what is missing, locks, reads the node id. DataFolderError, OSError.
+    """Creates missing folders, locks, and reads the node id. Raises DataFolderError or OSError.
 
-    `new_id` gives 16 bytes for a new node. `journal` may be `folder` itself: id, lock and segments
-    then lie side by side. A journal folder outside of `folder` is locked too.
+    `new_id` returns 16 bytes for a new node. `journal` may be `folder` itself: then id, lock and segments are in
+    the same folder. A journal folder outside of `folder` is locked too.
     """
     folder = folder.absolute()
     journal = folder / JOURNAL_NAME if journal is None else journal.absolute()
@@ -83,7 +83,7 @@ def make_folder(folder: Path) -> None:
 
 
 def lock_folder(folder: Path) -> int:
-    """The open lock file; DataFolderError names the process that holds it."""
+    """Returns the open lock file; DataFolderError names the process that holds the lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     lock = os.open(folder / LOCK_NAME, flags, 0o640)
     try:
@@ -104,7 +104,7 @@ def lock_folder(folder: Path) -> int:
 
 
 def read_node_id(folder: Path) -> uuid.UUID | None:
-    """The id in the folder, None when there is no file of it."""
+    """Reads the node id; None if the file does not exist."""
     path = folder / NODE_ID_NAME
     try:
         text = path.read_text(encoding="ascii", errors="replace").strip()
@@ -117,7 +117,7 @@ def read_node_id(folder: Path) -> uuid.UUID | None:
 
 
 def write_node_id(folder: Path, node_id: uuid.UUID) -> None:
-    """All or nothing: a new file, synced, takes the name."""
+    """Writes the node id atomically: a new file is synced, then renamed."""
     path = folder / NODE_ID_NAME
     fresh = folder / f"{NODE_ID_NAME}.new"
     file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
@@ -131,7 +131,7 @@ def write_node_id(folder: Path, node_id: uuid.UUID) -> None:
 
 
 def refuse_orphans(folder: Path, journal: Path) -> None:
-    """A journal without its node id must not be adopted under a new one."""
+    """Refuses a journal without its node id: it must not get a new one."""
     if any(path.name.startswith("journal-") for path in journal.iterdir()):
         raise DataFolderError(
             f"{folder / NODE_ID_NAME} is missing, but {journal} holds a journal: put the file "

@@ -1,11 +1,12 @@
-"""The Disk port on a real folder: one worker thread writes and syncs, job by job, in order.
+"""The Disk port on a real folder: one worker thread carries out the jobs in order.
 
-The thread exists because fdatasync blocks; while it does, the interpreter's lock is free. To hand a
-job over and its answer back takes about as long as a commit on a fast disk, though: such
-commits are done by the node's thread itself, at the end of its turn, as long as the last ones were
-short (runtime/disk/inline_commit.py) and nothing else is being done (`commit_at_turn_end`). The first
-job that fails is reported and ends the work for good: after a failed sync the page cache may say
-that all is well when it is not, so nothing is tried again.
+The thread exists because fdatasync blocks; meanwhile the interpreter's lock is free. But passing a job to the
+thread and the answer back takes about as long as a commit on a fast disk. So the node's thread does such commits
+itself, at the end of its event-loop iteration. It does so while recent commits were short
+(runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`).
+
+The first job that fails is reported and ends all work. After a failed sync the page cache may report success
+although the data is lost, so no job is tried again.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
 
-# Zeros are written in pieces of this size.
+# Zeros are written in parts of this size.
 ZEROS = bytes(1 << 20)
 
 Job = Callable[[], None]
 
 
 class FileDisk(Disk):
-    """The files of one folder, which must exist; those whose names begin as `elsewhere` says lie in another.
+    """The files of one existing folder; files whose names begin with a key of `elsewhere` are in another folder.
 
-    `call_soon` brings a call from the worker to the thread of the node, as
-    `loop.call_soon_threadsafe` does; `committed(token)` and `failed(why)` are called that way.
+    `call_soon` schedules a call from the worker on the node's thread, like `loop.call_soon_threadsafe`.
+    `committed(token)` and `failed(why)` are called that way.
     """
 
     def __init__(
@@ -51,38 +52,40 @@ class FileDisk(Disk):
         self._call_soon = call_soon
         self._committed = committed
         self._failed = failed
-        # Jobs whose end has not reached the node's thread; only that thread counts.
+        # Jobs whose end has not reached the node's thread. Only that thread counts.
         self._open_jobs = 0
         self._broken = False
         self._closed = False
-        # time.monotonic() when what is being done now began, 0.0 if nothing is: runtime/lifecycle/critical_analyzer.py
-        # looks at it.
+        # time.monotonic() at the start of the current job, 0.0 without one; read by
+        # runtime/lifecycle/critical_analyzer.py.
         self.busy_since = 0.0
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
-        # The file last read is kept open by the node's thread, the one last written by the worker.
+        # The last file read is kept open by the node's thread, the last file written by the worker.
         self._read_name = ""
         self._read_file = -1
         self._write_file = CommitFile()
-        # None: all commits are the worker's. Whoever does the commit tells it, and that is one at a time.
+        # None: all commits are the worker's. The thread that does a commit records its time; only one does at a
+        # time.
         self._own: OwnCommits | None = None
-        # To be done at the end of this turn: name, offset, data, token, more.
+        # The commit for the end of this iteration: name, offset, data, token, more.
         self._own_commit: tuple[str, int, bytes, int, bytes] | None = None
-        # Jobs that come behind it.
+        # Jobs that follow this commit.
         self._behind: list[Job] = []
 
     def commit_at_turn_end(self) -> None:
-        """Lets the node's thread do short commits: whoever asks for this calls `end_turn` after every turn."""
+        """Allows short commits on the node's thread. The caller then calls `end_turn` after every event-loop
+        iteration."""
         self._own = OwnCommits()
 
     # --- what the shell asks ----------------------------------------------------------------------
 
     def idle(self) -> bool:
-        """Whether every job has been done and answered; true after a failure too."""
+        """Tells whether every job was done and answered; true after a failure too."""
         return self._open_jobs == 0 or self._broken
 
     def close(self) -> None:
-        """Do the jobs that wait, then end the worker and close the files. Safe to call twice."""
+        """Completes the waiting jobs, ends the worker and closes the files. May be called twice."""
         if self._closed:
             return
         self._hand_over()
@@ -95,7 +98,7 @@ class FileDisk(Disk):
     # --- the Disk port, at once -------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """Names of the files in the folders, sorted."""
+        """Returns the names of the files in the folders, sorted."""
         found: list[str] = []
         for folder in dict.fromkeys([self.folder, *self._elsewhere.values()]):
             with os.scandir(folder) as entries:
@@ -111,11 +114,11 @@ class FileDisk(Disk):
         return self.folder
 
     def size(self, name: str) -> int:
-        """Length in bytes."""
+        """Returns the length of the file in bytes."""
         return (self._folder(name) / name).stat().st_size
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Reads up to `size` bytes; fewer only at the end of the file."""
         if name != self._read_name:
             self._close_read_file()
             self._read_file = os.open(self._folder(name) / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -131,7 +134,7 @@ class FileDisk(Disk):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def repair(self, name: str, offset: int, data: bytes) -> None:
-        """Overwrite, sync the file and the folder, here and now."""
+        """Overwrites data and syncs the file and the folder, before it returns."""
         file = os.open(self._folder(name) / name, os.O_WRONLY | os.O_CLOEXEC)
         try:
             write_all(file, offset, data)
@@ -143,12 +146,12 @@ class FileDisk(Disk):
     # --- the Disk port, by the worker -------------------------------------------------------------
 
     def create(self, name: str, size: int, head: bytes) -> None:
-        """Job: a file of zeros behind `head`, so that later commits change no metadata."""
+        """Adds a job: create a file with `head` and then zeros, so that later commits change no metadata."""
         self._forget(name)
         self._add(lambda: self._do_create(name, size, head))
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
-        """Job: write, fdatasync, then `committed(token)`."""
+        """Adds a job: write, fdatasync, then `committed(token)`."""
         own = self._own
         if (
             own is not None
@@ -163,26 +166,26 @@ class FileDisk(Disk):
         self._add(lambda: self._do_commit(name, offset, data, token, more))
 
     def delete(self, name: str) -> None:
-        """Job: unlink, sync the folder."""
+        """Adds a job: unlink, sync the folder."""
         self._forget(name)
         self._add(lambda: self._do_delete(name))
 
     def set_aside(self, name: str, spare_name: str) -> None:
-        """Job: rename, sync the folder."""
+        """Adds a job: rename, sync the folder."""
         self._forget(name)
         self._add(lambda: self._do_set_aside(name, spare_name))
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
-        """Job: write the head, sync, rename, sync the folder."""
+        """Adds a job: write the header, sync, rename, sync the folder."""
         self._add(lambda: self._do_reuse(spare_name, name, head))
 
     @property
     def commit_waits(self) -> bool:
-        """Whether `end_turn` has something to do."""
+        """Tells whether `end_turn` has a commit to do."""
         return self._own_commit is not None
 
     def end_turn(self) -> int:
-        """What this turn wrote is on its way: now the commit, if it is left to us; its bytes, 0 if it was not."""
+        """Does the waiting commit, after the node's output was sent. Returns its bytes; 0 if there was none."""
         waiting, self._own_commit = self._own_commit, None
         if waiting is None:
             return 0
@@ -202,7 +205,7 @@ class FileDisk(Disk):
         return size
 
     def _hand_over(self) -> None:
-        """No turn ends any more: the commit that waits for that, and what comes behind it, are the worker's."""
+        """Passes the waiting commit and the jobs behind it to the worker: no further iteration will end."""
         waiting, self._own_commit = self._own_commit, None
         behind, self._behind = self._behind, []
         if waiting is not None:
@@ -229,7 +232,7 @@ class FileDisk(Disk):
         self._jobs.put(job)
 
     def _forget(self, name: str) -> None:
-        """A deleted file gives its space back only when nobody holds it open."""
+        """Closes the deleted file: its space is freed only when no descriptor is open."""
         if name == self._read_name:
             self._close_read_file()
 
@@ -240,13 +243,13 @@ class FileDisk(Disk):
         self._read_file = -1
 
     def _answer(self, token: int) -> None:
-        """On the node's thread: a job is done; 0 is no commit."""
+        """Records on the node's thread that a job is done; token 0 is not a commit."""
         self._open_jobs -= 1
         if token:
             self._committed(token)
 
     def _answer_failed(self, why: str) -> None:
-        """On the node's thread: no job is done any more."""
+        """Records on the node's thread that the disk failed."""
         self._broken = True
         self._failed(why)
 
@@ -264,9 +267,9 @@ class FileDisk(Disk):
             try:
                 job()
             except Exception as error:
-                # Whatever it is, no later job may be done as if this one had been.
+                # After any error, no later job may be done.
                 broken = True
-                self._tell(self._answer_failed, self._failure(error))
+                self._report(self._answer_failed, self._failure(error))
             self.busy_since = 0.0
         self._write_file.close()
 
@@ -275,11 +278,11 @@ class FileDisk(Disk):
         log_event(logger, "disk_error", {"why": why}, error)
         return why
 
-    def _tell(self, call: Callable[..., None], argument: object) -> None:
+    def _report(self, call: Callable[..., None], argument: object) -> None:
         try:
             self._call_soon(call, argument)
         except RuntimeError as error:
-            # The loop is closed already: nobody is there to be told, and nothing is confirmed.
+            # The loop is closed already: nothing further is confirmed.
             log_event(logger, "journal_answer_lost", {"why": error})
 
     def _do_create(self, name: str, size: int, head: bytes) -> None:
@@ -297,14 +300,14 @@ class FileDisk(Disk):
         finally:
             os.close(file)
         sync_folder(self._folder(name))
-        self._tell(self._answer, 0)
+        self._report(self._answer, 0)
 
     def _do_set_aside(self, name: str, spare_name: str) -> None:
         if name == self._write_file.name:
             self._write_file.close()
         os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
         sync_folder(self._folder(name))
-        self._tell(self._answer, 0)
+        self._report(self._answer, 0)
 
     def _do_reuse(self, spare_name: str, name: str, head: bytes) -> None:
         old, new = self._folder(spare_name) / spare_name, self._folder(name) / name
@@ -315,16 +318,16 @@ class FileDisk(Disk):
             os.close(file)
         os.rename(old, new)
         sync_folder(self._folder(name))
-        self._tell(self._answer, 0)
+        self._report(self._answer, 0)
 
     def _do_commit(self, name: str, offset: int, data: bytes, token: int, more: bytes) -> None:
         took_s = self._write_commit(name, offset, data, more)
         if self._own is not None:
             self._own.worker(len(data) + len(more), took_s)
-        self._tell(self._answer, token)
+        self._report(self._answer, token)
 
     def _write_commit(self, name: str, offset: int, data: bytes, more: bytes) -> float:
-        """How long it took, in seconds."""
+        """Writes a commit. Returns its duration in seconds."""
         begin = self.busy_since = time.monotonic()
         file = self._write_file
         if name != file.name:
@@ -338,7 +341,7 @@ class FileDisk(Disk):
             self._write_file.close()
         os.unlink(self._folder(name) / name)
         sync_folder(self._folder(name))
-        self._tell(self._answer, 0)
+        self._report(self._answer, 0)
 
 
 def sync_folder(folder: Path) -> None:

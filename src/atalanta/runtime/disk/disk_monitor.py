@@ -1,4 +1,4 @@
-"""Looks at the disk every disk-scan-period and tells the node (max-disk-usage, min-disk-free)."""
+"""Checks the disk every disk-scan-period and reports its usage to the node (max-disk-usage, min-disk-free)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger("atalanta.runtime")
 
 
 class DiskMonitor:
-    """`start` looks once at once; a folder that cannot be looked at is said and tried again."""
+    """Checks the disk periodically. A folder that cannot be checked is logged and tried again."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, folder: Path, period_s: float
@@ -26,7 +26,7 @@ class DiskMonitor:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Looks, and again every period."""
+        """Checks now, and again every period."""
         self._timer = self._loop.call_later(self._period_s, self.start)
         try:
             found = os.statvfs(self._folder)
@@ -38,7 +38,7 @@ class DiskMonitor:
         self._driver.disk_usage(1 - free / total if total else 0.0, free)
 
     def stop(self) -> None:
-        """No further look."""
+        """Stops the checks."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,33 +1,35 @@
-"""Which commits the node's own thread does, at the end of its turn.
+"""The choice between the node's thread and the worker for each commit.
 
-To hand a commit to the worker and its answer back costs about as much CPU as the sync of a fast disk, since the
-two threads also fight for the interpreter's lock: a sixth of what a durable message costs under load. A slow disk
-must not hold up everybody, though: so a commit may take as long as it allows, and what takes longer is the worker's.
+Passing a commit to the worker and the answer back costs about as much CPU as the sync of a fast disk, since the
+two threads also compete for the interpreter's lock. That is a sixth of the cost of a durable message under load.
+But a slow disk must not block the event loop. So commits that take longer than a limit are left to the worker.
 """
 
 from __future__ import annotations
 
-# What a commit of the node's thread may take, and what that grows by with its size: a turn that brings in
-# so many bytes works several times as long on them.
+# Limit for a commit on the node's thread, and its growth with the size of the commit. An iteration that receives
+# that many bytes works several times as long on them.
 ALLOWED_S = 0.000_5
 ALLOWED_S_PER_BYTE = 1e-9
-# How much of the average the last commit is, and how far one may draw it: the machine was busy elsewhere, perhaps.
+# Weight of the last commit in the average, and the limit of its effect: the machine may have been busy elsewhere.
 LAST_SHARE = 0.2
 RATIO_MAX = 2.0
-# Up to the first a commit is small; beyond the second it is the worker's in any case.
+# A commit up to the first size is small. A commit above the second size is always left to the worker.
 SMALL_BYTES = 16 * 1024
 BYTES_MAX = 1 << 20
-# So many commits of the worker lie between two trials, more each time that one failed.
+# Commits of the worker between two trials; the number grows with each failed trial.
 PAUSE_FIRST = 8
 PAUSE_MAX = 4096
-# The worker's time includes waiting for the interpreter's lock. Beyond this the disk itself is slow: no trial.
+# The worker's time includes the wait for the interpreter's lock. Above this limit the disk itself is slow: no
+# trial.
 WORKER_S_MAX = 0.008
-# A commit that took so long is followed by one of the worker, which finds out whether the disk hangs.
+# After a commit of this duration the next one is the worker's, to find out whether the disk hangs.
 HUNG_S = 0.1
 
 
 class OwnCommits:
-    """Asked before a commit, told after it; by one thread at a time. Small and large ones count separately."""
+    """Decides before a commit and records its time, from one thread at a time. Small and large commits count
+    separately."""
 
     def __init__(self) -> None:
         self._small = Pace()
@@ -35,16 +37,16 @@ class OwnCommits:
         self._hung = False
 
     def wanted(self, size: int) -> bool:
-        """Whether the node's thread does a commit of `size` bytes now."""
+        """Tells whether the node's thread does a commit of `size` bytes now."""
         return size <= BYTES_MAX and not self._hung and self._pace(size).wanted()
 
     def own(self, size: int, took_s: float) -> None:
-        """The node's thread did one."""
+        """Records a commit of the node's thread."""
         self._hung = took_s >= HUNG_S
         self._pace(size).own(took_s / (ALLOWED_S + size * ALLOWED_S_PER_BYTE))
 
     def worker(self, size: int, took_s: float) -> None:
-        """The worker did one."""
+        """Records a commit of the worker."""
         self._hung = took_s >= HUNG_S
         if took_s < WORKER_S_MAX:
             self._pace(size).wait()
@@ -54,21 +56,21 @@ class OwnCommits:
 
 
 class Pace:
-    """Commits of one kind; a `ratio` of 1 is all of the time that is allowed."""
+    """Commits of one size class; a `ratio` of 1 is the whole time limit."""
 
     def __init__(self) -> None:
-        # On average. From 1 on the commits are the worker's, but for a trial now and then.
+        # Average ratio. From 1 on, commits are the worker's, except for occasional trials.
         self.ratio = 1.0
-        # Commits of the worker until the next trial; nobody knows the disk yet, so the first is the worker's.
+        # Commits of the worker until the next trial. The first commit is the worker's, since the disk is unknown.
         self._pause = 1
         self._next_pause = PAUSE_FIRST
 
     def wanted(self) -> bool:
-        """See OwnCommits.wanted."""
+        """Implements OwnCommits.wanted for one size class."""
         return self.ratio < 1.0 or self._pause <= 0
 
     def own(self, ratio: float) -> None:
-        """See OwnCommits.own."""
+        """Implements OwnCommits.own for one size class."""
         if self.ratio < 1.0:
             self.ratio += (min(ratio, RATIO_MAX) - self.ratio) * LAST_SHARE
             if self.ratio >= 1.0:
@@ -80,5 +82,5 @@ class Pace:
             self._pause = self._next_pause
 
     def wait(self) -> None:
-        """The worker did one, and not too slowly for a trial to come."""
+        """Records a commit of the worker that was fast enough for a later trial."""
         self._pause -= 1

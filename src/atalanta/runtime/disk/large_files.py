@@ -1,7 +1,8 @@
 """The LargeFiles port on a real folder: one worker thread writes, syncs, reads and deletes, in order.
 
-Its jobs are apart from the journal's, so that a large message does not delay small ones. A file that cannot be written
-is reported and given up; all others go on. What will be synced is synced every few MiB, so that the last sync is short.
+Its jobs are separate from the journal's, so that a large message does not delay small ones. A file that cannot
+be written is reported and abandoned; all other files continue. A file that will be synced is synced every few
+MiB, so that the last sync is short.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Job = Callable[[], None]
 
 
 class OpenFile:
-    """A file the worker has open; `end` is where the next append goes."""
+    """A file that the worker has open; `end` is the offset of the next append."""
 
     def __init__(self, descriptor: int, end: int) -> None:
         self.descriptor = descriptor
@@ -35,7 +36,7 @@ class OpenFile:
 
 
 class FolderLargeFiles(LargeFiles):
-    """The files of one folder, which must exist; other names in it are left alone."""
+    """The files of one existing folder; other names in it are ignored."""
 
     def __init__(
         self,
@@ -57,13 +58,13 @@ class FolderLargeFiles(LargeFiles):
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._closed = False
-        # The worker's own: open files by number, the least recently used first.
+        # Used only by the worker: open files by number, the least recently used first.
         self._open: dict[int, OpenFile] = {}
-        self._unsynced: dict[int, int] = {}  # of files that will be synced
+        self._unsynced: dict[int, int] = {}  # bytes, of files that will be synced
         self._given_up: dict[int, bool] = {}
 
     def close(self) -> None:
-        """Do the jobs that wait, then end the worker. Safe to call twice."""
+        """Completes the waiting jobs, then ends the worker. May be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -74,7 +75,7 @@ class FolderLargeFiles(LargeFiles):
     # --- the port ---------------------------------------------------------------------------------
 
     def files(self) -> dict[int, int]:
-        """LargeFiles.files"""
+        """Implements LargeFiles.files."""
         found: dict[int, int] = {}
         with os.scandir(self.folder) as entries:
             for entry in entries:
@@ -85,23 +86,23 @@ class FolderLargeFiles(LargeFiles):
         return found
 
     def create(self, file: int, will_sync: bool) -> None:
-        """LargeFiles.create"""
+        """Implements LargeFiles.create."""
         self._add(lambda: self._write(file, lambda: self._do_create(file, will_sync)))
 
     def append(self, file: int, data: bytes) -> None:
-        """LargeFiles.append"""
+        """Implements LargeFiles.append."""
         self._add(lambda: self._write(file, lambda: self._do_append(file, data)))
 
     def sync(self, file: int) -> None:
-        """LargeFiles.sync"""
+        """Implements LargeFiles.sync."""
         self._add(lambda: self._write(file, lambda: self._do_sync(file)))
 
     def read(self, file: int, offset: int, size: int, token: int) -> None:
-        """LargeFiles.read"""
+        """Implements LargeFiles.read."""
         self._add(lambda: self._do_read(file, offset, size, token))
 
     def delete(self, file: int) -> None:
-        """LargeFiles.delete"""
+        """Implements LargeFiles.delete."""
         self._add(lambda: self._do_delete(file))
 
     def _add(self, job: Job) -> None:
@@ -123,15 +124,15 @@ class FolderLargeFiles(LargeFiles):
         for number in list(self._open):
             self._forget(number)
 
-    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+    def _report(self, call: Callable[..., None], *arguments: object) -> None:
         try:
             self._call_soon(call, *arguments)
         except RuntimeError as error:
-            # The loop is closed already: nobody waits any more.
+            # The loop is closed already: the answer is not needed.
             logger.warning("large_file_answer_lost why=%s", error)
 
     def _write(self, file: int, job: Job) -> None:
-        """A job that changes a file, unless that was given up."""
+        """Does a job that changes a file, unless the file was abandoned."""
         if file in self._given_up:
             return
         try:
@@ -139,7 +140,7 @@ class FolderLargeFiles(LargeFiles):
         except OSError as error:
             self._given_up[file] = True
             self._forget(file)
-            self._tell(self._failed, file, str(error))
+            self._report(self._failed, file, str(error))
 
     def _path(self, file: int) -> Path:
         return self.folder / f"{file}{SUFFIX}"
@@ -159,14 +160,14 @@ class FolderLargeFiles(LargeFiles):
             if self._unsynced[file] >= SYNC_BYTES:
                 sync_data(found.descriptor)
                 self._unsynced[file] = 0
-        self._tell(self._written, file, len(data))
+        self._report(self._written, file, len(data))
 
     def _do_sync(self, file: int) -> None:
         if self._syncs:
             os.fsync(self._file(file).descriptor)
             sync_folder(self.folder)
         self._unsynced.pop(file, None)
-        self._tell(self._synced, file)
+        self._report(self._synced, file)
 
     def _do_read(self, file: int, offset: int, size: int, token: int) -> None:
         pieces: list[bytes] = []
@@ -181,7 +182,7 @@ class FolderLargeFiles(LargeFiles):
                 size -= len(piece)
         except OSError as error:
             logger.error("large_file_unreadable file=%s why=%s", self._path(file), error)
-        self._tell(self._read_back, token, pieces[0] if len(pieces) == 1 else b"".join(pieces))
+        self._report(self._read_back, token, pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
     def _do_delete(self, file: int) -> None:
         self._forget(file)
@@ -190,7 +191,7 @@ class FolderLargeFiles(LargeFiles):
         try:
             self._path(file).unlink(missing_ok=True)
         except OSError as error:
-            # It goes at the next start: nothing speaks of it any more.
+            # No record refers to the file; the next start deletes it.
             logger.warning("large_file_not_deleted file=%s why=%s", self._path(file), error)
 
     # --- open files -------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ class FolderLargeFiles(LargeFiles):
         return found
 
     def _keep(self, file: int, found: OpenFile) -> None:
-        """As the most recently used."""
+        """Adds the file as the most recently used."""
         self._open[file] = found
         if len(self._open) > OPEN_FILES_MAX:
             self._forget(next(iter(self._open)))

@@ -1,6 +1,6 @@
-"""The Disk port without a disk, for `persistence-enabled` false: files live as long as the node.
+"""The Disk port in memory, for `persistence-enabled` false: files exist as long as the node.
 
-The journal still runs, and is compacted, so its size in memory stays bounded as it is on a disk.
+The journal still runs and is compacted, so its size in memory stays bounded.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from atalanta.kernel.ports import Disk
 
 
 class MemoryDisk(Disk):
-    """Files in memory. Commits are answered in the loop's next turn, as a disk would later."""
+    """Files in memory. Commits are answered in the next event-loop iteration."""
 
     def __init__(self, call_soon: Callable[..., object], committed: Callable[[int], None]) -> None:
         self._call_soon = call_soon
@@ -20,35 +20,35 @@ class MemoryDisk(Disk):
         self._open_jobs = 0
 
     def idle(self) -> bool:
-        """Whether every commit was answered."""
+        """Tells whether every commit was answered."""
         return self._open_jobs == 0
 
     def close(self) -> None:
-        """Everything is gone."""
+        """Drops all files."""
         self._files.clear()
 
     def names(self) -> list[str]:
-        """Disk.names"""
+        """Implements Disk.names."""
         return sorted(self._files)
 
     def size(self, name: str) -> int:
-        """Disk.size"""
+        """Implements Disk.size."""
         return len(self._file(name))
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Disk.read"""
+        """Implements Disk.read."""
         return bytes(self._file(name)[offset : offset + size])
 
     def repair(self, name: str, offset: int, data: bytes) -> None:
-        """Disk.repair"""
+        """Implements Disk.repair."""
         self._file(name)[offset : offset + len(data)] = data
 
     def create(self, name: str, size: int, head: bytes) -> None:
-        """Disk.create; the zeros are made when they are overwritten."""
+        """Implements Disk.create; the zeros are added when they are overwritten."""
         self._files[name] = bytearray(head[:size])
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
-        """Disk.commit"""
+        """Implements Disk.commit."""
         file = self._file(name)
         if len(file) < offset:
             file.extend(bytes(offset - len(file)))
@@ -57,15 +57,15 @@ class MemoryDisk(Disk):
         self._call_soon(self._answer, token)
 
     def delete(self, name: str) -> None:
-        """Disk.delete"""
+        """Implements Disk.delete."""
         del self._files[name]
 
     def set_aside(self, name: str, spare_name: str) -> None:
-        """Disk.set_aside"""
+        """Implements Disk.set_aside."""
         self._files[spare_name] = self._files.pop(name)
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
-        """Disk.reuse"""
+        """Implements Disk.reuse."""
         file = self._files.pop(spare_name)
         file[: len(head)] = head
         self._files[name] = file

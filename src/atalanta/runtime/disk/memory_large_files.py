@@ -1,4 +1,4 @@
-"""The LargeFiles port without a disk, for `persistence-enabled` false: bodies live in memory, up to a limit."""
+"""The LargeFiles port in memory, for `persistence-enabled` false, with a limit on the total size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from atalanta.kernel.ports import LargeFiles
 
 
 class MemoryLargeFiles(LargeFiles):
-    """Answers come in the loop's next turn, as a disk's would later. `limit_bytes` < 0: none."""
+    """Large files in memory. Answers come in the next event-loop iteration. `limit_bytes` < 0: no limit."""
 
     def __init__(
         self,
@@ -30,19 +30,19 @@ class MemoryLargeFiles(LargeFiles):
         self._given_up: dict[int, bool] = {}
 
     def close(self) -> None:
-        """Everything is gone."""
+        """Drops all files."""
         self._files.clear()
 
     def files(self) -> dict[int, int]:
-        """LargeFiles.files"""
+        """Implements LargeFiles.files."""
         return {number: len(data) for number, data in self._files.items()}
 
     def create(self, file: int, will_sync: bool) -> None:
-        """LargeFiles.create"""
+        """Implements LargeFiles.create."""
         self._files[file] = bytearray()
 
     def append(self, file: int, data: bytes) -> None:
-        """LargeFiles.append"""
+        """Implements LargeFiles.append."""
         if file in self._given_up:
             return
         if 0 <= self.limit_bytes < self.bytes + len(data):
@@ -55,17 +55,17 @@ class MemoryLargeFiles(LargeFiles):
         self._call_soon(self._written, file, len(data))
 
     def sync(self, file: int) -> None:
-        """LargeFiles.sync"""
+        """Implements LargeFiles.sync."""
         if file not in self._given_up:
             self._call_soon(self._synced, file)
 
     def read(self, file: int, offset: int, size: int, token: int) -> None:
-        """LargeFiles.read"""
+        """Implements LargeFiles.read."""
         data = self._files.get(file, bytearray())[offset : offset + size]
         self._call_soon(self._read_back, token, bytes(data))
 
     def delete(self, file: int) -> None:
-        """LargeFiles.delete"""
+        """Implements LargeFiles.delete."""
         self._given_up.pop(file, None)
         data = self._files.pop(file, None)
         if data is not None:

@@ -20,7 +20,7 @@ Files = dict[str, bytes]
 
 
 class SharedFolders:
-    """One question a key at a time: while a folder does not answer, further ones are left out."""
+    """Runs one request per key at a time. While a folder does not answer, further requests for it are skipped."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
         self._loop = loop
@@ -30,12 +30,12 @@ class SharedFolders:
         self._closed = False
 
     def post(self, key: str, folder: str, name: str, data: bytes) -> None:
-        """Links.post"""
+        """Implements Links.post."""
         if self._closed or key in self._asking:
             return
         if self._executor is None:
             self._executor = ThreadPoolExecutor(1, "atalanta-folder")
-        job = self._executor.submit(posted, Path(folder), name, data)
+        job = self._executor.submit(exchange, Path(folder), name, data)
         self._asking[key] = job
         job.add_done_callback(lambda done: self._from_thread(key, done))
 
@@ -50,21 +50,21 @@ class SharedFolders:
             self._driver.posted(key, files, why)
 
     def unpost(self, folder: str, name: str) -> None:
-        """Links.unpost; what is being written goes too."""
+        """Implements Links.unpost; also deletes the file of a write in progress."""
         wait(list(self._asking.values()), UNPOST_WAIT_S)
         if NAME.fullmatch(name):
             with contextlib.suppress(OSError):
                 (Path(folder) / name).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """No answer any more."""
+        """Drops all further answers."""
         self._closed = True
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-def posted(folder: Path, name: str, data: bytes) -> tuple[Files, str]:
-    """Writes the file, if there is `data`; then all files of that suffix, and what went wrong."""
+def exchange(folder: Path, name: str, data: bytes) -> tuple[Files, str]:
+    """Writes the file if there is `data`. Returns all files of that suffix, and an error text."""
     try:
         if data:
             folder.mkdir(parents=True, exist_ok=True)
@@ -75,16 +75,16 @@ def posted(folder: Path, name: str, data: bytes) -> tuple[Files, str]:
 
 
 def write(folder: Path, name: str, data: bytes) -> None:
-    """Whole or not at all: others read at any moment."""
+    """Writes a file atomically: others read at any time."""
     if not NAME.fullmatch(name):
-        raise OSError(f"{name!r} is no name of a file")
+        raise OSError(f"{name!r} is not a file name")
     part = folder / f"{name}.{os.getpid()}.part"
     part.write_bytes(data)
     part.replace(folder / name)
 
 
 def read(folder: Path, suffix: str) -> Files:
-    """By name, sorted; larger ones, what is no regular file, and those that vanish meanwhile, are left out."""
+    """Reads the files by name, sorted. Too large, irregular and deleted files are skipped."""
     if not folder.is_dir():
         return {}
     found: Files = {}

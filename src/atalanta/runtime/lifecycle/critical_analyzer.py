@@ -1,11 +1,14 @@
-"""Watches the node's loop and its disk from a thread of its own, as Artemis' critical analyzer watches its threads.
+"""The critical analyzer: checks the node's event loop and its disk from a thread of its own, like Artemis'
+analyzer.
 
-A write that hangs cannot be taken back: if it is the worker's, the node goes on serving and only answers for what
-must be durable wait; if it is the loop's own (runtime/disk/inline_commit.py; only ever the first, and never with
-`commits-in-loop = false`) everything waits. Either way this thread says so after a few seconds, and does after
-`critical-analyzer-timeout` what `critical-analyzer-policy` says (CriticalAnalyzerImpl,
-ActiveMQServerImpl.initializeCriticalAnalyzer): LOG says it again, SHUTDOWN asks for a stop, and ends the process if
-none comes about within the same time again, HALT ends it at once.
+A write that hangs cannot be cancelled. If the worker does it, the node continues to serve; only answers that
+need durability wait. If the event loop does it (runtime/disk/inline_commit.py), everything waits. That happens
+only with the first write that hangs, and never with `commits-in-loop = false`.
+
+In both cases this thread logs it after a few seconds. After `critical-analyzer-timeout` it applies
+`critical-analyzer-policy` (CriticalAnalyzerImpl, ActiveMQServerImpl.initializeCriticalAnalyzer). LOG logs it
+again. SHUTDOWN asks for a stop, and ends the process if the node has not stopped after the same time again. HALT
+ends the process at once.
 """
 
 from __future__ import annotations
@@ -27,19 +30,17 @@ from atalanta.runtime.process.logs import log_event
 logger = logging.getLogger("atalanta.runtime")
 
 LOOK_S: Final = 1.0
-TELL_S: Final = 5.0  # after so long it is told for the first time
-# This thread itself was not served for so long: the machine or the process stood still, and nothing hangs.
-STILL_S: Final = 3.0
-LOGGED_S: Final = 1.0  # for one line of the log, which may hang too
+FIRST_LOG_S: Final = 5.0  # delay of the first log line
+# If this thread itself was delayed for so long, the machine or the process was suspended: nothing hangs.
+SUSPENDED_S: Final = 3.0
+LOG_TIMEOUT_S: Final = 1.0  # time limit for one log line, since the log may hang too
 FRAMES: Final = 3
 HALT: Final = "HALT"
 SHUTDOWN: Final = "SHUTDOWN"
 
 
-class Watched:
-    """One component. `since`: when it last showed that it is alive, while something is expected of it; 0.0 while
-    not.
-    """
+class WatchedComponent:
+    """A component under observation. `since` is its last sign of life while one is expected, else 0.0."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,9 +50,9 @@ class Watched:
 
 
 class CriticalAnalyzer:
-    """`start` it when the node serves, `stop` it when its files are closed.
+    """Observes loop and disk. `start` it when the node serves, `stop` it when its files are closed.
 
-    `busy_since` asks what writes files: time.monotonic() when what it does now began, 0.0 if it does nothing.
+    `busy_since` returns the time.monotonic() at which the current disk job began, 0.0 without a job.
     """
 
     def __init__(
@@ -68,25 +69,25 @@ class CriticalAnalyzer:
         self._busy_since = busy_since
         self._timeout_s = timeout_s
         self._look_s = min(LOOK_S, period_s) if period_s > 0 else min(LOOK_S, timeout_s / 2)
-        self._tell_s = min(TELL_S, timeout_s)
+        self._first_log_s = min(FIRST_LOG_S, timeout_s)
         self._policy = policy
         self._request_stop = request_stop
         self._end = end
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop_thread = threading.get_ident()
-        self._loop_state = Watched("loop")
-        self._disk_state = Watched("disk")
-        self._stood_still_at = 0.0  # until then nothing could be expected of anybody
+        self._loop_state = WatchedComponent("loop")
+        self._disk_state = WatchedComponent("disk")
+        self._stood_still_at = 0.0  # time of the last suspension: components count from then on
 
     def start(self) -> None:
-        """On the loop's thread."""
+        """Starts the thread; called on the loop's thread."""
         self._loop_thread = threading.get_ident()
         self._thread = threading.Thread(target=self._watch, name="critical-analyzer", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when nothing is watched any more."""
+        """Stops the thread and waits for its end."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -95,12 +96,12 @@ class CriticalAnalyzer:
         last = time.monotonic()
         while not self._over.wait(self._look_s):
             now = time.monotonic()
-            stood_still = now - last - self._look_s > STILL_S
+            stood_still = now - last - self._look_s > SUSPENDED_S
             self._look(now, stood_still)
             last = time.monotonic()
 
     def _look(self, now: float, stood_still: bool) -> None:
-        """`stood_still`: whatever seems to hang has its time again from now on."""
+        """Checks all components. `stood_still`: each gets its full time again."""
         if stood_still:
             self._stood_still_at = now
         loop = self._loop_state
@@ -116,25 +117,27 @@ class CriticalAnalyzer:
             self._judge(watched, now)
 
     def _beat(self) -> None:
-        """The loop answers."""
+        """Records that the loop answers."""
         self._loop_state.since = 0.0
 
-    def _judge(self, watched: Watched, now: float) -> None:
-        since = watched.since  # once: the loop's thread sets it too
+    def _judge(self, watched: WatchedComponent, now: float) -> None:
+        since = watched.since  # read once: the loop's thread sets it too
         if since:
             since = max(since, self._stood_still_at)
         hangs_s = now - since if since else 0.0
-        if hangs_s < self._tell_s:
+        if hangs_s < self._first_log_s:
             if watched.told:
                 watched.told = False
                 watched.acted_at = 0.0
                 name = watched.name
-                beside(lambda: log_event(logger, "critical_component_resumed", {"component": name}))
+                on_other_thread(
+                    lambda: log_event(logger, "critical_component_resumed", {"component": name})
+                )
             return
-        name, seconds, place = watched.name, round(hangs_s, 1), self._place(watched)
+        name, seconds, place = watched.name, round(hangs_s, 1), self._stack(watched)
         if not watched.told:
             watched.told = True
-            beside(
+            on_other_thread(
                 lambda: log_event(
                     logger,
                     "critical_component_slow",
@@ -144,7 +147,7 @@ class CriticalAnalyzer:
         if now - max(since, watched.acted_at) >= self._timeout_s:
             again = watched.acted_at > 0.0
             watched.acted_at = now
-            beside(
+            on_other_thread(
                 lambda: log_event(
                     logger,
                     "critical_component_hangs",
@@ -153,8 +156,8 @@ class CriticalAnalyzer:
             )
             self._act(watched, again)
 
-    def _place(self, watched: Watched) -> str:
-        """Where the loop's thread is, innermost first."""
+    def _stack(self, watched: WatchedComponent) -> str:
+        """Returns the stack of the loop's thread, innermost frame first."""
         if watched is not self._loop_state:
             return ""
         frame = sys._current_frames().get(self._loop_thread)
@@ -162,20 +165,21 @@ class CriticalAnalyzer:
             return ""
         places = traceback.extract_stack(frame)[-FRAMES:]
         return " < ".join(
-            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in reversed(places)
+            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}"
+            for each in reversed(places)
         )
 
-    def _act(self, watched: Watched, again: bool) -> None:
+    def _act(self, watched: WatchedComponent, again: bool) -> None:
         if self._policy == HALT or (self._policy == SHUTDOWN and again):
-            beside(logging.shutdown)
+            on_other_thread(logging.shutdown)
             self._end(exit_codes.BUG)
         elif self._policy == SHUTDOWN:
             why = f"the {watched.name} hangs (critical-analyzer-policy)"
             self._loop.call_soon_threadsafe(self._request_stop, why)
 
 
-class Watching(Protocol):
-    """The shell, as far as it is watched."""
+class WatchedShell(Protocol):
+    """The shell, as far as the analyzer uses it."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -184,9 +188,9 @@ class Watching(Protocol):
 
 
 def critical_analyzer(
-    shell: Watching, broker: BrokerConfig, busy_since: Callable[[], float]
+    shell: WatchedShell, broker: BrokerConfig, busy_since: Callable[[], float]
 ) -> CriticalAnalyzer | None:
-    """As broker.xml has it; None if it wants none."""
+    """Creates the analyzer that broker.xml configures; None if it is switched off."""
     if not broker.critical_analyzer:
         return None
     return CriticalAnalyzer(
@@ -199,8 +203,8 @@ def critical_analyzer(
     )
 
 
-def beside(call: Callable[[], None]) -> None:
-    """What hangs may be the log, and whoever hangs may hold it: neither keeps this thread from its work."""
+def on_other_thread(call: Callable[[], None]) -> None:
+    """Runs `call` on another thread: the log may hang, or its lock may be held by the thread that hangs."""
     thread = threading.Thread(target=call, name="critical-analyzer-log", daemon=True)
     thread.start()
-    thread.join(LOGGED_S)
+    thread.join(LOG_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""graceful-shutdown-enabled: a stop accepts nobody any more and waits until the clients have left on their own."""
+"""graceful-shutdown-enabled: a stop accepts no new clients and waits until the existing ones have disconnected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class ClientsLeaving:
-    """`clients` counts those that are still there, without peers; `timeout_ms` -1 waits for ever, as in Artemis.
+    """The wait for clients. `clients` counts connected clients, without cluster peers. `timeout_ms` -1 waits for
+    ever, as in Artemis.
 
     A second signal ends the wait and the node at once.
     """
@@ -19,7 +20,7 @@ class ClientsLeaving:
     clients: Callable[[], int]
 
     def deadline(self, now_s: float) -> float:
-        """When the wait ends at the latest, by the clock of `now_s`."""
+        """Returns the latest end of the wait, on the clock of `now_s`."""
         return math.inf if self.timeout_ms < 0 else now_s + self.timeout_ms / 1_000
 
     def all_gone(self) -> bool:
@@ -27,18 +28,18 @@ class ClientsLeaving:
 
 
 class Departing(Protocol):
-    """The node's part that leaves (cluster/scale_down/scale_down.py)."""
+    """The scale-down of the node (cluster/scale_down/scale_down.py)."""
 
-    frozen: bool  # clients have been sent away
+    frozen: bool  # clients were redirected to other nodes
 
     def wanted_at_stop(self) -> bool:
-        """Whether a stop means to leave for good."""
+        """Tells whether a stop includes scale-down."""
 
     def under_way(self) -> bool:
-        """Whether it has begun, and has not come to an end."""
+        """Tells whether scale-down has begun and has not ended."""
 
     def over(self) -> bool:
-        """Whether it has come to an end."""
+        """Tells whether scale-down has ended."""
 
     def left(self) -> int:
-        """Messages that are still here."""
+        """Returns the number of messages that are still on this node."""

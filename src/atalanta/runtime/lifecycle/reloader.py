@@ -1,7 +1,7 @@
-"""Reads the configuration again, on request (SIGHUP) and when one of its files has changed.
+"""The reload of the configuration, on request (SIGHUP) and when one of its files has changed.
 
-Reading happens on a thread; what is found good is handed to the loop in one piece. What is not keeps
-the running configuration, and is told line by line.
+The files are read on a thread; a valid configuration is passed to the event loop as a whole. After an invalid
+one the running configuration stays, and each problem is logged on its own line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("atalanta.runtime")
 
-# A file that is being written is looked at again after this pause, until it stays as it is.
+# Pause between two checks of a file that is being written, until it stays unchanged.
 SETTLE_S = 0.2
 SETTLE_LOOKS_MAX = 20
 
@@ -31,7 +31,8 @@ Stamp = tuple[int, int, int]
 
 
 class ReloadRefused(Exception):
-    """The files cannot be used; each line names file, line and what is wrong. `files` are those in which it is."""
+    """The files cannot be used. Each line names a file, a line and the problem. `files` are the files with
+    problems."""
 
     def __init__(self, lines: Sequence[str], files: Sequence[Path] = ()) -> None:
         super().__init__("\n".join(lines))
@@ -41,7 +42,7 @@ class ReloadRefused(Exception):
 
 @dataclass
 class Reloaded:
-    """What was read. `files` are to be watched from now on; `restart` is what needs one to count."""
+    """A valid configuration. `files` are watched from now on; `restart` lists the changes that need a restart."""
 
     config: NodeConfig
     files: list[Path]
@@ -51,7 +52,7 @@ class Reloaded:
 
 
 class Reloader:
-    """One reading at a time; requests that come meanwhile lead to one more."""
+    """Reads the configuration, once at a time. Requests during a read cause one more read."""
 
     def __init__(
         self,
@@ -73,19 +74,19 @@ class Reloader:
         self._again = ""
 
     def start(self) -> None:
-        """Begins to watch, if it is to be done at all."""
+        """Begins to watch the files, if this is configured."""
         if self._period_s > 0:
             self._watching = self._loop.create_task(self._watch())
 
     def request(self, why: str) -> None:
-        """Reads the files now, whether they changed or not."""
+        """Reads the files now, changed or not."""
         if self._reading is not None:
             self._again = why
         else:
             self._reading = self._loop.create_task(self._reload(why))
 
     def close(self) -> None:
-        """No further word."""
+        """Stops the reloader without further output."""
         for task in (self._watching, self._reading):
             if task is not None:
                 task.cancel()
@@ -98,10 +99,10 @@ class Reloader:
         except ReloadRefused as error:
             for line in error.lines:
                 self._trace.event("reload_refused", {"why": line})
-            # One that only now belongs to the configuration is read again when it is mended.
+            # A file that only now belongs to the configuration is read again when it was repaired.
             self.files = list(dict.fromkeys([*self.files, *error.files]))
         except Exception as error:
-            # The node goes on as it was; the traceback is for us.
+            # The node continues with its configuration; the traceback is for us.
             log_event(logger, "reload_bug", {}, error)
         else:
             self.files = found.files
@@ -139,7 +140,7 @@ class Reloader:
 
 
 def stamps(files: Sequence[Path]) -> dict[Path, Stamp | None]:
-    """What changes with a file's contents; None for what is not there."""
+    """Returns the attributes that change with a file's contents; None for a missing file."""
     found: dict[Path, Stamp | None] = {}
     for path in files:
         try:

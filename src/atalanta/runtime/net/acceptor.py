@@ -1,7 +1,7 @@
-"""Listening sockets: bound first, so that a taken port is known early; accepting when the node may.
+"""Listening sockets: bound early, so that a used port is known early; accepting when the node is ready.
 
-Each accepted connection is an input `on_accept` with the acceptor's name. Above the limits
-connections are cut off at once and counted: a node short of files must go on serving those it has.
+Each accepted connection is an input `on_accept` with the acceptor's name. Connections above the limits are
+closed at once and counted: a node without free file descriptors must continue to serve its clients.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from atalanta.runtime.trace import LogTrace
 
 @dataclass(frozen=True)
 class Listen:
-    """Where an acceptor listens. -1 means: only the shell's own limit, the system's own buffers."""
+    """The address and options of an acceptor. -1 means: only the shell's own limit, the system's own buffers."""
 
     name: str
     host: str
@@ -31,31 +31,31 @@ class Listen:
     receive_buffer_bytes: int = -1
     no_delay: bool = True
     tls: ssl.SSLContext | None = None
-    handshake_timeout_s: float = 10.0  # of TLS; 0: as long as it takes
+    handshake_timeout_s: float = 10.0  # for TLS; 0: no limit
 
 
 class Acceptor:
-    """One acceptor of the configuration, on every address its host name stands for."""
+    """An acceptor of the configuration, on every address of its host name."""
 
     def __init__(self, listen: Listen, connections: Connections, trace: LogTrace) -> None:
         self.listen = listen
         self.connections = connections
         self.accepted_now = 0
-        self.tls = listen.tls  # connections made from now on use it
+        self.tls = listen.tls  # used by connections from now on
         self._trace = trace
         self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
 
     @property
     def addresses(self) -> list[str]:
-        """ "host:port" of what is really bound: with port 0 the system's choice."""
+        """Returns the bound addresses as "host:port"; for port 0 with the port of the system's choice."""
         return [address_text(bound.getsockname()) for bound in self._sockets]
 
     def bind(self) -> None:
-        """Takes the port; OSError says which one and why not."""
+        """Binds the port; OSError names it, with the reason."""
         self._sockets = bound_sockets(self.listen.host, self.listen.port)
         for bound in self._sockets:
-            # Accepted sockets inherit both.
+            # Accepted sockets inherit both sizes.
             if self.listen.send_buffer_bytes > 0:
                 size = self.listen.send_buffer_bytes
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
@@ -64,7 +64,7 @@ class Acceptor:
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
     async def accept(self) -> None:
-        """Starts to accept; returns when a peer's connect succeeds."""
+        """Starts to accept. After the return a peer's connect succeeds."""
         loop = self.connections.loop
         for bound in self._sockets:
             server = await loop.create_server(
@@ -81,18 +81,18 @@ class Acceptor:
         return AcceptedConnection(self) if tls is None else AcceptedSecureConnection(self, tls)
 
     def close(self) -> None:
-        """Accepts no more; connections that are open stay."""
+        """Stops accepting; open connections stay."""
         for server in self._servers:
             server.close()
         for bound in self._sockets:
             bound.close()
 
     def admit(self) -> bool:
-        """Whether one more connection may come in."""
+        """Tells whether the limits allow one more connection."""
         own_max = self.listen.connections_max
         if 0 <= own_max <= self.accepted_now:
             refused = own_max
-        elif self.connections.wanted() >= self.connections.limits.connections_max:
+        elif self.connections.descriptors() >= self.connections.limits.connections_max:
             refused = self.connections.limits.connections_max
         else:
             self.accepted_now += 1
@@ -102,24 +102,24 @@ class Acceptor:
         return False
 
     def enter(self, transport: asyncio.BaseTransport) -> bool:
-        """Whether the connection may come in; cut off if not."""
+        """Tells whether the connection is allowed; closes it if not."""
         if not self.admit():
             cast(asyncio.Transport, transport).abort()
             return False
         if not self.listen.no_delay:
-            # Event loops switch it on by themselves.
+            # Event loops set TCP_NODELAY by default.
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         return True
 
     def tls_failed(self, peer: str, why: str) -> None:
-        """A handshake did not come to its end."""
+        """Records a handshake that failed."""
         self._trace.count("connections.tls_refused")
         self._trace.event("tls_refused", {"acceptor": self.listen.name, "remote": peer, "why": why})
 
     def opened(self, number: int, server_name: str | None = None, certificate: str = "") -> None:
-        """A connection is open and has its number; `server_name` is what its client asked for (SNI), `certificate`
-        the subject of the one it showed."""
+        """Reports an open connection with its number to the node. `server_name` is the SNI name of the client,
+        `certificate` the subject of its certificate."""
         self._trace.count("connections.accepted")
         remote = self.connections.remote_address(number)
         self.connections.driver.accepted(number, self.listen.name, remote, server_name, certificate)
@@ -134,20 +134,20 @@ class AcceptedConnection(Connection):
         self._admitted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Refused ones never reach the node."""
+        """Counts the connection; the node never sees a refused one."""
         self._admitted = self._acceptor.enter(transport)
         if self._admitted:
             super().connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Makes room for another."""
+        """Frees a slot for another connection."""
         if self._admitted:
             self._acceptor.accepted_now -= 1
             super().connection_lost(exc)
 
 
 class AcceptedSecureConnection(SecureConnection):
-    """The same over TLS; it counts from its first byte, not only from the end of the handshake."""
+    """A TLS connection that counts against its acceptor's limit from its first byte, not only after the handshake."""
 
     def __init__(self, acceptor: Acceptor, context: ssl.SSLContext) -> None:
         timeout_s = acceptor.listen.handshake_timeout_s
@@ -156,7 +156,7 @@ class AcceptedSecureConnection(SecureConnection):
         self._admitted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Refused ones never reach the node."""
+        """Counts the connection; the node never sees a refused one."""
         self._admitted = self._acceptor.enter(transport)
         if self._admitted:
             self._connections.handshaking += 1
@@ -171,17 +171,17 @@ class AcceptedSecureConnection(SecureConnection):
         self._acceptor.tls_failed(self.peer, why)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Makes room for another."""
+        """Frees a slot for another connection."""
         if self._admitted:
             self._acceptor.accepted_now -= 1
             super().connection_lost(exc)
 
 
 def bound_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets bound to `host` and `port`, not yet listening; no host means every IPv4 address.
+    """Returns sockets bound to `host` and `port`, not yet listening; an empty host means every IPv4 address.
 
-    A name like localhost may stand for an address family this machine does not have: one bound
-    address is enough.
+    A name like localhost may have an address of a family that this machine does not support. One bound address
+    is enough.
     """
     try:
         found = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)
@@ -191,7 +191,7 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
     unavailable: OSError | None = None
     for family, kind, protocol, _, address in found:
         bound = socket.socket(family, kind, protocol)
-        # A node that was killed must get its port back while its old connections time out.
+        # A node that was killed must be able to bind its port while its old connections time out.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)

@@ -1,4 +1,4 @@
-"""Outgoing connections: one attempt a call, in limited time; the node tries again."""
+"""Outgoing connections: one attempt per call, with a time limit; the node retries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from atalanta.runtime.net.tcp import Connection, Connections
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.tls.context import ClientTls
 
-# When clients have taken all connections there are, peers are still dialled: with some of `files_reserved`.
+# Peers are dialled even when clients use all connections: with descriptors from `files_reserved`.
 DIALS_BEYOND = 64
 
 
 class Dialer:
-    """At most one attempt a key is under way."""
+    """Makes at most one attempt per key at a time."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -25,20 +25,22 @@ class Dialer:
     def dial(
         self, key: str, host: str, port: int, connector: str = "", timeout_ms: int = -1
     ) -> None:
-        """Answered by on_dialed or on_dial_failed of that key; a newer call replaces an older.
+        """Connects; the answer is on_dialed or on_dial_failed of that key. A newer call replaces an older one.
 
-        `connector` names one of `connectors`: the connection is made over TLS, as it says.
+        `connector` names one of `connectors`: then the connection uses its TLS settings.
         """
         before = self._attempts.get(key)
         if before is not None:
             before.cancel()
         timeout_s = timeout_ms / 1_000 if timeout_ms > 0 else self._timeout_s
-        task = self._connections.loop.create_task(self._attempt(key, host, port, connector, timeout_s))
+        task = self._connections.loop.create_task(
+            self._attempt(key, host, port, connector, timeout_s)
+        )
         self._attempts[key] = task
         task.add_done_callback(lambda done: self._forget(key, done))
 
     def cancel_all(self) -> None:
-        """Gives up every attempt without a word to the node."""
+        """Cancels every attempt without an answer to the node."""
         for task in list(self._attempts.values()):
             task.cancel()
 
@@ -58,8 +60,8 @@ class Dialer:
             driver.dialed(number, key)
 
         connections = self._connections
-        if connections.wanted() >= connections.limits.connections_max + DIALS_BEYOND:
-            driver.dial_failed(key, f"not tried: {host}:{port} is one connection too many")
+        if connections.descriptors() >= connections.limits.connections_max + DIALS_BEYOND:
+            driver.dial_failed(key, f"not tried: {host}:{port} is above the limit of connections")
             return
         if connector:
             connecting = self._secure(on_open, host, port, connector, timeout_s)
@@ -72,13 +74,13 @@ class Dialer:
             why = f"no answer from {host}:{port} within {timeout_s:g} s"
         except OSError as error:
             why = f"cannot connect to {host}:{port}: {error.strerror or error}"
-        except ValueError as error:  # a host that cannot be one: too long, or with a null character
+        except ValueError as error:  # an impossible host name: too long, or with a null character
             why = f"cannot connect to {host!r}: {error}"
         else:
             return
         finally:
             connections.dialing -= 1
-        # Opened, and lost in the same moment: on_closed tells, not on_dial_failed.
+        # The connection opened and was lost at once: on_closed reports this, not on_dial_failed.
         if not opened:
             driver.dial_failed(key, why)
 
@@ -94,17 +96,17 @@ class Dialer:
         connector: str,
         timeout_s: float,
     ) -> None:
-        """OSError also for a handshake that failed."""
+        """Connects with TLS. OSError also for a failed handshake."""
         loop = self._connections.loop
         tls = self.connectors.get(connector)
         if tls is None:
-            raise OSError(f"TLS is asked for, but connector {connector} has none")
+            raise OSError(f"TLS is requested, but connector {connector} has no TLS settings")
         context, name = tls.context, tls.server_name(host)
         done: asyncio.Future[None] = loop.create_future()
 
         def opened(number: int) -> None:
             if done.done():
-                self._connections.close(number, "not waited for any more")
+                self._connections.close(number, "the attempt was cancelled")
             else:
                 on_open(number)
                 done.set_result(None)
@@ -114,9 +116,7 @@ class Dialer:
                 done.set_exception(OSError(f"TLS: {why}"))
 
         _, connection = await loop.create_connection(
-            lambda: SecureConnection(
-                self._connections, opened, failed, context, timeout_s, name
-            ),
+            lambda: SecureConnection(self._connections, opened, failed, context, timeout_s, name),
             host,
             port,
         )

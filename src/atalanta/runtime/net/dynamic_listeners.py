@@ -1,4 +1,4 @@
-"""Ports that the node opens by itself, for others to come to: the first free one of a range."""
+"""Ports that the node opens at run time for its peers: the first free port of a range."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.tcp import Connections
 from atalanta.runtime.trace import LogTrace
 
-CONNECTIONS_MAX = 200  # at one door; whoever comes stays for a moment
+CONNECTIONS_MAX = 200  # connections per listener; peers stay only briefly
 
 
-class Doors:
-    """By the node's own name for them; one that cannot be opened is an event, and tried again."""
+class DynamicListeners:
+    """Listeners by key. A port that cannot be opened is logged and tried again."""
 
     def __init__(self, connections: Connections, trace: LogTrace) -> None:
         self._connections = connections
@@ -22,7 +22,7 @@ class Doors:
         self._retries: dict[str, asyncio.TimerHandle] = {}
 
     def listen(self, key: str, host: str, port: int, port_range: int) -> None:
-        """Links.listen"""
+        """Implements Links.listen."""
         self.unlisten(key)
         why = ""
         for number in range(port, min(port + port_range, 65_535) + 1):
@@ -44,12 +44,12 @@ class Doors:
         self._retries[key] = self._connections.loop.call_later(retry, self.listen, *again)
 
     def addresses(self, key: str) -> list[str]:
-        """host:port of what is open."""
+        """Returns host:port of the open listeners."""
         acceptor = self._open.get(key)
         return [] if acceptor is None else acceptor.addresses
 
     def unlisten(self, key: str) -> None:
-        """Links.unlisten"""
+        """Implements Links.unlisten."""
         retry = self._retries.pop(key, None)
         if retry is not None:
             retry.cancel()
@@ -61,6 +61,6 @@ class Doors:
             acceptor.close()
 
     def close(self) -> None:
-        """All of them."""
+        """Closes all listeners."""
         for key in [*self._open, *self._retries]:
             self.unlisten(key)

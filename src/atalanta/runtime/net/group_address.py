@@ -1,7 +1,8 @@
-"""Addresses of UDP groups and interfaces as sockets take them, IPv4 and IPv6.
+"""Addresses of UDP groups and interfaces in the form that sockets take, for IPv4 and IPv6.
 
-An IPv6 group is joined on an interface by its number: that of the zone in one of the addresses (`ff02::77%eth0`), or
-of the interface that has the local address (NetworkInterface.getByInetAddress, which Artemis' endpoint relies on).
+An IPv6 group is joined on an interface by its number. This is the number of the zone in one of the addresses
+(`ff02::77%eth0`), or of the interface with the local address. Artemis' endpoint uses
+NetworkInterface.getByInetAddress for the latter.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def without_brackets(address: str) -> str:
 
 
 def family_of(group: str) -> socket.AddressFamily:
-    """Of a group's address, which is no name."""
+    """Returns the family of a group's IP address."""
     return socket.AF_INET6 if ":" in group else socket.AF_INET
 
 
 def socket_address(address: str, port: int, family: socket.AddressFamily) -> SocketAddress:
-    """OSError if the name or address has none of that family."""
+    """Resolves an address of that family; OSError if there is none."""
     wanted = without_brackets(address) or ANY[family]
     found = socket.getaddrinfo(wanted, port, family, socket.SOCK_DGRAM)[0][4]
     if family == socket.AF_INET6:
@@ -39,7 +40,7 @@ def socket_address(address: str, port: int, family: socket.AddressFamily) -> Soc
 
 
 def interface_number(group: str, interface: str) -> int:
-    """Where an IPv6 group is joined; 0: where the routes say. OSError if there is no such interface."""
+    """Returns the interface number for an IPv6 group; 0: by the routing table. OSError for an unknown interface."""
     for address in (interface, group):
         zone = without_brackets(address).partition("%")[2]
         if zone:
@@ -57,7 +58,7 @@ def interface_number(group: str, interface: str) -> int:
 
 
 def own_addresses() -> list[tuple[int, ipaddress.IPv6Address]]:
-    """(number of the interface, address); empty where the system has no such list."""
+    """Returns (interface number, address) pairs; empty on systems without such a list."""
     try:
         lines = INTERFACES.read_text("ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Limits of the shell: every buffer and wait of this package, with the reason for its size."""
+"""Limits of the shell: every buffer size and time limit of this package, with its reason."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes, waits in seconds, counts in pieces."""
+    """Sizes are in bytes, times in seconds."""
 
-    # Above the high mark nothing is delivered to a connection any more, until it falls below the
-    # low mark. It is still read from: its acknowledgements may be what lets its reader go on.
+    # Above the high mark nothing is delivered to a connection until it falls below the low mark. Its input is still
+    # read: an acknowledgement may let the client continue.
     write_high_bytes: int = 1024 * 1024
     write_low_bytes: int = 256 * 1024
-    # This much can only be answers to requests: who does not take them may not send further ones.
+    # So much output can only be answers to requests: a client that does not read them may not send further ones.
     read_stop_bytes: int = 8 * 1024 * 1024
-    # More than this unsent on one connection means that flow control has failed: it is closed. Above
-    # the largest message.
+    # More unsent data on one connection means that flow control has failed: the connection is closed. Above the
+    # largest message.
     write_max_bytes: int = 256 * 1024 * 1024
-    # Connections of all acceptors together; the operating system's limit on files may be lower.
+    # All acceptors together; the operating system's limit on files may be lower.
     connections_max: int = 10_000
-    # Files of the process that are no connections: journal segments, logs, acceptors, the loop.
+    # Files of the process other than connections: journal segments, logs, acceptors, the event loop.
     files_reserved: int = 128
-    # What was written before a close has this long to leave.
+    # Time for output that was written before a close.
     close_linger_s: float = 5.0
     dial_timeout_s: float = 30.0
-    # A graceful stop: everything written and on disk within this, or the rest is cut off.
+    # Time limit of a graceful stop for all output and commits; the rest is dropped.
     stop_deadline_s: float = 10.0
-    # Clients that were coming from another node just then are answered, until they go on to the next.
+    # Time limit for clients that were just arriving from another node: they are redirected to the next one.
     stop_arrivals_s: float = 3.0
-    # A UDP group that could not be joined (an interface that is not up yet) is tried again.
+    # Interval of attempts to join a UDP group (its interface may not be up yet).
     join_retry_s: float = 5.0
-    # Datagrams taken per wake-up, so that a flood does not starve the connections.
+    # Datagrams read per wake-up, so that a flood does not delay the connections.
     datagrams_per_turn: int = 64
-    # The receive buffer of a multicast socket; a datagram is never larger than 64 KiB.
+    # Receive buffer of a multicast socket; a datagram has at most 64 KiB.
     datagram_buffer_bytes: int = 256 * 1024
-    # A step of the wall clock is noticed within this.
+    # Interval of checks for a step of the wall clock.
     clock_check_s: float = 5.0
 
 
 def limits_of_this_process() -> Limits:
-    """The limits with as many connections as the operating system lets this process have.
+    """Returns the limits with as many connections as the operating system allows this process.
 
-    Raises the soft limit on open files to the hard one.
+    Raises the soft limit on open files to the hard limit.
     """
     limits = Limits()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,7 +1,7 @@
-"""UDP groups for discovery (facts A1.d): receiving and sending on one membership.
+"""UDP groups for discovery: sending and receiving with one membership.
 
-The receiver is bound to the group's own address and joins on the given interface; with 127.0.0.1 a
-cluster forms on the loopback interface, without any route.
+The receiver is bound to the group's own address and joins on the given interface. With 127.0.0.1 a cluster forms
+on the loopback interface, without any route.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atalanta.runtime.net.group_address import (
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.trace import LogTrace
 
-# What Java's multicast sockets use unless told otherwise: the local network.
+# The default of Java's multicast sockets: the local network.
 TIME_TO_LIVE = 1
 DATAGRAM_BYTES_MAX = 65_535
 BIND_PORTS = (3000, 4000)
@@ -33,9 +33,9 @@ BIND_ATTEMPTS = 100
 
 @dataclass(frozen=True)
 class Group:
-    """A UDP group and the local side of it; `interface` "" and `local_port` -1 mean any.
+    """A UDP group and its local options. `interface` "" and `local_port` -1 mean any.
 
-    Without `receives` it is for sending only.
+    Without `receives` it is only for sending.
     """
 
     name: str
@@ -47,13 +47,13 @@ class Group:
 
 
 class Membership:
-    """The two sockets of one joined group."""
+    """The two sockets of a joined group."""
 
     def __init__(self, group: Group, limits: Limits) -> None:
         self.group = group
         self.receiver = receiving_socket(group, limits) if group.receives else None
         address = without_brackets(group.address).partition("%")[0]
-        # The sender's interface is set: an IPv6 group needs no zone here.
+        # The sender's interface is set, so an IPv6 group needs no zone here.
         self.to = (address, group.port)
         try:
             self.sender = sending_socket(group)
@@ -70,7 +70,7 @@ class Membership:
 
 
 class Multicast:
-    """The groups of one node, by the node's own name for them."""
+    """The groups of one node, by the node's names for them."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, driver: Driver, limits: Limits, trace: LogTrace
@@ -91,7 +91,7 @@ class Multicast:
         local_port: int,
         receives: bool = True,
     ) -> None:
-        """Receives from now on; a group that cannot be joined is an event and tried again."""
+        """Joins a group and begins to receive. A group that cannot be joined is logged and retried."""
         self.leave(name)
         self._try_to_join(Group(name, address, port, interface, local_port, receives))
 
@@ -122,10 +122,10 @@ class Multicast:
                 return
             self._driver.datagram(membership.group.name, data)
             if self._joined.get(membership.group.name) is not membership:
-                return  # left by what the node did with it
+                return  # an input made the node leave the group
 
     def send(self, name: str, data: bytes) -> None:
-        """One datagram; while the group is not joined, or the network refuses, it is lost."""
+        """Sends one datagram. The datagram is lost while the group is not joined, or on a network error."""
         membership = self._joined.get(name)
         if membership is None:
             self._trace.count("multicast.failed")
@@ -140,7 +140,7 @@ class Multicast:
         self._trace.event("multicast_failed", {"group": name, "why": str(error)})
 
     def leave(self, name: str) -> None:
-        """Receives no more; nothing happens when it was not joined."""
+        """Leaves a group; no effect if it was not joined."""
         retry = self._retries.pop(name, None)
         if retry is not None:
             retry.cancel()
@@ -157,7 +157,7 @@ class Multicast:
 
 
 def receiving_socket(group: Group, limits: Limits) -> socket.socket:
-    """A member of the group; several nodes of one machine may share its port."""
+    """Returns a socket that is a member of the group. Several nodes of one machine may share its port."""
     family = family_of(group.address)
     receiver = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -188,7 +188,7 @@ def _join_6(receiver: socket.socket, group: Group) -> None:
 
 
 def sending_socket(group: Group) -> socket.socket:
-    """Sends to the group from the configured interface and port."""
+    """Returns a socket that sends to the group from the configured interface and port."""
     family = family_of(group.address)
     sender = socket.socket(family, socket.SOCK_DGRAM)
     try:
@@ -207,7 +207,7 @@ def sending_socket(group: Group) -> socket.socket:
         if group.local_port > 0:
             sender.bind(socket_address(group.interface, group.local_port, family))
         elif group.interface:
-            bind_somewhere(sender, group.interface, family)
+            bind_sender(sender, group.interface, family)
     except OSError as error:
         sender.close()
         place = f"{group.interface}:{group.local_port}"
@@ -216,10 +216,9 @@ def sending_socket(group: Group) -> socket.socket:
     return sender
 
 
-def bind_somewhere(
-    sender: socket.socket, interface: str, family: socket.AddressFamily
-) -> None:
-    """One of the ports that Artemis takes, as firewalls may know them (UDPBroadcastEndpointFactory); else any."""
+def bind_sender(sender: socket.socket, interface: str, family: socket.AddressFamily) -> None:
+    """Binds one of the ports that Artemis uses, since firewalls may allow them (UDPBroadcastEndpointFactory); else
+    any port."""
     for _ in range(BIND_ATTEMPTS):
         try:
             sender.bind(socket_address(interface, random.randrange(*BIND_PORTS), family))

@@ -1,6 +1,6 @@
-"""Names of the DNS: addresses by the system's own resolver (hosts file, search domains), SRV records by dnspython.
+"""DNS resolution: addresses by the system's resolver (hosts file, search domains), SRV records by dnspython.
 
-dnspython is imported when the first SRV record is asked for: it takes 5 MB and a sixth of a node's start.
+dnspython is imported for the first SRV query: the import takes 5 MB and a sixth of a node's start time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Places = list[tuple[str, int]]
 
 
 class Resolver:
-    """At most one question a key is under way."""
+    """Makes at most one query per key at a time."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Resolver:
         self._asking: dict[str, asyncio.Task[None]] = {}
 
     def resolve(self, key: str, name: str, port: int) -> None:
-        """Links.resolve; a newer question replaces an older one of its key."""
+        """Implements Links.resolve; a newer query replaces an older one of its key."""
         before = self._asking.get(key)
         if before is not None:
             before.cancel()
@@ -43,7 +43,7 @@ class Resolver:
         task.add_done_callback(lambda done: self._forget(key, done))
 
     def cancel_all(self) -> None:
-        """No answer to anything that was asked."""
+        """Cancels all queries without an answer."""
         for task in list(self._asking.values()):
             task.cancel()
 
@@ -70,7 +70,8 @@ class Resolver:
         return sorted({str(address[0]): port for _, _, _, _, address in found}.items())
 
     async def _services(self, name: str) -> Places:
-        """Those of every priority and weight: all members are wanted, not one of them. OSError without an answer."""
+        """Returns the targets of all priorities and weights: all members are needed, not one. OSError without an
+        answer."""
         from dns.asyncresolver import Resolver as Servers
         from dns.exception import DNSException
         from dns.rdatatype import SRV
@@ -85,12 +86,12 @@ class Resolver:
 
 
 def services_of(answer: dns.resolver.Answer) -> Places:
-    """Where its SRV records point to."""
+    """Returns host and port of each SRV record."""
     from dns.rdtypes.IN.SRV import SRV
 
     places: dict[tuple[str, int], None] = {}
     for record in answer:
-        # "." as target says that there is no such service (RFC 2782).
+        # Target "." means that the service does not exist (RFC 2782).
         if isinstance(record, SRV) and record.port and len(record.target.labels) > 1:
             places[record.target.to_text(omit_final_dot=True), record.port] = None
     return sorted(places)

@@ -1,4 +1,5 @@
-"""TCP connections, accepted and dialed: bytes in to the driver, the node's out once a turn."""
+"""TCP connections, accepted and dialed: input goes to the driver, the node's output is sent once per event-loop
+iteration."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ from atalanta.runtime.net.tls_handshakes import Handshakes
 
 
 class Connections(Wire):
-    """Every open connection by its number; numbers are never used again."""
+    """Every open connection by its number; numbers are never reused."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver, limits: Limits) -> None:
         self.loop = loop
         self.driver = driver
         self.limits = limits
-        # Accepted, with a TLS handshake that is not over: they have no number yet.
+        # Accepted, with an unfinished TLS handshake: they have no number yet.
         self.handshaking = 0
         self.handshakes = Handshakes(loop)
-        # Being dialled: strangers may announce any number of places that do not answer.
+        # Being dialled: unknown peers may announce any number of addresses that do not answer.
         self.dialing = 0
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
@@ -34,8 +35,8 @@ class Connections(Wire):
     def __len__(self) -> int:
         return len(self._open)
 
-    def wanted(self) -> int:
-        """How many take a file of the process: those that are open, and those on the way to it."""
+    def descriptors(self) -> int:
+        """Returns the number of connections that use a file descriptor: open, in handshake, or being dialled."""
         return len(self._open) + self.handshaking + self.dialing
 
     def add(self, connection: Connection) -> int:
@@ -46,11 +47,11 @@ class Connections(Wire):
         return number
 
     def remove(self, number: int) -> None:
-        """Forgets a connection that is gone."""
+        """Removes a closed connection."""
         del self._open[number]
 
     def write(self, conn: int, data: bytes) -> None:
-        """Wire.write: sent when the turn ends; dropped when the connection is closing or gone."""
+        """Implements Wire.write: sent at the end of the iteration; dropped on a closing or closed connection."""
         connection = self._open.get(conn)
         if connection is None or connection.closing:
             return
@@ -59,21 +60,21 @@ class Connections(Wire):
         connection.unsent.append(data)
 
     def pause(self, conn: int) -> None:
-        """Wire.pause"""
+        """Implements Wire.pause."""
         connection = self._open.get(conn)
         if connection is not None:
             connection.paused = True
             connection.listen()
 
     def resume(self, conn: int) -> None:
-        """Wire.resume"""
+        """Implements Wire.resume."""
         connection = self._open.get(conn)
         if connection is not None:
             connection.paused = False
             connection.listen()
 
     def close(self, conn: int, why: str) -> None:
-        """Wire.close: after what was written before; no more data is taken from the peer."""
+        """Implements Wire.close, after earlier output; no more data is read from the peer."""
         connection = self._open.get(conn)
         if connection is None or connection.closing:
             return
@@ -82,7 +83,8 @@ class Connections(Wire):
             self._dirty.append(connection)
 
     def write_out(self) -> bool:
-        """The end of a turn: one write a connection, then the closes that were asked for; whether there were any."""
+        """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
+        there was any."""
         dirty = self._dirty
         self._dirty = []
         for connection in dirty:
@@ -90,27 +92,27 @@ class Connections(Wire):
         return bool(dirty)
 
     def remote_address(self, conn: int) -> str:
-        """ "host:port" of the peer; "" when the connection is gone."""
+        """Returns "host:port" of the peer; "" for a closed connection."""
         connection = self._open.get(conn)
         return connection.peer if connection is not None else ""
 
     def close_all(self, why: str) -> None:
-        """Closes every connection, after what was written."""
+        """Closes every connection, after its output."""
         for number in list(self._open):
             self.close(number, why)
         self.write_out()
 
     def abort_all(self) -> None:
-        """Cuts off what still lingers."""
+        """Aborts the connections that are still open."""
         for connection in list(self._open.values()):
             connection.abort()
 
 
 class Connection(asyncio.Protocol):
-    """One TCP connection. `opened(number)` tells the node how it came about.
+    """A TCP connection. `opened(number)` reports it to the node as accepted or dialed.
 
-    Loops read up to 256 KiB at once into a buffer of their own: one call with the bytes costs less than to ask us for
-    a buffer and have them cut out of it.
+    Event loops read up to 256 KiB into a buffer of their own. One call with the bytes costs less than a request
+    for our buffer and a copy out of it.
     """
 
     def __init__(self, connections: Connections, opened: Callable[[int], None]) -> None:
@@ -122,14 +124,16 @@ class Connection(asyncio.Protocol):
         self._opened = opened
         self._driver = connections.driver
         self._transport: asyncio.Transport
-        self._file = -1  # of the socket, where it can be written to; -1: by the transport alone
+        self._file = (
+            -1
+        )  # descriptor of the socket, for direct writes; -1: only the transport writes
         self._linger: asyncio.TimerHandle | None = None
         self._reading = True
-        self._choked = False  # the peer takes too little
+        self._blocked = False  # the peer reads too slowly
         self.paused = False  # by the node
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The number is given here, so that a refused one never had one."""
+        """Registers the connection. The number is given here, so that a refused connection has none."""
         self._transport = cast(asyncio.Transport, transport)
         limits = self._connections.limits
         self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
@@ -139,7 +143,7 @@ class Connection(asyncio.Protocol):
             self._file = socket.fileno()
         self.number = self._connections.add(self)
         self._opened(self.number)
-        if not self._reading:  # uvloop begins to read behind this call, whatever was said in it
+        if not self._reading:  # uvloop begins to read after this call, even if it was paused in it
             self._connections.loop.call_soon(self._pause_again)
 
     def _pause_again(self) -> None:
@@ -147,45 +151,45 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
-        """One input a chunk."""
+        """Passes one chunk to the node as one input."""
         if not self.closing:
             self._driver.data(self.number, data)
 
     def eof_received(self) -> bool:
-        """A peer that shut down its sending side is gone for us."""
+        """Closes the connection: a peer that shut down its sending side is treated as gone."""
         return False
 
     def pause_writing(self) -> None:
-        """The peer takes our bytes too slowly: the node should deliver nothing more to it."""
+        """Records that the peer reads too slowly: the node should deliver no more to it."""
         if not self.closing:
             self._driver.blocked(self.number)
 
     def resume_writing(self) -> None:
-        """What had piled up is gone."""
-        if self._choked:
-            self._choked = False
+        """Records that the backlog was sent."""
+        if self._blocked:
+            self._blocked = False
             self.listen()
         if not self.closing:
             self._driver.unblocked(self.number)
 
     def write_out(self) -> None:
-        """One write for all of a turn; then the close, if one was asked for."""
+        """Sends all output of an iteration in one write, then closes if requested."""
         transport = self._transport
         unsent = self.unsent
         self.unsent = []
         if unsent and not transport.is_closing() and not self._send(unsent):
             self._limit(transport.get_write_buffer_size())
         if self.closing and not transport.is_closing():
-            self._say_goodbye()
+            self._send_close()
             transport.close()
             if transport.get_write_buffer_size():
                 linger_s = self._connections.limits.close_linger_s
                 self._linger = self._connections.loop.call_later(linger_s, self.abort)
 
     def _send(self, unsent: Sequence[bytes]) -> bool:
-        """At once, as far as the peer takes it: loops collect writes to the end of a pass, and do them in any order.
+        """Sends directly, as far as the peer takes it: loops delay writes to the end of an iteration, in any order.
 
-        Whether that was all, and nothing is left with the transport.
+        Returns whether all was sent and the transport has no backlog.
         """
         transport = self._transport
         if len(unsent) > 1:
@@ -197,44 +201,44 @@ class Connection(asyncio.Protocol):
             try:
                 written = os.write(self._file, data)
             except OSError:
-                pass  # it would block, or the peer is gone: the transport finds the same
+                pass  # the socket would block, or the peer is gone: the transport finds the same
             if written == len(data):
                 return True
         transport.write(memoryview(data)[written:] if written else data)
         return False
 
-    def _say_goodbye(self) -> None:
-        """Plain TCP has none of its own."""
+    def _send_close(self) -> None:
+        """Ends the protocol; plain TCP has no message for this."""
 
     def _limit(self, unsent_bytes: int) -> None:
-        """What to do about a peer that takes too little: read no more of it, then cut it off."""
+        """Limits the backlog of a peer that reads too slowly: first stops reading from it, then aborts."""
         limits = self._connections.limits
         if unsent_bytes <= limits.read_stop_bytes:
             return
         if unsent_bytes > limits.write_max_bytes:
             self.closing = self.closing or "the peer does not read: write limit reached"
             self.abort()
-        elif not self._choked:
-            self._choked = True
+        elif not self._blocked:
+            self._blocked = True
             self.listen()
 
     def listen(self) -> None:
-        """Read from the peer, or do not, as things are now."""
-        wanted = not self._choked and not self.paused
-        if wanted == self._reading or self._transport.is_closing():
+        """Starts or stops reading from the peer, by the current state."""
+        reading = not self._blocked and not self.paused
+        if reading == self._reading or self._transport.is_closing():
             return
-        self._reading = wanted
-        if wanted:
+        self._reading = reading
+        if reading:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
 
     def abort(self) -> None:
-        """Ends it now, whatever is unsent."""
+        """Closes the connection now and drops unsent output."""
         self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Exactly once; the node hears of it, also when it asked for the close itself."""
+        """Reports the end to the node, exactly once, also if the node requested the close."""
         if self._linger is not None:
             self._linger.cancel()
         self._connections.remove(self.number)
@@ -243,7 +247,7 @@ class Connection(asyncio.Protocol):
 
 
 def address_text(address: object) -> str:
-    """ "host:port" of a socket address, IPv6 hosts in brackets."""
+    """Returns "host:port" of a socket address, IPv6 hosts in brackets."""
     if not isinstance(address, tuple) or len(address) < 2:
         return str(address or "")
     host, port = str(address[0]), address[1]

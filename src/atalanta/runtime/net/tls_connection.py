@@ -1,7 +1,7 @@
-"""TCP connections with TLS inside: the node gets a number for one when the handshake is over.
+"""TCP connections with TLS: the node gets a connection's number after the handshake.
 
-The protocol's own work (records, alerts) happens between the socket's bytes and the node's, in
-memory, so that reads and writes stay joined per turn as they are without TLS.
+The TLS protocol (records, alerts) is processed in memory, between the socket and the node. So reads and writes
+are still joined per event-loop iteration.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import cast
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
 from atalanta.runtime.net.tls_handshakes import Outcome
 
-RECORD_BYTES = 1 << 14  # what one read of TLS gives at most
-EARLY_BYTES_MAX = 1 << 20  # that a peer may send while a step of the handshake is under way
+RECORD_BYTES = 1 << 14  # maximum result of one TLS read
+EARLY_BYTES_MAX = 1 << 20  # input limit while a handshake step is in progress
 
 
 class SecureConnection(Connection):
-    """Either `opened(number)` is called, or `failed(why)`; the latter also when the peer went away."""
+    """A TLS connection. Either `opened(number)` is called or `failed(why)`; the latter also if the peer
+    disconnected."""
 
     def __init__(
         self,
@@ -40,13 +41,15 @@ class SecureConnection(Connection):
         )
         self._timer: asyncio.TimerHandle | None = None
         self._why = ""
-        self._stepping = False  # the handshake goes on beside the loop: TLS and its buffers are not ours
-        self._early: list[bytes] = []  # what came meanwhile
+        self._stepping = (
+            False  # a handshake step runs on the thread: TLS and its buffers must not be used
+        )
+        self._early: list[bytes] = []  # input received meanwhile
         self._early_bytes = 0
-        self.subject = ""  # of the client's certificate, if it showed one
+        self.subject = ""  # subject of the client's certificate, if it sent one
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The handshake begins; its time is limited. The first step is small: all there is to do is to say hello."""
+        """Begins the handshake, with a time limit. The first step only sends the hello."""
         self._transport = cast(asyncio.Transport, transport)
         limits = self._connections.limits
         self._transport.set_write_buffer_limits(limits.write_high_bytes, limits.write_low_bytes)
@@ -64,23 +67,21 @@ class SecureConnection(Connection):
         self._fail(f"the handshake took longer than {self._timeout_s:g} s")
 
     def _fail(self, why: str) -> None:
-        """The alert, if there is one, goes out before the end."""
+        """Sends the alert, if there is one, before the close."""
         self._why = self._why or why
-        self._carry_out()
+        self._flush()
         self._transport.close()
 
     def _step(self) -> None:
         self._stepping = True
-        self._connections.handshakes.step(
-            self._tls, self._stepped, self._transport.is_closing
-        )
+        self._connections.handshakes.step(self._tls, self._stepped, self._transport.is_closing)
 
     def _stepped(self, outcome: Outcome) -> None:
-        """Goes on with what came meanwhile, which after the last step is the node's."""
+        """Continues with the input received meanwhile; after the last step it belongs to the node."""
         self._stepping = False
         if self._transport.is_closing():
             return
-        self._carry_out()
+        self._flush()
         for data in self._early:
             self._incoming.write(data)
         came = bool(self._early)
@@ -106,30 +107,30 @@ class SecureConnection(Connection):
         self._receive()
 
     def _subject(self) -> str:
-        """ValueError for a certificate that OpenSSL took and cannot be read nevertheless."""
+        """Returns the subject. ValueError for a certificate that OpenSSL accepted but that cannot be parsed."""
         if not self._tls.server_side:
             return ""
         certificate = self._tls.getpeercert(True)
         if certificate is None:
             return ""
-        from atalanta.tls.subject import subject_of  # imported where clients have certificates
+        from atalanta.tls.subject import subject_of  # imported only for clients with certificates
 
         return subject_of(certificate)
 
     def asked_name(self) -> str | None:
-        """The server's name that the client asked for, of an accepted connection (tls/context.py notes it)."""
+        """Returns the server name (SNI) that the client asked for, recorded by tls/context.py."""
         name = getattr(self._tls, "asked_name", None)
         return name if isinstance(name, str) else None
 
     def data_received(self, data: bytes) -> None:
-        """Records in; what they hold is one input of the node."""
+        """Decrypts records; their contents are one input of the node."""
         if self._transport.is_closing():
             return
         if self._stepping:
             self._early.append(data)
             self._early_bytes += len(data)
             if self._early_bytes > EARLY_BYTES_MAX:
-                self._fail("too much before the handshake was over")
+                self._fail("too much data before the end of the handshake")
             return
         self._incoming.write(data)
         if self.number:
@@ -155,17 +156,17 @@ class SecureConnection(Connection):
                 over = "closed by the peer"
                 break
             parts.append(part)
-        # Keys may have been exchanged anew.
-        self._carry_out()
+        # The peer may have requested new keys.
+        self._flush()
         if parts and not self.closing:
             self._driver.data(self.number, parts[0] if len(parts) == 1 else b"".join(parts))
         if over:
             self.closing = self.closing or over
             self._transport.close()
 
-    def _carry_out(self) -> None:
+    def _flush(self) -> None:
         if self._stepping:
-            return  # a step puts its own words there; they go out when it is done
+            return  # the step on the thread writes its output there; sent when it is done
         if self._outgoing.pending and not self._transport.is_closing():
             self._transport.write(self._outgoing.read())
 
@@ -178,19 +179,20 @@ class SecureConnection(Connection):
             self.closing = self.closing or f"TLS: {error}"
             self.abort()
             return False
-        self._carry_out()
+        self._flush()
         return False
 
-    def _say_goodbye(self) -> None:
-        """A TLS peer can tell this end from a cut wire; its own good-bye is not waited for."""
+    def _send_close(self) -> None:
+        """Sends close_notify, so that the peer can tell a close from a lost connection. Does not wait for the
+        peer's."""
         try:
             self._tls.unwrap()
         except ssl.SSLError:
-            pass  # it "wants to read" that good-bye
-        self._carry_out()
+            pass  # OpenSSL "wants to read" the peer's close_notify
+        self._flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Told once: to the node, or to whoever waits for the handshake."""
+        """Reports the end once: to the node, or to the caller that waits for the handshake."""
         if self._timer is not None:
             self._timer.cancel()
         if self.number:

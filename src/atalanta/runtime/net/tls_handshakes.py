@@ -1,6 +1,8 @@
-"""TLS handshakes beside the loop: their arithmetic takes about a millisecond each, and thousands may come back at once.
+"""TLS handshakes on a thread: each takes about a millisecond of CPU, and thousands of clients may reconnect at
+once.
 
-OpenSSL gives the interpreter's lock away while it works. One thread: strangers may take one core at most.
+OpenSSL releases the interpreter's lock meanwhile. There is one thread, so that unknown clients use at most one
+core.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-# What a step found: None when the handshake is over, else what OpenSSL says of it.
+# The result of a step: None after the handshake, else OpenSSL's error.
 Outcome = ssl.SSLError | None
 
 
 class Handshakes:
-    """The thread begins with the first handshake."""
+    """Runs handshake steps; the thread starts with the first one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -25,9 +27,12 @@ class Handshakes:
     def step(
         self, tls: ssl.SSLObject, done: Callable[[Outcome], None], gone: Callable[[], bool]
     ) -> None:
-        """Go on with the handshake of `tls`; `done` is called in the loop. Nobody else may touch `tls` and its buffers
-        until then. Nothing happens once closed: the connections are gone then. Nor when `gone` says, on the thread,
-        that the peer is: strangers who come and go faster than this works must not pile up here."""
+        """Continues the handshake of `tls` on the thread, then calls `done` in the loop.
+
+        Until then no other code may use `tls` and its buffers. After `close` nothing happens: the connections
+        are closed then. A step is skipped if `gone` tells, on the thread, that the peer has disconnected. So
+        clients that connect and disconnect faster than this works do not pile up.
+        """
         if self._closed:
             return
         if self._pool is None:
@@ -48,7 +53,7 @@ class Handshakes:
             self._loop.call_soon_threadsafe(done, outcome)
 
     def close(self) -> None:
-        """Waits for the step under way, and drops the others."""
+        """Waits for the step in progress and drops the others."""
         self._closed = True
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,1 +1,1 @@
-"""The check whether the network is there (Artemis: `<network-check-list>`)."""
+"""The network check (Artemis: `<network-check-list>`)."""

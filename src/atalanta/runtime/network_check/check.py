@@ -1,7 +1,7 @@
-"""Asks whether the network is there: of several addresses and URLs one that answers is enough.
+"""The network check: asks several addresses and URLs; one answer is enough.
 
-As in Artemis (NetworkHealthCheck.check), but all are asked at once when the one that answered last does not, so that
-a network that is gone is found out after one timeout, not after one an entry.
+As in Artemis (NetworkHealthCheck.check), but if the last one that answered is silent, all are asked at the same
+time. So a lost network is found after one timeout, not after one timeout per entry.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ log = logging.getLogger("atalanta.runtime")
 
 
 class NetworkCheck:
-    """Looks of probes, each on a thread of its own; a look that does not end stands for "no answer"."""
+    """Runs probes, each on a thread of its own; a probe that does not end counts as "no answer"."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, probes: Sequence[Probe], patience_s: float
+        self, loop: asyncio.AbstractEventLoop, probes: Sequence[Probe], timeout_s: float
     ) -> None:
         self._loop = loop
         self._probes = list(probes)
-        self._patience_s = patience_s
-        self._last: Probe | None = None  # that answered
+        self._timeout_s = timeout_s
+        self._last: Probe | None = None  # the last probe that answered
         self._looks: dict[str, asyncio.Future[str]] = {}
-        self._why: dict[str, str] = {}  # of those that do not answer, as far as is known
-        self._heard: set[str] = set()  # who has said anything at all
+        self._why: dict[str, str] = {}  # reasons of the probes that do not answer
+        self._finished: set[str] = set()  # names of the probes that have finished at least once
         self._asking: set[asyncio.Task[bool]] = set()
 
     async def why_lost(self) -> str:
-        """Empty as long as one answers."""
+        """Returns the reason for a lost network; "" if one probe answers."""
         if not self._probes:
             return ""
         if self._last is not None and await self._answers(self._last):
@@ -51,18 +51,19 @@ class NetworkCheck:
         for task in waited:
             task.add_done_callback(self._asking.discard)
         while waited:
-            # Those that come later are heard, too: what they say is logged.
+            # Later results are also logged.
             done, waited = await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if any(task.result() for task in done):
                 return ""
         return "; ".join(f"{name}: {why}" for name, why in sorted(self._why.items()))
 
     async def _answers(self, probe: Probe) -> bool:
-        why = await self._look(probe)
-        first = probe.name not in self._heard
-        self._heard.add(probe.name)
+        why = await self._check(probe)
+        first = probe.name not in self._finished
+        self._finished.add(probe.name)
         if why == LOOPBACK and first:
-            # Only then: a name that leads here later, because the network is gone, must not end the check.
+            # Checked only after an answer: a name that resolves to loopback because the network is lost must not
+            # end the check.
             log_event(log, "network_address_refused", {"address": probe.name, "why": why})
             self._probes.remove(probe)
             return not self._probes
@@ -76,50 +77,54 @@ class NetworkCheck:
         self._last = probe
         return True
 
-    async def _look(self, probe: Probe) -> str:
+    async def _check(self, probe: Probe) -> str:
         earlier = self._looks.get(probe.name)
         if earlier is not None and not earlier.done():
-            return "its earlier look has not ended yet"
+            return "its earlier check has not ended yet"
         answer: asyncio.Future[str] = self._loop.create_future()
         self._looks[probe.name] = answer
         arguments = (probe, answer)
-        thread = threading.Thread(target=self._ask, args=arguments, name="network-check", daemon=True)
+        thread = threading.Thread(
+            target=self._ask, args=arguments, name="network-check", daemon=True
+        )
         try:
             thread.start()
         except RuntimeError as error:
             answer.cancel()
             return str(error)
-        done, _ = await asyncio.wait([answer], timeout=self._patience_s)
-        return answer.result() if done else f"no answer within {self._patience_s:g} s"
+        done, _ = await asyncio.wait([answer], timeout=self._timeout_s)
+        return answer.result() if done else f"no answer within {self._timeout_s:g} s"
 
     def _ask(self, probe: Probe, answer: asyncio.Future[str]) -> None:
         try:
             why = probe.look()
-        except Exception as error:  # told as the reason, with its kind
+        except Exception as error:  # reported as the reason, with its type
             why = f"{type(error).__name__}: {error}"
 
-        def tell() -> None:
+        def report() -> None:
             if not answer.done():
                 answer.set_result(why)
 
         try:
-            self._loop.call_soon_threadsafe(tell)
+            self._loop.call_soon_threadsafe(report)
         except RuntimeError:
-            return  # the loop is closed: nobody waits any more
+            return  # the loop is closed: the result is not needed
 
     def close(self) -> None:
-        """No look goes on for long."""
+        """Ends the probes in progress soon."""
         for task in self._asking:
             task.cancel()
         for probe in self._probes:
             probe.close()
 
 
-def network_check(loop: asyncio.AbstractEventLoop, config: NetworkCheckConfig) -> NetworkCheck | None:
-    """As broker.xml wants it; None if there is nothing to ask."""
+def network_check(
+    loop: asyncio.AbstractEventLoop, config: NetworkCheckConfig
+) -> NetworkCheck | None:
+    """Creates the check that broker.xml configures; None without entries."""
     probes: list[Probe] = [AddressProbe(name, config) for name in listed(config.addresses)]
     probes += [UrlProbe(url, config.timeout_ms) for url in listed(config.urls)]
     if not probes:
         return None
-    # A little more than a connection and a command have, so that their own word comes first.
+    # A little longer than the timeouts of a connection and a command, so that their own error texts come first.
     return NetworkCheck(loop, probes, 2 * config.timeout_ms / 1_000 + PATIENCE_S + 1)

@@ -1,6 +1,6 @@
-"""What only the shell is told by broker.xml: how it checks the network (network-check-*).
+"""The options of the network check in broker.xml (network-check-*).
 
-Follows Artemis' NetworkHealthCheck and what FileConfigurationParser reads for it.
+Source: Artemis' NetworkHealthCheck and the options that FileConfigurationParser reads for it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from atalanta.kernel.option import option
 
-# The time to wait and the address, as Artemis fills them in.
+# With timeout and address, as Artemis fills them in.
 PING: Final = "ping -c 1 -t %d %s" if sys.platform == "darwin" else "ping -c 1 -w %d %s"
 PING6: Final = "ping6 -c 1 %2$s"
 TIMEOUT: Final = 1
@@ -21,13 +21,13 @@ PIECE: Final = re.compile(r"%%|%(?:([1-9])\$)?([ds])|[^%]+|%")
 
 
 class BadCommand(ValueError):
-    """A ping command with a placeholder that stands for nothing."""
+    """A ping command with an invalid placeholder."""
 
 
 @dataclass
 class NetworkCheckConfig:
-    """Lists are kept as they stand in the file; `network-check-period` has the default of Artemis' code, its schema
-    says 10000."""
+    """The options of the network check. Lists are unparsed. `network-check-period` has the default of Artemis'
+    code; its schema says 10000."""
 
     addresses: str = option(
         "",
@@ -68,12 +68,12 @@ class NetworkCheckConfig:
     )
 
     def custom(self) -> bool:
-        """Whether one of the commands is not the default: then nothing but they decide."""
+        """Tells whether a command is not the default: then only the commands decide."""
         return self.ping_command not in ("", PING) or self.ping6_command not in ("", PING6)
 
 
 class PingCommand:
-    """Words, each of pieces: a text, or TIMEOUT or ADDRESS."""
+    """A parsed command: words of parts, each a text, TIMEOUT or ADDRESS."""
 
     def __init__(self, text: str) -> None:
         self.words: list[list[str | int]] = []
@@ -96,18 +96,22 @@ class PingCommand:
             self._ordinary += 1
         index = int(found.group(1) or self._ordinary)
         if index > ADDRESS:
-            raise BadCommand(f"'{found.string[:60]}': there are two values, the timeout and the address")
+            raise BadCommand(
+                f"'{found.string[:60]}': there are two values, the timeout and the address"
+            )
         if index == ADDRESS and kind == "d":
-            raise BadCommand(f"'{found.string[:60]}': the second value, the address, is no number: %s")
+            raise BadCommand(
+                f"'{found.string[:60]}': the second value, the address, is no number: %s"
+            )
         return index
 
     @property
     def takes_address(self) -> bool:
-        """Without, it says the same of every address."""
+        """Tells whether the command uses the address; otherwise its result is equal for all addresses."""
         return any(ADDRESS in word for word in self.words)
 
     def arguments(self, timeout_s: int, address: str, interface: str = "") -> list[str]:
-        """What is executed; a value never becomes two words."""
+        """Returns the words to execute; a value never becomes two words."""
         values = {TIMEOUT: str(timeout_s), ADDRESS: address}
         filled = [
             "".join(values[piece] if isinstance(piece, int) else piece for piece in word)
@@ -117,5 +121,5 @@ class PingCommand:
 
 
 def listed(text: str) -> list[str]:
-    """The entries of a list, each once."""
+    """Returns the entries of a list, without duplicates."""
     return list(dict.fromkeys(entry.strip() for entry in text.split(",") if entry.strip()))

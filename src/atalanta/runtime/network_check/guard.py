@@ -1,9 +1,12 @@
-"""A node that serves only while the network is there (network-check-list, network-check-URL-list).
+"""The network guard: runs the node only while the network is available (network-check-list,
+network-check-URL-list).
 
-When no address answers any more the node stops: its journal stays, it accepts nobody, clients and peers are sent away.
-When one answers again it starts anew, in the same process. Follows Artemis' NetworkHealthCheck.run, which stops and
-starts its server; differences: the first check comes before the first start, a start that fails is tried again, and a
-node that goes does neither wait for its clients nor leave for good (scale-down): it comes back.
+When no address answers, the node stops. Its journal stays, it accepts no connections, clients and peers are
+disconnected. When an address answers again, the node starts again in the same process. This follows Artemis'
+NetworkHealthCheck.run, which stops and starts its server.
+
+Differences: the first check precedes the first start. A failed start is tried again. A node that stops does not
+wait for its clients and does not scale down, since it will start again.
 """
 
 from __future__ import annotations
@@ -22,55 +25,60 @@ log = logging.getLogger("atalanta.runtime")
 
 
 class Check(Protocol):
-    """See runtime/network_check/check.py."""
+    """The check, see runtime/network_check/check.py."""
 
     async def why_lost(self) -> str:
-        """Empty as long as the network is there."""
+        """Returns the reason for a lost network; "" while it is available."""
 
     def close(self) -> None:
-        """No check goes on."""
+        """Ends all checks."""
 
 
-class Living(Protocol):
-    """One life of the node: its shell."""
+class NodeRun(Protocol):
+    """One run of the node: its shell."""
 
     paused: bool
     heeds_signals: bool
 
     def pause(self, why: str) -> bool:
-        """Ends it in good order, to come back; False if it does not go now."""
+        """Stops the node in order to start it again; False if it cannot stop so now."""
 
     def request_stop(self, why: str) -> None:
-        """Ends it for good."""
+        """Stops the node for good."""
 
     def request_reload(self, why: str) -> None:
         """Reads the configuration again."""
 
 
 class NetworkGuard:
-    """Stop signals are heard here, whether the node lives or not."""
+    """Starts and stops the node with the network. Handles stop signals, whether the node runs or not."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, check: Check, period_s: float) -> None:
         self._loop = loop
         self._check = check
         self._period_s = period_s
-        self._living: Living | None = None
+        self._living: NodeRun | None = None
         self._stopping = ""
         self._lost = False
-        self.on_change: Callable[[bool], None] = lambda lost: None  # whether the network is lost now
+        self.on_change: Callable[[bool], None] = lambda lost: (
+            None
+        )  # gets whether the network is lost now
         self._waiting: asyncio.Task[str] | None = None
 
     async def run(self, live: Callable[[], Awaitable[int | None]]) -> int:
-        """`live` is one life, from the start to the end, which calls `born` as soon as it can be ended; its exit
-        status, or None: it could not begin, and is tried again. Returns the status of the last."""
+        """Runs the node until it ends for good. Returns the exit status of the last run.
+
+        `live` is one run of the node, from start to end. It calls `born` as soon as it can be stopped. Its
+        result is the exit status, or None: it could not start, and is tried again.
+        """
         with StopSignals(self._loop, self._stop, self._hangup):
             try:
                 return await self._lives(live)
             finally:
                 self._check.close()
 
-    def born(self, living: Living) -> None:
-        """The life that has just begun."""
+    def born(self, living: NodeRun) -> None:
+        """Records the run that has just begun."""
         living.heeds_signals = False
         self._living = living
         if self._stopping:
@@ -83,7 +91,7 @@ class NetworkGuard:
             if self._stopping:
                 log_event(log, "node_stopped", {"status": exit_codes.STOPPED})
                 return exit_codes.STOPPED
-            self._tell(why)
+            self._log_change(why)
             if not why:
                 status = await self._live(live)
                 if status is not None:
@@ -93,7 +101,7 @@ class NetworkGuard:
             wait_s = self._period_s
 
     async def _live(self, live: Callable[[], Awaitable[int | None]]) -> int | None:
-        """None if there is to be another one."""
+        """Runs the node once. Returns None if it is to be started again."""
         watching = self._loop.create_task(self._watch())
         try:
             status = await live()
@@ -109,11 +117,11 @@ class NetworkGuard:
             why = await self._check.why_lost()
             living = self._living
             if why and living is not None and living.pause("the network is lost"):
-                self._tell(why)
+                self._log_change(why)
                 return
 
-    def _tell(self, why: str) -> None:
-        """What has changed."""
+    def _log_change(self, why: str) -> None:
+        """Logs a change."""
         if why and not self._lost:
             log_event(log, "network_lost", {"why": why})
         elif self._lost and not why:
@@ -122,7 +130,7 @@ class NetworkGuard:
         self.on_change(self._lost)
 
     async def _why_lost_after(self, wait_s: float) -> str:
-        """A stop ends the wait."""
+        """Checks after a pause; a stop ends the wait."""
         if self._stops():
             return ""
         self._waiting = self._loop.create_task(self._rest_and_look(wait_s))
@@ -151,6 +159,6 @@ class NetworkGuard:
             self._waiting.cancel()
 
     def _hangup(self, why: str) -> None:
-        """A node that is away reads its files when it comes back."""
+        """Reloads the running node. A stopped node reads its files at the next start."""
         if self._living is not None:
             self._living.request_reload(why)

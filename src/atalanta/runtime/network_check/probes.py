@@ -1,8 +1,8 @@
-"""Whether an address or a URL answers: what the check of the network asks (runtime/network_check/check.py).
+"""Probes of an address or a URL, for runtime/network_check/check.py.
 
-Each look may take its time and blocks whoever calls: it is done on a thread of its own. Follows Artemis'
-NetworkHealthCheck: with the default commands InetAddress.isReachable (for who is not root: a connection to port 7,
-which a machine that is there refuses) and then the command, with a command of the operator that alone.
+A probe blocks its caller, so it runs on a thread of its own. Source: Artemis' NetworkHealthCheck. With the
+default commands InetAddress.isReachable is used first. Without root rights that is a connection to port 7, which
+a reachable machine refuses. Then the command is run. With a command of the operator only that command is run.
 """
 
 from __future__ import annotations
@@ -18,28 +18,31 @@ from typing import Final, Protocol
 from atalanta.runtime.network_check.config import PING, PING6, NetworkCheckConfig, PingCommand
 
 ECHO_PORT: Final = 7
-# A command may have its own idea of how long it takes; one that hangs must not count as an answer for ever.
+# A command may have its own timeout. A command that hangs must not count as an answer for ever.
 PATIENCE_S: Final = 10.0
 TOLD_BYTES: Final = 200
-LOOPBACK: Final = "it is a loopback address, which answers always"
+LOOPBACK: Final = "it is a loopback address, which always answers"
 
 
 class Probe(Protocol):
-    """One entry of a list."""
+    """A probe of one entry of a list."""
 
     name: str
 
     def look(self) -> str:
-        """Empty if it answers, else why not. Blocks."""
+        """Returns "" for an answer, else the reason. Blocks."""
 
     def close(self) -> None:
-        """Ends a look that is under way, from another thread."""
+        """Ends a probe in progress, from another thread."""
 
 
 class AddressProbe:
-    """An entry of network-check-list. `loopback_counts` is for tests, where it stands for another machine."""
+    """Probes an entry of network-check-list. `loopback_counts` is for tests, where loopback addresses represent
+    other machines."""
 
-    def __init__(self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False) -> None:
+    def __init__(
+        self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False
+    ) -> None:
         self.name = name
         self._loopback_counts = loopback_counts
         self._config = config
@@ -48,7 +51,7 @@ class AddressProbe:
         self._closed = False
 
     def look(self) -> str:
-        """Probe.look"""
+        """Implements Probe.look."""
         try:
             family, place = first_address(self.name)
         except (OSError, UnicodeError) as error:
@@ -68,25 +71,31 @@ class AddressProbe:
         return f"port {ECHO_PORT}: {silent}, {why}" if why and silent else why
 
     def _connects(self, family: int, place: str, interface: str) -> str:
-        """Empty if somebody is there who answers to a connection, be it with a refusal; else why not."""
+        """Returns "" if the address answers to a connection, even with a refusal; else the reason."""
         with socket.socket(family, socket.SOCK_STREAM) as peer:
             peer.settimeout(self._timeout_s)
             try:
                 if interface:
-                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
+                    peer.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0"
+                    )
                 found = socket.getaddrinfo(
                     place, ECHO_PORT, family, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST
                 )
                 peer.connect(found[0][4])
             except ConnectionRefusedError:
                 return ""
-            except (OSError, AttributeError) as error:  # no SO_BINDTODEVICE: the command has the last word
+            except (OSError, AttributeError) as error:  # no SO_BINDTODEVICE: the command decides
                 return getattr(error, "strerror", None) or str(error)
         return ""
 
     def _run(self, arguments: list[str]) -> str:
-        """The command's word: empty for status 0."""
-        told = os.memfd_create("ping") if hasattr(os, "memfd_create") else os.open(os.devnull, os.O_RDWR)
+        """Runs the command. Returns "" for status 0, else the reason."""
+        told = (
+            os.memfd_create("ping")
+            if hasattr(os, "memfd_create")
+            else os.open(os.devnull, os.O_RDWR)
+        )
         try:
             try:
                 process = subprocess.Popen(
@@ -118,32 +127,32 @@ class AddressProbe:
             os.close(told)
 
     def _kill(self) -> None:
-        """With whatever it has started."""
+        """Kills the command and its child processes."""
         process = self._process
         if process is not None and process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Probe.close"""
+        """Implements Probe.close."""
         self._closed = True
         self._kill()
 
 
 class UrlProbe:
-    """An entry of network-check-URL-list. Redirects are followed, what is answered is not read."""
+    """Probes an entry of network-check-URL-list. Follows redirects, does not read the body."""
 
     def __init__(self, url: str, timeout_ms: int) -> None:
         self.name = url
         self._timeout_s = timeout_ms / 1_000
 
     def look(self) -> str:
-        """Probe.look"""
-        # Few nodes want it.
+        """Implements Probe.look."""
+        # Imported only when used: few nodes have URLs.
         import urllib.request as request
         from http.client import HTTPException
 
-        # Neither files nor proxies of the environment, which Java does not look at.
+        # No file URLs and no proxies from the environment, like Java.
         opener = request.OpenerDirector()
         for handler in (
             request.HTTPHandler,
@@ -161,11 +170,12 @@ class UrlProbe:
         return ""
 
     def close(self) -> None:
-        """Probe.close: the thread ends by itself, and keeps nobody."""
+        """Implements Probe.close: the thread ends by itself, and delays no exit."""
 
 
 def first_address(name: str) -> tuple[int, str]:
-    """Family and address in figures, with its zone; IPv4 if it has one, as Java prefers. OSError if there is none."""
+    """Returns family and numeric address with its zone; IPv4 if there is one, as Java prefers. OSError if there is
+    none."""
     found = socket.getaddrinfo(name, ECHO_PORT, type=socket.SOCK_STREAM)
     family, _, _, _, place = min(found, key=lambda each: each[0] != socket.AF_INET)
     return family, socket.getnameinfo(place, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]

@@ -1,4 +1,4 @@
-"""Which build of atalanta runs, compiled by mypyc or interpreted, told by its files."""
+"""The build that runs, compiled by mypyc or interpreted, found by its files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ EXTENSION_SUFFIXES = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 
 
 def compiled_modules() -> list[str]:
-    """Names of the compiled modules of this package, sorted; empty for an interpreted build.
+    """Returns the names of the compiled modules of this package, sorted; empty for an interpreted build.
 
-    Python prefers an extension module to the source file of the same name, so these are the ones
-    an import gets.
+    Python prefers an extension module to the source file of the same name, so these are the imported ones.
     """
     package = Path(__file__).resolve().parents[2]
     found: list[str] = []
@@ -26,5 +25,5 @@ def compiled_modules() -> list[str]:
 
 
 def build_name() -> str:
-    """One word: "compiled" or "interpreted"."""
+    """Returns "compiled" or "interpreted"."""
     return "compiled" if compiled_modules() else "interpreted"

@@ -1,4 +1,4 @@
-"""Python functions that an operator names in `atalanta.toml`; nothing that comes over the wire gets here."""
+"""Python functions that an operator names in `atalanta.toml`. Input from the network never selects one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 
 class CallableError(Exception):
-    """What was named cannot be used; the text says why."""
+    """The named function cannot be used; the text gives the reason."""
 
 
 def load_callable(text: str, folder: Path) -> Callable[..., Any]:
-    """`package.module:function`; modules beside the configuration, in `folder`, come first.
+    """Loads `package.module:function`; modules beside the configuration, in `folder`, come first.
 
-    A module is imported once: what changes in it counts after a restart.
+    A module is imported once: a change in it takes effect after a restart.
     """
     module_name, _, function_name = text.partition(":")
     if str(folder) not in sys.path:
@@ -24,7 +24,7 @@ def load_callable(text: str, folder: Path) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        # The operator's module may raise anything while it is imported.
+        # The operator's module may raise any exception during import.
         raise CallableError(
             f"{module_name} cannot be imported: {type(error).__name__}: {error}"
         ) from error

@@ -1,4 +1,4 @@
-"""The event loop: uvloop where it is installed, asyncio's own otherwise."""
+"""The event loop: uvloop if it is installed, else asyncio's own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 try:
     import uvloop
-except ImportError:  # no wheel for this platform: an ordinary loop serves as well, slower
+except ImportError:  # no wheel for this platform: asyncio's loop works as well, slower
     UVLOOP_VERSION = ""
 else:
-    # It is there, unlike its declaration; importlib.metadata costs 1.7 MB.
+    # The attribute exists, but its type is not declared; importlib.metadata costs 1.7 MB.
     UVLOOP_VERSION = uvloop.__version__  # type: ignore[attr-defined]
 
 Result = TypeVar("Result")
@@ -26,28 +26,28 @@ KEPT_BYTES = 32 << 20
 
 
 def loop_name() -> str:
-    """What `new_loop` gives, for people: "uvloop 0.23.0" or "asyncio"."""
+    """Returns the name of the loop from `new_loop`: "uvloop 0.23.0" or "asyncio"."""
     return f"uvloop {UVLOOP_VERSION}" if UVLOOP_VERSION else "asyncio"
 
 
 def new_loop(plain: bool = False) -> asyncio.AbstractEventLoop:
-    """A new event loop; `plain` asks for asyncio's own even where uvloop is installed."""
+    """Creates an event loop; `plain` requires asyncio's own even if uvloop is installed."""
     if UVLOOP_VERSION and not plain:
         return uvloop.new_event_loop()
     return asyncio.new_event_loop()
 
 
 def run(main: Coroutine[Any, Any, Result], plain: bool = False) -> Result:
-    """Runs `main` to its end on a loop of its own, and cancels what it left behind."""
+    """Runs `main` to its end on a new loop, and cancels remaining tasks."""
     with asyncio.Runner(loop_factory=lambda: new_loop(plain)) as runner:
         return runner.run(main)
 
 
 def settle_allocator() -> None:
-    """Lets glibc keep freed memory up to 32 MiB, instead of giving every large buffer back to the system at once.
+    """Lets glibc keep up to 32 MiB of freed memory, instead of returning every large buffer to the system at once.
 
-    Each turn reads and writes pieces of some 100 KiB: page faults for them took a tenth of the time. Other C
-    libraries are left alone.
+    Each event-loop iteration reads and writes buffers of some 100 KiB: page faults for them took a tenth of the
+    time. With other C libraries it has no effect.
     """
     mallopt = _c_function("mallopt")
     if mallopt is not None:
@@ -56,9 +56,10 @@ def settle_allocator() -> None:
 
 
 def trim_allocator() -> None:
-    """Gives back what the start freed: text of modules and of broker.xml, buffers of the recovery.
+    """Returns memory freed after the start to the system: source text, the text of broker.xml, buffers of the
+    recovery.
 
-    Called once, after them: 3.5 MB for 0.4 ms in an empty node (bench/README.md).
+    Called once, after the start: 3.5 MB for 0.4 ms in an empty node (bench/README.md).
     """
     malloc_trim = _c_function("malloc_trim")
     if malloc_trim is not None:
@@ -66,20 +67,20 @@ def trim_allocator() -> None:
 
 
 def _c_function(name: str) -> Callable[..., int] | None:
-    """A function of Linux' C library, None where it has none of that name."""
+    """Returns a function of Linux' C library; None if it has none of that name."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def rest_collector() -> None:
-    """Until `settle_collector`: a recovery builds objects that stay, and takes twice as long where they are walked."""
+    """Switches garbage collection off until `settle_collector`: recovery builds permanent objects, and scanning
+    them doubles its time."""
     gc.disable()
 
 
 def settle_collector() -> None:
-    """Takes everything loaded so far out of the garbage collector's sight, and lets it run rarely.
+    """Exempts all existing objects from garbage collection, and makes collections rare.
 
-    Called once, after recovery: queues of long-lived messages would otherwise be walked through
-    again and again (facts/hot-path.md, the measured server).
+    Called once, after recovery: otherwise queues of long-lived messages would be scanned again and again.
     """
     gc.freeze()
     gc.set_threshold(200_000, 20, 50)
@@ -87,6 +88,7 @@ def settle_collector() -> None:
 
 
 def unsettle_collector() -> None:
-    """When all that was loaded is gone, and a node starts anew in this process (runtime/network_check/guard.py)."""
+    """Undoes `settle_collector` when a node has ended and starts again in this process
+    (runtime/network_check/guard.py)."""
     gc.unfreeze()
     gc.collect()

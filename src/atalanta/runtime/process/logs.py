@@ -1,7 +1,7 @@
-"""Log lines: one an event, `name key=value …`, or one JSON object; never more lines than can be read.
+"""Log lines: one line per event, `name key=value …` or one JSON object, with a limit per second.
 
-Every line of a node is an event with a stable name (docs/reference/events.md lists them); a traceback, where an
-error of ours needs one, follows its event in text, and is a field of it in JSON.
+Every line of a node is an event with a stable name (docs/reference/events.md lists them). For a bug in Atalanta a
+traceback follows the event in text; in JSON it is a field of the event.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import logging
 import time
 from typing import Final
 
-# The last word of an event's name says how serious it is; every other event is information.
+# The last word of an event's name gives the level; every other event has level info.
 WARNING_WORDS: Final = {
     "failed", "refused", "lost", "stepped", "unsupported", "overflow", "slow", "error", "blocked",
     "full", "missing", "cut", "unreadable", "incomplete", "unknown", "warning",
 }  # fmt: skip
 ERROR_WORDS: Final = {"bug", "corrupt", "damaged", "fatal"}
-# Names that do not say it.
+# Names whose last word does not give the level.
 LEVELS: Final = {
     "journal_failed": logging.CRITICAL,
     "node_failed": logging.CRITICAL,
@@ -48,7 +48,7 @@ LEVELS: Final = {
     "transaction_timed_out": logging.WARNING,
 }
 STORY: Final = "story_"
-# Lines of one name within one second; who logs in wrongly a thousand times gets fifty lines.
+# Lines of one name within one second; a client with a thousand failed logins causes fifty lines.
 LINES_PER_SECOND_MAX: Final = 50
 NAMES_MAX: Final = 1_000
 TEXT_FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)-8s %(name)s %(message)s"
@@ -56,7 +56,7 @@ TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 def level_of(name: str) -> int:
-    """The logging level of the event `name`: "dial_failed" is a warning, "node_bug" an error."""
+    """Returns the logging level of the event `name`: "dial_failed" is a warning, "node_bug" an error."""
     known = LEVELS.get(name)
     if known is not None:
         return known
@@ -69,7 +69,7 @@ def level_of(name: str) -> int:
 
 
 def render(value: object) -> str:
-    """A field's value on one line: as it is where that is unambiguous, quoted otherwise."""
+    """Formats a field's value on one line, quoted if it would be ambiguous."""
     text = value.hex() if isinstance(value, bytes) else str(value)
     if text and all(character.isprintable() and character not in ' "=' for character in text):
         return text
@@ -82,7 +82,7 @@ def log_event(
     fields: dict[str, object],
     error: BaseException | None = None,
 ) -> None:
-    """One line. Event names are stable: people search for them and alert on them."""
+    """Logs one event as one line. Event names are stable: operators search for them and set alerts."""
     level = level_of(name)
     if logger.isEnabledFor(level):
         words = [f"{key}={render(value)}" for key, value in fields.items()]
@@ -91,7 +91,7 @@ def log_event(
 
 
 class LineLimit:
-    """Which events still get a line; the first line after some that got none counts them."""
+    """Limits the lines per event name; the first line after suppressed ones has their number."""
 
     def __init__(self, lines_max: int = LINES_PER_SECOND_MAX) -> None:
         self.lines_max = lines_max
@@ -100,7 +100,7 @@ class LineLimit:
         self._hidden: dict[str, int] = {}
 
     def take(self, name: str, now_s: float) -> int:
-        """-1: no line; else how many got none since the last line of this name."""
+        """Returns -1 for no line, else the number of suppressed lines since the last line of this name."""
         second = int(now_s)
         if second != self._second:
             self._second = second
@@ -115,10 +115,11 @@ class LineLimit:
 
 
 class JsonFormatter(logging.Formatter):
-    """`{"time": …, "level": …, "logger": …, "event": …, fields…}`; foreign lines are the event "message"."""
+    """Formats `{"time": …, "level": …, "logger": …, "event": …, fields…}`; lines of libraries are the event
+    "message"."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever is in the record."""
+        """Formats the record as one line, with any contents."""
         stamp = time.strftime(TIME_FORMAT, time.gmtime(record.created))
         line: dict[str, object] = {
             "time": f"{stamp}.{int(record.msecs):03d}Z",
@@ -144,7 +145,7 @@ def _json_value(value: object) -> object:
 
 
 def configure_logging(level: int, as_json: bool) -> None:
-    """The process' log goes to stderr, times in UTC."""
+    """Sends the log of the process to stderr, with times in UTC."""
     formatter: logging.Formatter
     if as_json:
         formatter = JsonFormatter()

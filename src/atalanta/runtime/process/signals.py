@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first one asks for a graceful stop, the second one ends at once. SIGHUP: a reload."""
+"""Signals: the first SIGTERM or SIGINT asks for a graceful stop, the second ends the process. SIGHUP: a reload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopSignals:
-    """While in its `with` block, `stop(name)` is called at the first stop signal, `hangup(name)` at each SIGHUP."""
+    """Handles signals in a `with` block: `stop(name)` at the first stop signal, `hangup(name)` at each SIGHUP."""
 
     def __init__(
         self,
@@ -38,6 +38,6 @@ class StopSignals:
     def _on_signal(self, number: signal.Signals) -> None:
         self._seen += 1
         if self._seen > 1:
-            # What was confirmed is on disk: ending hard loses nothing that was promised.
+            # Everything confirmed is on disk: an immediate exit breaks no promise.
             os._exit(128 + number)
         self._stop(number.name)
