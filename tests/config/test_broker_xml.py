@@ -127,7 +127,7 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         (
             '<addresses><address name="a"><anycast><queue name="q"><filter string="a = "/></queue>'
             "</anycast></address></addresses>",
-            "filter: the end comes too early",
+            "filter: unexpected end",
         ),
         ('<address-settings><address-setting match="#.a"/></address-settings>', "at the end"),
         ("<address-settings><address-setting/></address-settings>", "needs a match"),

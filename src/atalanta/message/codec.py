@@ -1,4 +1,7 @@
-"""The encodings of a whole message: CORE's HDR and MSG (fact sheet A1.0), and the body of a text message."""
+"""Encodings of a whole message: the CORE forms HDR and MSG, and the body of a text message.
+
+docs/protocols/core.md has the layouts.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ from atalanta.message.encoding.interning import shared_name
 from atalanta.message.message import HEAD_FIXED_BYTES, USER_ID_BYTES, Message
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, SCAN_SPECIAL, scan_properties
 
-# MSG begins with the length of the body plus that of a packet header (fact sheet A1.0).
+# The length field of MSG counts the body plus a packet header.
 PACKET_HEADER_BYTES: Final = 13
-# Addresses are few and messages many: equal ones share one str (and its hash).
+# Many messages share few addresses: equal addresses share one str and its hash.
 ADDRESSES_MAX: Final = 4096
-ADDRESS_BYTES_MAX: Final = 1024  # of one that is kept: a peer may send as long ones as a frame holds
+ADDRESS_BYTES_MAX: Final = 1024  # a longer address is not kept; a peer may send any length that fits a frame
 
 _addresses: dict[bytes, str] = {}
 
 
 def decode_header(reader: Reader) -> Message:
-    """HDR, at the reader's position; what follows it stays unread. The body is empty.
+    """Decodes the HDR at the reader's position. The body stays empty; bytes after the HDR stay unread.
 
-    DecodeError names the field; the structure of the properties is checked, though not decoded.
-    Written out by hand, as scan_properties is.
+    Raises DecodeError, which names the field. The structure of the properties is checked, values are not decoded.
+    The loop is written out by hand for speed, like scan_properties.
     """
     data = reader.data
     begin = reader.advance(9, "message id") + 8
@@ -68,7 +71,7 @@ def _address(encoded: bytes, end: int) -> str:
 
 
 def decode_message(reader: Reader) -> Message:
-    """MSG: int32 13 + length of body, body, HDR. DecodeError names the field."""
+    """Decodes a MSG: int32 13 + length of body, body, HDR. Raises DecodeError, which names the field."""
     body = reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body")
     message = decode_header(reader)
     message.body = body
@@ -76,7 +79,7 @@ def decode_message(reader: Reader) -> Message:
 
 
 def encode_header(message: Message) -> bytes:
-    """HDR."""
+    """Encodes the HDR: the message id, then the head."""
     out = BytesWriter()
     write_i64_be(out, message.id)
     out.write(message.head)
@@ -84,14 +87,14 @@ def encode_header(message: Message) -> bytes:
 
 
 def encode_message(message: Message, message_id: i64) -> bytes:
-    """MSG, under the given id."""
+    """Encodes a MSG under the given message id."""
     out = BytesWriter()
     write_message(out, message, message_id)
     return out.getvalue()
 
 
 def write_message(out: BytesWriter, message: Message, message_id: i64) -> None:
-    """MSG into `out`."""
+    """Writes a MSG under the given message id to `out`."""
     body = message.body
     size: i32 = len(body)
     write_i32_be(out, size + PACKET_HEADER_BYTES)
@@ -101,7 +104,7 @@ def write_message(out: BytesWriter, message: Message, message_id: i64) -> None:
 
 
 def text_body(text: str | None) -> bytes:
-    """The body of a text message: ss?."""
+    """Encodes the body of a text message as a nullable SimpleString."""
     writer = Writer()
     writer.nullable_simple_string(text)
     return writer.getvalue()

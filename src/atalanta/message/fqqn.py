@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def split_fqqn(name: str) -> tuple[str, str]:
-    """`address::queue` -> (address, queue); a plain name -> (name, "")."""
+    """Splits `address::queue` into (address, queue), and a plain name into (name, "")."""
     at = name.find("::")
     if at < 0:
         return name, ""

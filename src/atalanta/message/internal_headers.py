@@ -1,4 +1,4 @@
-"""Headers that only brokers send to each other; those of a client are removed."""
+"""Message properties reserved for brokers; they are removed from a client's message."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ORIGIN: Final = "_AMQ_ROUTE_TO_ORIGIN"
 
 SCALEDOWN_TO: Final = "_AMQ_SCALEDOWN_TO"
 ACK_ROUTE_TO: Final = "_AMQ_ACK_ROUTE_TO"
-# Ours: whose ids those of _AMQ_SCALEDOWN_TO are. Several nodes may use the same numbers.
+# Atalanta's own: the node whose queue ids _AMQ_SCALEDOWN_TO lists. Several nodes may use the same ids.
 SCALEDOWN_NODE: Final = "_AMQ_SCALEDOWN_NODE"
-# Ours: the id under which that node may have it already, from a bridge of the node that left.
+# Atalanta's own: the duplicate id that the target may have recorded when a bridge of the scaled-down node sent it.
 FORWARD_DUPLICATE: Final = "_AMQ_SCALEDOWN_DUP"
-# What only nodes may say to each other.
+# Properties that only cluster nodes may set.
 MEMBERS_ONLY: Final = (
     ROUTE_TO,
     ACK_ROUTE_TO,
@@ -27,6 +27,6 @@ MEMBERS_ONLY: Final = (
 
 
 def disclaim(message: Message) -> None:
-    """A client's message: it leaves its routes to us, and what we forward of it must not speak for us."""
+    """Removes the reserved properties from a client's message, so that a forwarded copy cannot claim a node's route."""
     for name in MEMBERS_ONLY:
         message.remove_property(name)

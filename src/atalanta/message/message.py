@@ -1,7 +1,7 @@
-"""The broker's message. Its canonical encoding is CORE's (fact sheet A1.0, HDR and MSG).
+"""The broker's message. Its canonical encoding is CORE's HDR and MSG (docs/protocols/core.md).
 
-What was received is kept as received: `head`, the encoded header after the message id, goes out
-again untouched until something in it changes, and properties are decoded only when asked for.
+Received bytes are kept. `head` is the encoded header after the message id; it is sent unchanged until a header
+or a property changes. Properties are decoded only on demand.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ LARGE_EMBEDDED: Final = 8
 NO_ROUTING_TYPE: Final = -1
 ROUTING_TYPE_UNREAD: Final = -2
 
-# What one message costs beyond its body and head, for accounting and credits.
+# Memory of one message beyond its body and head, for paging and credits.
 MESSAGE_OVERHEAD_BYTES: Final = 24
 # Type, durable, expiration, timestamp, priority.
 HEAD_FIXED_BYTES: Final = 19
 USER_ID_BYTES: Final = 16
-# Names of properties whose encoding is remembered.
+# Number of property names whose encoding is cached.
 KEYS_MAX: Final = 4096
 
-# Properties that brokers put in for each other.
+# Properties that brokers add for each other.
 ROUTE_TO: Final = "_AMQ_ROUTE_TO"
 LARGE_SIZE: Final = "_AMQ_LARGE_SIZE"
 
@@ -60,42 +60,42 @@ _keys: dict[str, bytes] = {}
 
 
 class Message:
-    """One message. Sizes in bytes, times in milliseconds since the epoch, expiration 0 is never.
+    """A message. Sizes are in bytes, times in milliseconds since the epoch; expiration 0 means never.
 
-    `body` is raw, without any length; that of a large message is in a file, and counts nowhere in sizes. `kind` is
-    CORE's message type. `references` and `lsn` belong
-    to the broker. Changing `properties` (or any header) is noticed: the next encoding is made anew.
+    `body` is raw, without a length. The body of a large message is in a file and counts in no size. `kind` is CORE's
+    message type. `references` and `lsn` belong to the broker. A change of `properties` or of a header causes a new
+    encoding.
     """
 
     def __init__(self, message_id: i64, body: bytes) -> None:
         self.id: i64 = message_id
         self.body: bytes = body
-        self.large: LargeBody | None = None  # the body is in a file, and `body` is empty
-        # `address` is null on the wire where the session's default address is meant.
+        self.large: LargeBody | None = None  # the file of a large message; `body` is then empty
+        # `address` is null on the wire if it is the session's default address.
         self._address: str | None = None
         self._expiration: int = 0
         self._timestamp: int = 0
-        self._user_id: bytes | None = None  # unless it is in _head still: see _user_id_in_head
-        self._head: bytes = b""  # empty: to be made anew
-        self._properties: TypedProperties | None = None  # None: still only encoded, in _head
+        self._user_id: bytes | None = None  # or still inside _head: see _user_id_in_head
+        self._head: bytes = b""  # empty: has to be encoded
+        self._properties: TypedProperties | None = None  # None: still encoded in _head
         self._group_id: str | None = None
         self.lsn: int = -1
-        # References that the journal keeps the message for: as a rule there is one, and no list.
+        # References for which the journal keeps the message. Usually there is one, so a list is avoided.
         self._stored: Reference | list[Reference] | None = None
-        self.account: Account | None = None  # which is charged for it (kernel/memory/memory.py)
-        # Small ones stand side by side: compiled they share words, and messages are many.
-        self.holders: i32 = 0  # clients' queues that hold it
-        self._properties_offset: i32 = 0  # in _head
+        self.account: Account | None = None  # charged for the message (kernel/memory/memory.py)
+        # Small fields are adjacent: in the compiled build they share words, and messages are many.
+        self.holders: i32 = 0  # number of clients' queues that contain the message
+        self._properties_offset: i32 = 0  # offset in _head
         self._kind: i16 = DEFAULT
         self._priority: i16 = 4
         self._routing_type: i16 = ROUTING_TYPE_UNREAD
         self._durable: bool = False
         self._user_id_in_head: bool = False
-        # It may have properties of the broker's own (`_AMQ_…`, the routing type aside): where this is False nobody
-        # need look for a duplicate id, a group, a delivery time and so on.
+        # True if the message may have properties of the broker (`_AMQ_…`, other than the routing type). If False, the
+        # search for a duplicate id, a group or a delivery time is skipped.
         self.special: bool = True
         self._group_read: bool = False
-        self.plain: bool = False  # record `lsn` is a PLAIN_MESSAGE, which the journal counts
+        self.plain: bool = False  # the record at `lsn` is a PLAIN_MESSAGE, which the journal counts
 
     @staticmethod
     def create(
@@ -106,7 +106,7 @@ class Message:
         timestamp_ms: int = 0,
         priority: int = 4,
     ) -> Message:
-        """A new message without properties; its id is 0 until the broker gives one."""
+        """Creates a message without properties. Its id is 0 until the broker assigns one."""
         message = Message(0, body)
         message._address = address
         message._kind = kind
@@ -116,10 +116,10 @@ class Message:
         message._properties = TypedProperties()
         return message
 
-    # -- the journal's ------------------------------------------------------------------------------
+    # -- journal ------------------------------------------------------------------------------------
     @property
     def references(self) -> list[Reference]:
-        """Those that the journal keeps the message for (a new list)."""
+        """Returns a new list of the references for which the journal keeps the message."""
         stored = self._stored
         if stored is None:
             return []
@@ -133,7 +133,7 @@ class Message:
             self._stored = references[0] if references else None
 
     def unstore(self, reference: Reference) -> bool:
-        """The journal need not keep it for this one any more; True if not for any."""
+        """Removes a reference for which the journal kept the message. Returns True if none is left."""
         stored = self._stored
         if stored is reference:
             self._stored = None
@@ -146,7 +146,7 @@ class Message:
     # -- headers --------------------------------------------------------------------------------
     @property
     def address(self) -> str:
-        """Empty when none was given."""
+        """Returns the address, empty if none was given."""
         address = self._address
         return "" if address is None else address
 
@@ -202,7 +202,7 @@ class Message:
 
     @property
     def user_id(self) -> bytes | None:
-        """16 bytes of a UUID (JMSMessageID)."""
+        """Returns the 16 bytes of a UUID (JMSMessageID), or None."""
         if self._user_id_in_head:
             end = int(self._properties_offset) - HEAD_FIXED_BYTES
             return self._head[end - USER_ID_BYTES : end]
@@ -218,7 +218,7 @@ class Message:
     # -- properties -----------------------------------------------------------------------------
     @property
     def properties(self) -> TypedProperties:
-        """Decoded at the first call. Changes to them reach the encoding by themselves."""
+        """Returns the properties, decoded at the first call. A later change of them updates the encoding."""
         properties = self._properties
         if properties is None:
             if self._head:
@@ -227,18 +227,18 @@ class Message:
             else:
                 properties = TypedProperties()
             self._properties = properties
-            self.special = True  # whoever has them may put anything in
+            self.special = True  # the caller may add any property
         return properties
 
     def properties_changed(self) -> None:
-        """For who changed `properties.entries` itself; put and remove say so on their own."""
+        """Records that a caller changed `properties.entries` directly. put and remove record it themselves."""
         self.properties.changed = True
 
     def put_property(self, name: str, value: PropertyValue) -> None:
         self.properties.put(name, value)
 
     def remove_property(self, name: str) -> bool:
-        """Whether it was there. Where the others are not decoded they stay so."""
+        """Removes a property and returns True if it existed. Properties that are still encoded stay encoded."""
         if self._properties is not None:
             return self._properties.remove(name)
         head = without(self._head, i64(self._properties_offset), key_of(name))
@@ -248,7 +248,7 @@ class Message:
         return True
 
     def _set_spliced(self, head: bytes) -> None:
-        """The same header with other properties, which are not decoded."""
+        """Replaces the header by one with other properties, which stay encoded."""
         self._head = head
         scanned = scan_properties(head, i64(self._properties_offset), len(head))
         self.special = (scanned & SCAN_SPECIAL) != 0
@@ -256,7 +256,7 @@ class Message:
         self._group_read = False
 
     def copy_with(self, message_id: i64, entries: bytes, count: i64) -> Message:
-        """As `copy`, with `count` more properties, encoded; no property may have one of their names already."""
+        """Copies the message and adds `count` encoded properties. No existing property may have one of their names."""
         twin = self.copy(message_id)
         twin._set_spliced(
             with_entries(twin._head, i64(twin._properties_offset), entries, count)
@@ -264,20 +264,20 @@ class Message:
         return twin
 
     def has_property(self, name: str) -> bool:
-        """Exact, and cheap when it is not there."""
+        """Returns True if the property exists. The answer is exact, and cheap if it does not exist."""
         if self._properties is not None:
             return name in self._properties
         return find_value(self._head, i64(self._properties_offset), key_of(name)) >= 0
 
     def property_value(self, name: str) -> PropertyValue:
-        """One value, read without decoding the others where they are not decoded yet."""
+        """Returns one value, or None. The other properties stay encoded if they are not decoded yet."""
         if self._properties is None:
             return self._raw_value(key_of(name))
         return self._properties.get(name)
 
     @property
     def routing_type(self) -> int:
-        """MULTICAST 0, ANYCAST 1, or -1 when the sender said neither."""
+        """Returns MULTICAST 0, ANYCAST 1, or -1 if the sender set neither."""
         if self._properties is not None:
             value = self._properties.get("_AMQ_ROUTING_TYPE")
             return value if isinstance(value, int) else NO_ROUTING_TYPE
@@ -288,7 +288,7 @@ class Message:
 
     @property
     def duplicate_id(self) -> bytes | None:
-        """`_AMQ_DUPL_ID`; a text becomes its UTF-16LE bytes, as SimpleString.getData gives them."""
+        """Returns `_AMQ_DUPL_ID`. A text becomes its UTF-16LE bytes, like SimpleString.getData in Artemis."""
         if not self.special:
             return None
         if self._properties is not None:
@@ -301,12 +301,12 @@ class Message:
 
     @property
     def grouped(self) -> bool:
-        """Whether it has a group id. Asked once for every message: one search, remembered, no decoding."""
+        """Returns True if the message has a group id. Each message is searched once, without decoding."""
         return self.group_id is not None
 
     @property
     def group_id(self) -> str | None:
-        """`_AMQ_GROUP_ID`, remembered: a message does not change its group once it is in a queue."""
+        """Returns `_AMQ_GROUP_ID`. The value is cached: the group of an enqueued message does not change."""
         if not self.special:
             return None
         if not self._group_read:
@@ -323,7 +323,7 @@ class Message:
 
     @property
     def scheduled_ms(self) -> int:
-        """`_AMQ_SCHED_DELIVERY`: when it may be delivered, 0 for at once."""
+        """Returns `_AMQ_SCHED_DELIVERY`, the earliest delivery time; 0 means immediately."""
         if not self.special:
             return 0
         if self._properties is not None:
@@ -333,12 +333,12 @@ class Message:
         return value if isinstance(value, int) and value > 0 else 0
 
     def text(self) -> str | None:
-        """The body of a text message (kind 3), None without one. DecodeError if it is no text."""
+        """Returns the body of a text message (kind 3), None for a null text. Raises DecodeError if malformed."""
         if not self.body:
             return None
         reader = Reader(self.body)
         text = reader.nullable_simple_string("text body")
-        # An empty body may travel as 4 zero bytes (fact sheet A1.0).
+        # Clients also send 4 zero bytes for an empty body.
         if text is None and self.body.strip(b"\x00"):
             raise DecodeError("text body", int(reader.position), "bytes after a null text")
         return text
@@ -346,7 +346,7 @@ class Message:
     # -- encoding -------------------------------------------------------------------------------
     @property
     def head(self) -> bytes:
-        """The encoded header after the message id; what was received as long as nothing changed."""
+        """Returns the encoded header after the message id: the received bytes as long as nothing changed."""
         properties = self._properties
         if not self._head or (properties is not None and properties.changed):
             self._make_head()
@@ -354,11 +354,11 @@ class Message:
 
     @property
     def size(self) -> int:
-        """Bytes for accounting and credits: body, head and a constant."""
+        """Returns the bytes for paging and credits: body, head and a constant."""
         return len(self.body) + len(self.head) + MESSAGE_OVERHEAD_BYTES
 
     def copy(self, message_id: i64) -> Message:
-        """The same message under another id; the broker's own fields begin anew."""
+        """Copies the message under another id. The broker's own fields get their initial values."""
         twin = Message(message_id, self.body)
         twin.large = self.large
         twin._address = self._address
@@ -367,7 +367,7 @@ class Message:
         twin._expiration = self._expiration
         twin._timestamp = self._timestamp
         twin._priority = self._priority
-        # `head` brings what is encoded up to date, so that nothing need be copied decoded.
+        # `head` brings the encoding up to date, so that no decoded field has to be copied.
         twin._head = self.head
         twin._user_id = self._user_id
         twin._user_id_in_head = self._user_id_in_head
@@ -387,7 +387,7 @@ class Message:
         return decode_value(reader, self._head[position], "property value")
 
     def _forget_head(self) -> None:
-        """Before a header changes: keep the properties, which may have been in the head alone."""
+        """Discards the encoding before a header changes. The properties are decoded first if only the head has them."""
         if self._head:
             if self._user_id_in_head:
                 self._user_id = self.user_id
@@ -418,7 +418,7 @@ class Message:
 
 
 def key_of(name: str) -> bytes:
-    """The name as it lies in encoded properties; the few that are asked for are remembered."""
+    """Returns the name in its encoded form (UTF-16LE). Up to KEYS_MAX names are cached."""
     key = _keys.get(name)
     if key is None:
         key = encode_utf16(name)

@@ -1,6 +1,6 @@
-"""Typed properties of a message, which keep their Java types (fact sheet A1.0, props).
+"""Typed properties of a message, which keep their Java types (Artemis' TypedProperties).
 
-Layout: int8 0, or 1 · int32 count · count × { ss name · int8 type · value }.
+Layout: int8 0, or 1 · int32 count · count × { SimpleString name · int8 type · value }.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ TYPE_NAMES: Final = (
     "string", "char",
 )  # fmt: skip
 
-# Bytes of a value of each type; VARIABLE: an int32 says it, UNKNOWN: no such type.
+# Bytes of a value of each type. VARIABLE: an int32 length precedes the value. UNKNOWN: no such type.
 VARIABLE: Final = 254
 UNKNOWN: Final = 255
 VALUE_BYTES: Final = bytes([0, UNKNOWN, 1, 1, VARIABLE, 2, 4, 8, 4, 8, VARIABLE, 2])
 
-# The least number that rounds beyond the largest float.
+# The smallest number that rounds to more than the largest float.
 FLOAT_LIMIT: Final = (2 - 2**-24) * 2.0**127
 INFINITY: Final = float("inf")
 
-ENTRY_BYTES_MIN: Final = 5  # an empty name of 4 bytes and a null
+ENTRY_BYTES_MIN: Final = 5  # an empty name of 4 bytes and a null value
 
-# See scan_properties. A frame is smaller than SCAN_END by far.
+# Parts of the result of scan_properties. A frame is far smaller than SCAN_END.
 SCAN_END: Final = (1 << 40) - 1
 SCAN_SPECIAL: Final = 1 << 40
 SCAN_ROUTING_SHIFT: Final = 41
@@ -58,53 +58,53 @@ ROUTING_TYPE_BYTES: Final = 34
 
 @mypyc_attr(native_class=False)
 class Byte(int):
-    """An int that travels as Java's byte."""
+    """An int that is sent as Java's byte."""
 
 
 @mypyc_attr(native_class=False)
 class Short(int):
-    """An int that travels as Java's short."""
+    """An int that is sent as Java's short."""
 
 
 @mypyc_attr(native_class=False)
 class Int(int):
-    """An int that travels as Java's int (a plain int is a long)."""
+    """An int that is sent as Java's int (a plain int is a long)."""
 
 
 @mypyc_attr(native_class=False)
 class Float(float):
-    """A float that travels as Java's float (a plain float is a double)."""
+    """A float that is sent as Java's float (a plain float is a double)."""
 
 
 @mypyc_attr(native_class=False)
 class Char(str):
-    """A text of one UTF-16 unit that travels as Java's char."""
+    """A text of one UTF-16 unit that is sent as Java's char."""
 
 
 class TypedProperties:
-    """Properties in order: a type and a plain value (bool, int, float, str, bytes, None) each."""
+    """An ordered map of names to a type code and a plain value (bool, int, float, str, bytes or None)."""
 
     def __init__(self) -> None:
         self.entries: dict[str, tuple[int, PropertyValue]] = {}
-        # Set by every change; Message looks at it to know that its encoding is out of date.
+        # Set by every change; Message reads it to detect an outdated encoding.
         self.changed: bool = False
 
     def get(self, name: str) -> PropertyValue:
-        """The plain value; None also when there is no such property."""
+        """Returns the plain value, None also if the property does not exist."""
         entry = self.entries.get(name)
         return None if entry is None else entry[1]
 
     def put(self, name: str, value: PropertyValue) -> None:
-        """The type follows from the value: int is long, float is double, wrappers say theirs."""
+        """Sets a property. The value decides the type: int is long, float is double, a wrapper has its own type."""
         self.put_typed(name, type_of_value(value), value)
 
     def put_typed(self, name: str, code: int, value: PropertyValue) -> None:
-        """ValueError names the property if the value does not fit the type `code`."""
+        """Sets a property of type `code`. Raises ValueError, which names the property, if the value does not fit."""
         self.entries[name] = (code, plain_value(name, code, value))
         self.changed = True
 
     def remove(self, name: str) -> bool:
-        """Whether it was there."""
+        """Removes a property and returns True if it existed."""
         if name not in self.entries:
             return False
         del self.entries[name]
@@ -141,7 +141,10 @@ class TypedProperties:
 
     @staticmethod
     def decode(reader: Reader) -> TypedProperties:
-        """DecodeError names the property; a repeated name keeps its first place and last value."""
+        """Decodes properties. A repeated name keeps its first position and its last value.
+
+        Raises DecodeError, which names the property.
+        """
         properties = TypedProperties()
         if reader.int8("properties") == 0:
             return properties
@@ -152,7 +155,7 @@ class TypedProperties:
         return properties
 
     def encode(self, writer: Writer) -> None:
-        """Without properties one zero byte, as Artemis writes it."""
+        """Encodes the properties. An empty map is one zero byte, like in Artemis."""
         if not self.entries:
             writer.int8(0)
             return
@@ -165,7 +168,7 @@ class TypedProperties:
 
 
 def type_of_value(value: PropertyValue) -> int:
-    """The type a value gets when none is named."""
+    """Returns the default type code of a Python value."""
     if value is None:
         return NULL
     if isinstance(value, bool):
@@ -186,7 +189,7 @@ def type_of_value(value: PropertyValue) -> int:
 
 
 def plain_value(name: str, code: int, value: PropertyValue) -> PropertyValue:
-    """`value` without its wrapper, after a check that it can travel as type `code`."""
+    """Returns `value` without its wrapper. Raises ValueError if it does not fit type `code`."""
     if code == NULL and value is None:
         return None
     if code == BOOLEAN and isinstance(value, bool):
@@ -209,7 +212,7 @@ def plain_value(name: str, code: int, value: PropertyValue) -> PropertyValue:
 
 
 def fits(code: int, number: int) -> bool:
-    """Whether the integer type `code` can hold `number`."""
+    """Returns True if the integer type `code` can represent `number`."""
     if code == LONG:
         return -(1 << 63) <= number < 1 << 63
     if code == INT:
@@ -220,12 +223,12 @@ def fits(code: int, number: int) -> bool:
 
 
 def fits_float(number: float) -> bool:
-    """Whether a Java float can hold it, rounded; infinities and NaN it can."""
+    """Returns True if a Java float can represent `number` after rounding. Infinities and NaN are accepted."""
     return not FLOAT_LIMIT <= abs(number) < INFINITY
 
 
 def decode_value(reader: Reader, code: int, what: str) -> PropertyValue:
-    """The value after its type code."""
+    """Decodes the value that follows its type code."""
     if code == STRING:
         return reader.simple_string(what)
     if code == LONG:
@@ -252,9 +255,9 @@ def decode_value(reader: Reader, code: int, what: str) -> PropertyValue:
 
 
 def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
-    """`value` is what plain_value made of it, so its Python type follows from `code`."""
+    """Encodes `value`, a result of plain_value: `code` determines its Python type."""
     if isinstance(value, bool):
-        # 1, where packets have 0xFF: TypedProperties writes through netty's own buffer.
+        # True is 1 here, 0xFF in packets: TypedProperties writes through netty's own buffer.
         writer.uint8(1 if value else 0)
     elif isinstance(value, int):
         if code == LONG:
@@ -280,12 +283,11 @@ def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
 
 
 def scan_properties(data: bytes, position: i64, end: i64) -> i64:
-    """Returns where the properties encoded at `position` end (& SCAN_END), and marks above these bits.
+    """Returns the offset after the properties (& SCAN_END) and, above it, flags that the broker needs for every message.
 
-    The whole structure is checked; nothing is built. SCAN_SPECIAL: a name begins with `_AMQ_` and is not
-    `_AMQ_ROUTING_TYPE`, whose value + 1 is in the two bits from SCAN_ROUTING_SHIFT on (0: there is none). Written out
-    by hand: every message that comes in goes through here.
-    DecodeError as decode.
+    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`. The two bits from SCAN_ROUTING_SHIFT on
+    are the value of `_AMQ_ROUTING_TYPE` + 1; 0 means that it is missing. The loop is written out by hand for speed:
+    every received message passes through it. Raises DecodeError like decode.
     """
     if end - position < 1:
         raise DecodeError("properties", int(position), "missing")
@@ -340,10 +342,10 @@ def scan_properties(data: bytes, position: i64, end: i64) -> i64:
 
 
 def find_value(data: bytes, position: i64, key: bytes) -> i64:
-    """Where the type code of the name `key` (UTF-16LE) lies in the properties at `position`, or -1.
+    """Returns the offset of the type code of the name `key` (UTF-16LE) in the properties at `position`, or -1.
 
-    The properties must have passed scan_properties. One search answers most often; only a hit
-    makes us walk, since a value may hold the same bytes.
+    The properties must have passed scan_properties. A byte search answers most calls. A match needs a walk over
+    the entries, since a value may contain the same bytes.
     """
     if data.find(key, position) < 0 or data[position] == 0:
         return -1

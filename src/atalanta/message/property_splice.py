@@ -1,6 +1,7 @@
-"""Properties put into and taken out of an encoded header, without decoding the others (layout: message/properties.py).
+"""Insertion and removal of properties in an encoded header. The other properties stay encoded.
 
-What brokers tell each other of a message travels in properties of their own; the sender's stay the bytes they were.
+message/properties.py has the layout. Nodes add properties of their own to a forwarded message; the bytes of the
+sender's properties do not change.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from mypy_extensions import i32, i64
 from atalanta.message.encoding.buffer import encode_utf16
 from atalanta.message.properties import BYTES, VALUE_BYTES, VARIABLE, find_value
 
-COUNT_BYTES: Final = 5  # the one byte that says there are any, and how many
-NAME_BYTES: Final = 5  # besides the name itself: its length, and the type behind it
+COUNT_BYTES: Final = 5  # the marker byte and the int32 count
+NAME_BYTES: Final = 5  # besides the name itself: its int32 length and the type code
 
 
 def entry_prefix(name: str) -> bytes:
-    """What stands before the value of a property of type bytes."""
+    """Returns the bytes before the value of a property of type bytes."""
     key = encode_utf16(name)
     return len(key).to_bytes(4, "big") + key + bytes([BYTES])
 
 
 def write_entry(out: BytesWriter, prefix: bytes, value: bytes) -> None:
-    """A property whose `prefix` is of `entry_prefix`."""
+    """Writes a property of type bytes whose `prefix` is a result of `entry_prefix`."""
     size: i32 = len(value)
     out.write(prefix)
     write_i32_be(out, size)
@@ -32,7 +33,7 @@ def write_entry(out: BytesWriter, prefix: bytes, value: bytes) -> None:
 
 
 def with_entries(head: bytes, offset: i64, entries: bytes, count: i64) -> bytes:
-    """The header with `count` more properties; `offset` is where its properties begin."""
+    """Returns the header with `count` more properties. `offset` is the offset of the properties in it."""
     out = BytesWriter()
     known: i64 = 0
     out.write(head[:offset])
@@ -47,16 +48,16 @@ def with_entries(head: bytes, offset: i64, entries: bytes, count: i64) -> bytes:
 
 
 def without(head: bytes, offset: i64, key: bytes) -> bytes:
-    """The header without the property of this name (UTF-16LE), the same one if there is no such property.
+    """Returns the header without the property of this name (UTF-16LE), unchanged if the property does not exist.
 
-    The properties must have passed properties.scan_properties. One walk, however often the name is repeated.
+    The properties must have passed properties.scan_properties. One walk removes every entry of a repeated name.
     """
     if find_value(head, offset, key) < 0:
         return head
     count: int = read_i32_be(head, offset + 1)
     left: i64 = count
     kept: list[bytes] = []
-    begin: int = int(offset) + COUNT_BYTES  # of what is kept and not yet in `kept`
+    begin: int = int(offset) + COUNT_BYTES  # start of the entries kept but not yet in `kept`
     position: int = begin
     key_bytes = len(key)
     for _ in range(count):

@@ -1,7 +1,7 @@
-"""Reading and writing CORE's primitives (fact sheet A1.0), big endian throughout.
+"""Readers and writers of CORE's primitive types, big endian (docs/protocols/core.md has the layouts).
 
-Every length is checked against what remains before anything is taken, so that a frame of a few
-bytes can never make us allocate more than a few bytes.
+Every length is checked against the remaining bytes before memory is allocated. A frame of a few bytes can
+therefore never cause an allocation of more than a few bytes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from mypy_extensions import i16, i32, i64, u8
 
 from atalanta.message.encoding.java_utf8 import decode_java_utf8, encode_java_utf8
 
-# A `str` of fewer UTF-16 units is written unit by unit, one of at least LONG_STRING_UNITS as ss.
+# A `str` below SHORT_STRING_UNITS is written unit by unit. From LONG_STRING_UNITS on it is a SimpleString.
 SHORT_STRING_UNITS: Final = 9
 LONG_STRING_UNITS: Final = 4095
 
 
 class DecodeError(Exception):
-    """Bytes that do not hold what they should: which `field`, at what `offset` of the data, why."""
+    """Malformed bytes: the `field`, the `offset` in the data, and the reason."""
 
     def __init__(self, field: str, offset: int, text: str) -> None:
         super().__init__(f"{field or 'value'} at byte {offset}: {text}")
@@ -42,7 +42,7 @@ class DecodeError(Exception):
 
 
 class Reader:
-    """A position in `data`, never past `end` (-1: the whole). Every method raises DecodeError.
+    """A cursor over `data` that never passes `end` (-1: the end of the data). Every method raises DecodeError.
 
     `what` names the field for the error.
     """
@@ -58,17 +58,17 @@ class Reader:
         self.end: i64 = end
 
     def begin(self, data: bytes, position: i64, end: i64) -> None:
-        """Read something else: an object a message is saved. The range is the caller's to check."""
+        """Points the reader at other data, which saves a new object per message. The caller checks the range."""
         self.data = data
         self.position = position
         self.end = end
 
     def left(self) -> i64:
-        """Bytes not yet read."""
+        """Returns the number of bytes not yet read."""
         return self.end - self.position
 
     def advance(self, n: i64, what: str) -> i64:
-        """Step over n bytes; returns where they begin."""
+        """Advances by n bytes and returns the offset of the first of them."""
         start = self.position
         if n < 0:
             raise DecodeError(what, start, f"negative length {n}")
@@ -78,12 +78,12 @@ class Reader:
         return start
 
     def take(self, n: i64, what: str = "") -> bytes:
-        """The next n bytes, as a copy."""
+        """Returns a copy of the next n bytes."""
         start = self.advance(n, what)
         return self.data[start : start + n]
 
     def rest(self) -> bytes:
-        """Everything up to the end."""
+        """Returns every byte up to the end."""
         start = self.position
         self.position = self.end
         return self.data[start : self.end]
@@ -114,18 +114,18 @@ class Reader:
         return read_f64_be(self.data, self.advance(8, what))
 
     def count(self, what: str, least_bytes: int) -> int:
-        """An int32 number of entries of at least `least_bytes` each, refused if they cannot be."""
+        """Reads an int32 number of entries of at least `least_bytes` each. Raises DecodeError if they do not fit."""
         n = self.int32(what)
         if n < 0 or n * least_bytes > self.end - self.position:
             raise DecodeError(what, self.position - 4, f"{n} entries in {self.left()} bytes")
         return n
 
     def blob(self, what: str = "") -> bytes:
-        """int32 length, then that many bytes."""
+        """Reads an int32 length, then that many bytes."""
         return self.take(self.int32(what), what)
 
     def simple_string(self, what: str = "") -> str:
-        """ss: int32 byte length, UTF-16LE; lone surrogates are kept."""
+        """Reads a SimpleString: int32 byte length, UTF-16LE. Lone surrogates are kept."""
         return self._utf16(self.int32(what), what)
 
     def _utf16(self, n: i64, what: str) -> str:
@@ -138,7 +138,7 @@ class Reader:
         return self.simple_string(what) if self.boolean(what) else None
 
     def string(self, what: str = "") -> str:
-        """str: int32 number of UTF-16 units, then one of three forms by that number."""
+        """Reads a Java string: int32 number of UTF-16 units, then one of three forms chosen by that number."""
         units = self.int32(what)
         if units < 0:
             raise DecodeError(what, self.position - 4, f"negative length {units}")
@@ -172,10 +172,9 @@ class Reader:
 
 
 class Writer:
-    """Grows by what is written; the counterpart of Reader, with the same names.
+    """A growing buffer; the counterpart of Reader, with the same method names.
 
-    A number out of its range is a mistake of the caller: OverflowError or ValueError, in the
-    compiled build also TypeError.
+    A number out of range is an error of the caller: OverflowError or ValueError, in the compiled build also TypeError.
     """
 
     def __init__(self) -> None:
@@ -204,7 +203,7 @@ class Writer:
         self.out.append(u8(value))
 
     def boolean(self, value: bool) -> None:
-        """0xFF or 0, as ChannelBufferWrapper writes it."""
+        """Writes 0xFF or 0, like Artemis' ChannelBufferWrapper."""
         self.out.append(u8(0xFF) if value else u8(0))
 
     def int16(self, value: i16) -> None:
@@ -223,7 +222,7 @@ class Writer:
         write_f64_be(self.out, value)
 
     def blob(self, data: bytes) -> None:
-        """int32 length, then the bytes."""
+        """Writes an int32 length, then the bytes."""
         self.int32(len(data))
         self.out.write(data)
 
@@ -233,7 +232,7 @@ class Writer:
         self.out.write(encoded)
 
     def nullable_simple_string(self, value: str | None) -> None:
-        """The marker is 1; that of the other nullables, a boolean, is 0xFF (BufferHelper)."""
+        """Writes the marker 1 before a value. The other nullable types have the marker 0xFF (Artemis' BufferHelper)."""
         if value is None:
             self.out.append(u8(0))
         else:
@@ -282,20 +281,20 @@ class Writer:
 
 
 def utf16_units(text: str) -> int:
-    """Length as Java counts it: characters beyond U+FFFF count twice."""
+    """Returns the length that Java counts: a character beyond U+FFFF counts twice."""
     if text.isascii():
         return len(text)
     return len(encode_utf16(text)) // 2
 
 
 def decode_utf16(data: bytes) -> str:
-    """An even number of bytes of UTF-16LE, lone surrogates included.
+    """Decodes an even number of bytes of UTF-16LE, lone surrogates included.
 
-    bytes.decode looks the codec up by name, which takes four times as long.
+    bytes.decode finds the codec by its name, which takes four times as long.
     """
     return utf_16_le_decode(data, "surrogatepass", True)[0]
 
 
 def encode_utf16(text: str) -> bytes:
-    """UTF-16LE, lone surrogates included."""
+    """Encodes text as UTF-16LE, lone surrogates included."""
     return utf_16_le_encode(text, "surrogatepass")[0]

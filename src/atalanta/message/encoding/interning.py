@@ -1,6 +1,6 @@
-"""Names that many messages carry: equal ones are one object, found in dicts by a look at its place alone.
+"""Table of names that many messages share. Equal names are one object, so a dict finds them by identity.
 
-Not `sys.intern`: CPython 3.12.1 keeps for ever what that is given (as builds without the interpreter's lock do), and
+`sys.intern` is no replacement: CPython 3.12.1 keeps its strings for ever (free-threaded builds do so too), and
 peers may send any number of names.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 NAMES_MAX: Final = 8192
-LENGTH_MAX: Final = 512  # of one that is kept
+LENGTH_MAX: Final = 512  # a longer name is not kept
 
 _names: dict[str, str] = {}
 
 
 def shared_name(name: str) -> str:
-    """The first equal text that was given; `name` itself where it is very long, or there are enough."""
+    """Returns the first equal name given so far. Returns `name` itself if it is too long or the table is full."""
     found = _names.get(name)
     if found is None:
         found = name

@@ -1,9 +1,8 @@
 """Tokens of a selector.
 
-The lexical rules are those of Artemis' StrictParser.jj (2.44): comments, string literals with
-doubled quotes, decimal, octal, hexadecimal and floating literals, identifiers that begin with a
-letter, `_` or `$`. On top of it: `"quoted identifiers"`, and hyphens after the prefix
-`hyphenated_props:`.
+The lexical rules are those of Artemis' StrictParser.jj (2.44): comments, string literals with doubled quotes,
+decimal, octal, hexadecimal and floating literals, identifiers that begin with a letter, `_` or `$`. Artemis'
+extensions are `"quoted identifiers"` and hyphens after the prefix `hyphenated_props:`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ SYMBOL: Final = 5
 KEYWORD: Final = 6
 
 LENGTH_MAX: Final = 64 * 1024  # characters; a cluster's notification filter lists whole addresses
-TOKENS_MAX: Final = 8_192  # bounds the work of one evaluation
+TOKENS_MAX: Final = 8_192  # limits the work of one evaluation
 
 KEYWORDS: Final = frozenset(
     {
@@ -44,9 +43,7 @@ SPACE: Final = " \t\n\r\f"
 
 
 class FilterError(Exception):
-    """A selector that cannot be used: `text` says why, `column` where (1 is the first
-    character).
-    """
+    """An invalid selector: `text` is the reason, `column` the position (1 is the first character)."""
 
     def __init__(self, text: str, column: int) -> None:
         super().__init__(f"{text} (column {column})")
@@ -55,7 +52,7 @@ class FilterError(Exception):
 
 
 class Token:
-    """`text` is what was meant: keywords in upper case, strings without quotes."""
+    """A token. `text` is normalized: keywords in upper case, strings without quotes."""
 
     def __init__(self, kind: int, text: str, column: int) -> None:
         self.kind = kind
@@ -64,7 +61,7 @@ class Token:
 
 
 class Lexer:
-    """Cuts a selector into tokens; the last one is END."""
+    """The scanner that splits a selector into tokens; the last token is END."""
 
     def __init__(self, text: str, hyphens: bool, at: int = 0) -> None:
         self.text = text
@@ -73,7 +70,7 @@ class Lexer:
         self.length: int = len(text)
 
     def tokens(self) -> list[Token]:
-        """FilterError for characters that begin no token, and for more than TOKENS_MAX of them."""
+        """Returns all tokens. Raises FilterError for an invalid character and for more than TOKENS_MAX tokens."""
         found: list[Token] = []
         while True:
             self._skip()
@@ -97,7 +94,7 @@ class Lexer:
             elif text.startswith("--", self.at):
                 end = text.find("\n", self.at)
                 if end < 0:
-                    return  # as in Artemis: without a line end these are two minus signs
+                    return  # like Artemis: without a line end these are two minus signs
                 self.at = end + 1
             else:
                 return
@@ -181,7 +178,7 @@ class Lexer:
         return self._integer(start, end)
 
     def _exponent(self, at: int) -> int:
-        """Where an exponent that begins at `at` ends; `at` itself if there is none."""
+        """Returns the end of an exponent that begins at `at`, or `at` if there is none."""
         if at >= self.length or self.text[at] not in "eE":
             return at
         first = at + 1

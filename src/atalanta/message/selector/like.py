@@ -1,9 +1,8 @@
 """LIKE patterns, matched without backtracking over `%`.
 
-The pattern is cut at `%` into pieces. The first and the last are anchored; those between are
-looked for one after the other, each at its leftmost place, which is enough (greedy two pointers).
-The work is linear in the value; a piece with `_` that must be searched for costs its own length a
-character, hence PIECE_MAX.
+The pattern is split at `%` into pieces. The first and the last piece are anchored. Each piece between them
+matches at its leftmost position, which is sufficient (greedy two pointers). The work is linear in the value.
+The search for a piece with `_` costs its own length for each character, hence PIECE_MAX.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 PATTERN_MAX: Final = 8_192  # characters of one pattern
-PIECE_MAX: Final = 256  # characters of a searched piece that holds `_`
+PIECE_MAX: Final = 256  # characters of a searched piece with `_`
 
 
 class LikePiece:
-    """Characters in a row; `blanks` are the places where any character stands (`_`)."""
+    """A part of a pattern without `%`. `blanks` are the offsets of `_`, which matches any character."""
 
     def __init__(self) -> None:
         self.text: str = ""
@@ -38,7 +37,7 @@ class LikePiece:
         return True
 
     def find(self, value: str, start: int, end: int) -> int:
-        """Leftmost place at or after `start` where the piece fits before `end`; -1 if nowhere."""
+        """Returns the leftmost position at or after `start` where the piece matches before `end`, or -1."""
         size = len(self.text)
         if not self.blanks:
             return value.find(self.text, start, end)
@@ -60,12 +59,10 @@ class LikePiece:
 
 
 class LikePattern:
-    """A compiled pattern: `%` any characters, `_` one, `escape` before either (or itself) takes it
-    literally.
-    """
+    """A compiled pattern. `%` matches any characters, `_` one; `escape` before either or itself makes it literal."""
 
     def __init__(self, pattern: str, escape: str | None) -> None:
-        """ValueError for a pattern beyond the limits."""
+        """Compiles the pattern. Raises ValueError if it exceeds the limits."""
         if len(pattern) > PATTERN_MAX:
             raise ValueError(f"a LIKE pattern has more than {PATTERN_MAX} characters")
         self.pieces: list[LikePiece] = [LikePiece()]

@@ -1,10 +1,9 @@
-"""The parts of a parsed selector and how they judge a message.
+"""Nodes of a parsed selector, which evaluate a message.
 
-Conditions know three answers (TRUE, FALSE, UNKNOWN); a message is taken on TRUE alone. Values are
-bool, int, float, str, bytes or None for what is missing. Follows Artemis' artemis-selector filter
-classes, except for three things where JMS says otherwise than Artemis does: `NOT a = b` denies the
-comparison, a comparison with a missing value is unknown on either side of `=`, and numbers compare
-by value whatever their width or order.
+A condition is TRUE, FALSE or UNKNOWN; only TRUE selects a message. Values are bool, int, float, str, bytes, or
+None for a missing property. The semantics are those of Artemis' artemis-selector filter classes, with three
+exceptions for which JMS differs from Artemis. `NOT a = b` negates the comparison. A comparison with a missing
+value is unknown on either side of `=`. Numbers compare by value, independent of width and order.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ID_PREFIX: Final = "ID:"
 
 
 class Expression:
-    """Something with a value. `depth` bounds the recursion of evaluation."""
+    """A node with a value. `depth` limits the recursion of an evaluation."""
 
     depth: int = 1
 
@@ -60,7 +59,7 @@ class Property(Expression):
 
 
 class Header(Property):
-    """A header under Artemis' name (AMQPriority …) or JMS' (JMSPriority …); see HEADERS."""
+    """A header under its Artemis name (AMQPriority …) or its JMS name (JMSPriority …); see HEADERS."""
 
     def __init__(self, name: str, code: int) -> None:
         super().__init__(name)
@@ -83,8 +82,8 @@ SIZE: Final = 6
 ADDRESS: Final = 7
 GROUP_ID: Final = 8
 
-# Artemis' names (FilterConstants), and what a JMS client turns into them when it knows the broker.
-# JMSType and JMSCorrelationID travel as properties of these names and need no entry.
+# Artemis' names (FilterConstants), and the JMS names that a JMS client translates into them.
+# JMSType and JMSCorrelationID are sent as properties of these names and need no entry.
 HEADERS: Final = {
     "AMQUserID": USER_ID,
     "AMQPriority": PRIORITY,
@@ -132,7 +131,7 @@ def _user_id_text(user_id: bytes | None) -> str | None:
 
 
 class Negative(Expression):
-    """Minus sign; unknown for what is no number."""
+    """A minus sign; unknown if the operand is not a number."""
 
     def __init__(self, operand: Expression) -> None:
         self.operand = operand
@@ -148,9 +147,7 @@ class Negative(Expression):
 
 
 class Arithmetic(Expression):
-    """`+ - * / %`. Division is that of doubles; `+` joins strings. Unknown where an operand is no
-    number.
-    """
+    """`+ - * / %`, where `+` also joins strings. A division yields a double. Unknown if an operand is not a number."""
 
     def __init__(self, symbol: str, left: Expression, right: Expression, convert: bool) -> None:
         self.symbol = symbol
@@ -185,7 +182,7 @@ def _join_text(value: object) -> str:
 
 
 def _as_number(value: object) -> object:
-    """A string that is a number as that number, anything else as it is."""
+    """Converts a numeric string to its number. Returns any other value unchanged."""
     if not isinstance(value, str) or len(value) > 40:
         return value
     try:
@@ -195,9 +192,7 @@ def _as_number(value: object) -> object:
 
 
 def _bounded(product: int) -> int | float:
-    """A chain of products must not grow without end (Java's long wraps): beyond 128 bits
-    infinity.
-    """
+    """Returns infinity beyond 128 bits. A chain of products must not grow without limit (Java's long wraps)."""
     if product.bit_length() <= 128:
         return product
     return math.inf if product > 0 else -math.inf
@@ -226,7 +221,7 @@ def _calculate(symbol: str, left: int | float, right: int | float) -> object:
 
 
 class Condition(Expression):
-    """An expression whose value is one of TRUE, FALSE, UNKNOWN."""
+    """An expression whose value is TRUE, FALSE or UNKNOWN."""
 
     def test(self, message: Message) -> int:
         raise NotImplementedError
@@ -249,7 +244,7 @@ class Literal(Condition):
 
 
 class Cast(Condition):
-    """A property that stands where a condition must: TRUE if it is the boolean true."""
+    """A property used as a condition: TRUE if its value is the boolean true."""
 
     def __init__(self, operand: Expression) -> None:
         self.operand = operand
@@ -307,7 +302,7 @@ class Or(Condition):
 
 
 class Comparison(Condition):
-    """`= < <= > >=`: unknown with a missing side, false between unlike types."""
+    """`= < <= > >=`: unknown if a side is missing, false between different types."""
 
     def __init__(self, operator: int, left: Expression, right: Expression, convert: bool) -> None:
         self.operator = operator
@@ -388,7 +383,7 @@ class In(Condition):
 
 
 class Like(Condition):
-    """`name LIKE 'pattern'`: unknown when missing, false for anything but a string."""
+    """`name LIKE 'pattern'`: unknown if the property is missing, false for a value that is not a string."""
 
     def __init__(self, operand: Expression, pattern: LikePattern) -> None:
         self.operand = operand

@@ -1,7 +1,7 @@
-"""Selector text to a condition: recursive descent over the grammar of Artemis' selectors.
+"""Parser of selectors: recursive descent over the grammar of Artemis' selectors.
 
-Precedence, loosest first: OR, AND, NOT, `= <> IS NULL`, `< <= > >= LIKE BETWEEN IN`, `+ -`, `* /
-%`, signs. What may stand where is checked here, so that evaluation meets no surprise.
+Precedence, lowest first: OR, AND, NOT, `= <> IS NULL`, `< <= > >= LIKE BETWEEN IN`, `+ -`, `* / %`, signs.
+The parser checks the type of every operand, so that an evaluation raises no error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from atalanta.message.selector.nodes import (
     Property,
 )
 
-DEPTH_MAX: Final = 48  # parentheses and signs within each other while parsing
+DEPTH_MAX: Final = 48  # nesting of parentheses and signs during parsing
 NODE_DEPTH_MAX: Final = 200  # recursion of an evaluation
 ORDERINGS: Final = {"<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL}
 HYPHENS: Final = "hyphenated_props:"
@@ -59,9 +59,7 @@ NO_CONVERT: Final = "no_convert_string_expressions:"
 
 
 class Parser:
-    """One selector. `condition` gives its tree or raises FilterError with the column of the
-    trouble.
-    """
+    """The parser of one selector. `condition` returns its tree or raises FilterError with the column of the error."""
 
     def __init__(self, text: str) -> None:
         self.convert: bool = False
@@ -85,7 +83,7 @@ class Parser:
         self.tokens: list[Token] = Lexer(text, hyphens, at).tokens()
         self.position: int = 0
         self.depth: int = 0
-        self.properties: int = 0  # how often one is read
+        self.properties: int = 0  # number of property reads
 
     def condition(self) -> Condition:
         first = self._peek()
@@ -211,7 +209,7 @@ class Parser:
             left = self._checked(Not(condition) if denied else condition, token)
 
     def _predicate(self, left: Expression, start: Token) -> Condition | None:
-        """LIKE, BETWEEN or IN after `left`; None if neither follows."""
+        """Parses LIKE, BETWEEN or IN after `left`. Returns None if none of them follows."""
         token = self._peek()
         if self._accept(KEYWORD, "LIKE"):
             return self._like(left)
@@ -255,7 +253,7 @@ class Parser:
 
     def _in(self, left: Expression, token: Token) -> Condition:
         if not isinstance(left, Property):
-            raise FilterError("only a property can stand before IN", token.column)
+            raise FilterError("only a property is allowed before IN", token.column)
         self._expect(SYMBOL, "(")
         members = [self._string()]
         while self._accept(SYMBOL, ","):
@@ -287,11 +285,11 @@ class Parser:
         self, symbol: str, left: Expression, right: Expression, at: Token
     ) -> Expression:
         if isinstance(left, Condition) or isinstance(right, Condition):
-            raise FilterError("a condition is no number", at.column)
+            raise FilterError("a condition is not a number", at.column)
         return self._checked(Arithmetic(symbol, left, right, self.convert), at)
 
     def _operand(self) -> Expression:
-        """Literal, property, parentheses, or one of these with signs or NOT before it."""
+        """Parses a literal, a property or parentheses, each with optional signs or NOT before it."""
         token = self._next()
         self.depth += 1
         if self.depth > DEPTH_MAX:
@@ -328,12 +326,12 @@ class Parser:
     def _negative(self, token: Token) -> Expression:
         operand = self._operand()
         if isinstance(operand, Condition):
-            raise FilterError("a condition is no number", token.column)
+            raise FilterError("a condition is not a number", token.column)
         if isinstance(operand, Constant):
             value = operand.value
             if isinstance(value, (int, float)):
                 return Constant(-value)
-            raise FilterError("a string is no number", token.column)
+            raise FilterError("a string is not a number", token.column)
         return self._checked(Negative(operand), token)
 
     def _keyword(self, token: Token) -> Expression:
@@ -366,7 +364,7 @@ class Parser:
 
 
 def _check_ordered(expression: Expression, at: Token) -> None:
-    """As in Artemis: only numbers (and what may turn out to be one) have an order."""
+    """Checks that an operand has an order. Like in Artemis, only numbers and properties have one."""
     if isinstance(expression, Condition):
         raise FilterError("a condition has no order", at.column)
     if isinstance(expression, Constant) and isinstance(expression.value, str):
@@ -374,7 +372,7 @@ def _check_ordered(expression: Expression, at: Token) -> None:
 
 
 def _unexpected(token: Token) -> str:
-    return "the end comes too early" if token.kind == END else f"unexpected {_show(token)}"
+    return "unexpected end" if token.kind == END else f"unexpected {_show(token)}"
 
 
 def _show(token: Token) -> str:

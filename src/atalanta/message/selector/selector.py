@@ -1,4 +1,4 @@
-"""Selectors: which messages a queue or a consumer wants (JMS syntax, Artemis' identifiers)."""
+"""Selectors, which choose messages for a queue or a consumer (JMS syntax, Artemis' identifiers)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ from atalanta.message.selector.parser import Parser
 if TYPE_CHECKING:
     from atalanta.message.message import Message
 
-DECODE_FROM: Final = 3  # property reads above which a message is decoded at once
+DECODE_FROM: Final = 3  # number of property reads above which a message is decoded at once
 
 __all__ = ["Filter", "FilterError", "parse", "parse_optional"]
 
 
 class Filter:
-    """A parsed selector; `text` is what was parsed."""
+    """A parsed selector; `text` is its source."""
 
     def __init__(self, text: str, condition: Condition, properties: int) -> None:
         self.text = text
         self.condition = condition
-        # Few properties are cheaper to find in the encoded message than to decode them all.
+        # A search for few properties in the encoded message is cheaper than decoding all of them.
         self.decodes: bool = properties > DECODE_FROM
 
     def matches(self, message: Message) -> bool:
-        """Whether the selector is true of the message (unknown is not true)."""
+        """Returns True if the selector is TRUE for the message (UNKNOWN does not match)."""
         if self.decodes:
             _ = message.properties
         return self.condition.test(message) == TRUE
 
 
 def parse(text: str) -> Filter:
-    """FilterError (text, column) if `text` is no selector, longer than LENGTH_MAX or nested too
-    deeply.
-    """
+    """Parses a selector. Raises FilterError (text, column) if it is invalid, too long or nested too deeply."""
     if len(text) > LENGTH_MAX:
         raise FilterError(f"a selector has more than {LENGTH_MAX} characters", LENGTH_MAX + 1)
     parser = Parser(text)
@@ -43,7 +41,7 @@ def parse(text: str) -> Filter:
 
 
 def parse_optional(text: str | None) -> Filter | None:
-    """As `parse`; no text, or only blanks, takes every message and gives None."""
+    """Parses a selector. Returns None, which selects every message, for no text or only blanks."""
     if text is None or not text.strip():
         return None
     return parse(text)
