@@ -66,9 +66,9 @@ TEXT: Final = 3
 
 
 class Management:
-    """`topology` gives the members for listNetworkTopology, `disk_used` is the used part of the data folder's disk.
+    """The management service. `topology` lists the members, `disk_used` is the used part of the data folder's disk.
 
-    `counters` are those of the trace port. All are set by whoever knows; `disk_used` below 0 means that nobody does.
+    `counters` are those of the trace port. The owners of these values set them. A `disk_used` below 0 means unknown.
     """
 
     def __init__(self, broker: Broker, notifications: Notifications, version: str) -> None:
@@ -80,7 +80,7 @@ class Management:
         self.disk_used: float = -1.0
         self.counters: dict[str, int] = {}
         self.acceptors: dict[str, ListedAcceptor] = {}
-        self.connectors: dict[str, Mapping[str, object]] = {}  # parameters, as they are announced
+        self.connectors: dict[str, Mapping[str, object]] = {}  # parameters as the node announces them
         self.reload: Callable[[str], None] = cannot_reload
         self.cluster_connections: list[str] = []
         self.clusters: dict[str, ListedClusterConnection] = {}
@@ -95,7 +95,7 @@ class Management:
         self.counted: MessageCounters = MessageCounters(broker)
 
     def start(self, now: int) -> None:
-        """After recovery: queues that were paused for good are paused again."""
+        """Restores the persisted pauses of queues after recovery."""
         self.started_at = now
         self.pauses.restore()
         self.counted.start(now)
@@ -103,11 +103,11 @@ class Management:
         self.broker.observers.append(self.pauses)
 
     def metrics(self) -> Iterator[str]:
-        """Every figure for Prometheus, in bounded slices."""
+        """Yields every metric for Prometheus, in bounded slices."""
         return metric_slices(self)
 
     def readiness(self) -> dict[str, object]:
-        """Whether clients are served, and what they may be waiting for."""
+        """Returns whether clients are served, and the reason if they are not."""
         broker = self.broker
         return {
             "ready": self.started_at > 0 and not broker.stopping,
@@ -122,9 +122,9 @@ class Management:
         self.jobs.step(now)
 
     def handle(self, now: int, request: Message, session: Session | None = None) -> None:
-        """Carry the request out and answer to its reply address if it has one.
+        """Executes the request and replies to its reply address, if it has one.
 
-        BrokerError SECURITY, and no answer, for who may not ask at all.
+        Raises BrokerError SECURITY, without a reply, if the session may not use management at all.
         """
         self.permission.check_request(session)
         call = Call(self, now, request, session)
@@ -133,7 +133,7 @@ class Management:
             result = self._call(call)
         except BrokerError as error:
             self.refuse(call, error.text)
-        except DecodeError as damage:  # a name of its own: mypyc gives each name one type
+        except DecodeError as damage:  # a separate name: mypyc gives each name one type
             self.refuse(call, f"management request cannot be read: {damage}")
         else:
             if result is not LATER:
@@ -162,7 +162,7 @@ class Management:
         return reader(call)
 
     def _resource(self, call: Call, name: str) -> tuple[dict[str, Attribute], Operations]:
-        """What the resource can be asked; BrokerError when there is none of that name."""
+        """Returns the attributes and operations of the resource. Raises BrokerError if the name is unknown."""
         call.resource = name
         broker = self.broker
         if name == "broker":
@@ -197,13 +197,13 @@ class Management:
                 return ADDRESS_ATTRIBUTES, ADDRESS_OPERATIONS
         raise no_resource(name)
 
-    # -- answering ------------------------------------------------------------------------------
+    # -- replies --------------------------------------------------------------------------------
     def refuse(self, call: Call, why: str) -> None:
         self.broker.trace.event("management_refused", {"resource": call.resource, "why": why})
         self.reply(call.now, call, why, False, False)
 
     def reply(self, now: int, call: Call, result: object, succeeded: bool, changed: bool) -> None:
-        """To the request's reply address, if it has one; after `changed` not before the change is on disk."""
+        """Sends the reply to the request's reply address. If `changed`, the change is on disk before."""
         reply_to = call.request.properties.get("JMSReplyTo")
         if not isinstance(reply_to, str):
             return
@@ -232,7 +232,7 @@ class Management:
 def _operate(
     call: Call, attributes: dict[str, Attribute], operations: Operations, name: str
 ) -> object:
-    """An operation of the table; getters of attributes are operations as well, as in Java."""
+    """Executes an operation of the table. Getters of attributes are operations as well, like in Java."""
     given = parameters(call.request)
     permission = call.management.permission
     operation = find_operation(operations, name, given)
@@ -249,7 +249,7 @@ def _operate(
 
 
 def correlation(request: Message) -> str | bytes:
-    """The request's correlation id, else its message id (ManagementServiceImpl.getCorrelationIdentity)."""
+    """Returns the request's correlation id, else its message id (ManagementServiceImpl.getCorrelationIdentity)."""
     given = request.properties.get("JMSCorrelationID")
     if isinstance(given, str | bytes):
         return given
@@ -261,7 +261,7 @@ def correlation(request: Message) -> str | bytes:
 
 
 def cannot_reload(why: str) -> None:
-    raise BrokerError(ILLEGAL_STATE, "this node reads no files")
+    raise BrokerError(ILLEGAL_STATE, "this node has no configuration files to reload")
 
 
 def no_topology() -> list[dict[str, object]]:
@@ -269,7 +269,7 @@ def no_topology() -> list[dict[str, object]]:
 
 
 def strip_scheme(address: str) -> str:
-    """JMS clients write reply addresses as `queue://name` and the like; the core name is what follows."""
+    """Returns the core name of a reply address. JMS clients write it as `queue://name` and the like."""
     for scheme in ("queue://", "topic://", "temp-queue://", "temp-topic://"):
         if address.startswith(scheme):
             return address[len(scheme) :]
@@ -277,7 +277,7 @@ def strip_scheme(address: str) -> str:
 
 
 def parameters(request: Message) -> list[object]:
-    """The JSON array in the body (nullable SimpleString); empty when there is none. Size and count are limited."""
+    """Returns the JSON array in the body (nullable SimpleString), empty without a body. Size and count are limited."""
     if len(request.body) > BODY_BYTES_MAX:
         raise BrokerError(
             ILLEGAL_STATE, f"management request is larger than {BODY_BYTES_MAX} bytes"

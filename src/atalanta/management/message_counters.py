@@ -1,7 +1,7 @@
-"""Message counters: how many messages came into each queue, by sample period and by hour of the day.
+"""Message counters: the messages added to each queue, by sample period and by hour of the day.
 
-Follows MessageCounter and MessageCounterManagerImpl of Artemis: nothing is counted as messages pass, the queues' own
-figures are looked at every sample period. Days and hours are those of UTC (Artemis: of the JVM's zone).
+The counters follow Artemis' MessageCounter and MessageCounterManagerImpl: no message is counted as it passes; the
+queues' own figures are sampled. Days and hours are in UTC (in Artemis in the JVM's time zone).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ COUNTERS_TIMER: Final = "management.counters"
 HOURS: Final = 24
 DAY_NS: Final = 86_400_000_000_000
 HOUR_NS: Final = 3_600_000_000_000
-NOT_YET: Final = -1  # an hour that nobody counted in
+NOT_YET: Final = -1  # an hour before counting began
 
 
 class DayCounter:
-    """Messages that came in each hour of one day (`day` counts from the epoch); -1 before counting began."""
+    """The messages added in each hour of one day (`day` counts from the epoch); -1 before counting began."""
 
     def __init__(self, day: int, hour: int, first: bool) -> None:
         self.day: int = day
@@ -33,7 +33,7 @@ class DayCounter:
         self.counters[hour] += count
 
     def fill(self, end: int) -> None:
-        """Hours before `end` that nobody looked at had no messages, from the first that was looked at on."""
+        """Sets the hours before `end` without a sample to 0, from the first sampled hour on."""
         begun = False
         for at in range(end):
             if self.counters[at] != NOT_YET:
@@ -43,7 +43,7 @@ class DayCounter:
 
 
 class MessageCounter:
-    """Of one queue. `delta` figures are those since they were last asked for."""
+    """The counter of one queue. `delta` figures count from the previous request for them."""
 
     def __init__(self) -> None:
         self.count: int = 0
@@ -57,7 +57,7 @@ class MessageCounter:
         self.days: list[DayCounter] = []
 
     def sample(self, now: int, queue: Queue, days_max: int) -> None:
-        """`added` of a queue begins again at 0 when an operator resets it."""
+        """Takes a sample. `added` of a queue restarts at 0 when an operator resets it."""
         came = queue.added - (self.added if queue.added >= self.added else 0)
         went = queue.acknowledged - (
             self.acknowledged if queue.acknowledged >= self.acknowledged else 0
@@ -73,7 +73,7 @@ class MessageCounter:
         self.note(now, came, days_max)
 
     def note(self, now: int, came: int, days_max: int) -> None:
-        """The history goes on to the hour of `now`; days without messages stand in it as well."""
+        """Extends the history to the hour of `now`, with an entry for days without messages."""
         day, hour = now // DAY_NS, now % DAY_NS // HOUR_NS
         if not self.days:
             self.days.append(DayCounter(day, hour, True))
@@ -93,7 +93,7 @@ class MessageCounter:
         self.updated_at = self.added_at = self.acknowledged_at = 0
 
     def shown(self, queue: Queue) -> dict[str, object]:
-        """As MessageCounter.toJSon; asking makes the deltas begin anew."""
+        """Returns the fields of MessageCounter.toJson and resets the deltas."""
         delta, self.asked_count = self.count - self.asked_count, self.count
         depth = queue.message_count
         depth_delta, self.asked_depth = depth - self.asked_depth, depth
@@ -111,7 +111,7 @@ class MessageCounter:
         }
 
     def history(self) -> dict[str, object]:
-        """As DayCounterInfo.toJSON."""
+        """Returns the fields of DayCounterInfo.toJSON."""
         days = [
             {"date": short_date(one.day * DAY_NS), "counters": list(one.counters)}
             for one in self.days
@@ -120,7 +120,7 @@ class MessageCounter:
 
 
 class MessageCounters:
-    """Counters of all queues, made when they are first looked at."""
+    """The counters of all queues. A counter is created at its queue's first sample."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker: Broker = broker
@@ -139,7 +139,7 @@ class MessageCounters:
             self._arm(now)
 
     def disable(self) -> None:
-        """Counts and histories end with it."""
+        """Stops the sampling and deletes counts and histories."""
         if self.enabled:
             self.enabled = False
             self.broker.timers.cancel(COUNTERS_TIMER)
@@ -186,13 +186,13 @@ class MessageCounters:
 
 
 def short_date(at_ns: int) -> str:
-    """As Java's DateFormat.SHORT in the US: "11/21/26"."""
+    """Returns a date like Java's DateFormat.SHORT in the US: "11/21/26"."""
     at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
     return f"{at.month}/{at.day}/{at.year % 100:02}"
 
 
 def moment(at_ns: int) -> str:
-    """As Java's DateFormat SHORT and MEDIUM in the US: "11/21/26, 3:05:36 PM"; the epoch for never."""
+    """Returns a time like Java's DateFormat SHORT and MEDIUM in the US: "11/21/26, 3:05:36 PM"; never is the epoch."""
     at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
     half = "AM" if at.hour < 12 else "PM"
     return f"{short_date(at_ns)}, {at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {half}"

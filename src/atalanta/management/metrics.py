@@ -1,7 +1,8 @@
-"""All figures of a broker as Prometheus reads them, in slices that delay nobody.
+"""The metrics of a broker in Prometheus' text format, produced in slices so that clients are not delayed.
 
 Names are those of Artemis' meters (BrokerMetricNames, AddressMetricNames, QueueMetricNames with the prefix
-"artemis." and dots as underscores), labels as MetricsManager tags them; what is ours begins with "atalanta_".
+"artemis." and dots as underscores). Labels are the tags of MetricsManager. Atalanta's own metrics begin with
+"atalanta_".
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.management.management import Management
 
 SLICE_LINES: Final = 500  # about a millisecond of work
-ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged anew
+ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged again
 
 TallyFigure = tuple[str, str, Callable[["Tally"], int]]
 QueueFigure = tuple[str, str, Callable[["Queue"], int]]
@@ -69,7 +70,7 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
 
 
 def metric_slices(management: Management) -> Iterator[str]:
-    """The text format (version 0.0.4), SLICE_LINES at a time; what changes meanwhile may or may not be seen."""
+    """Yields the text format (version 0.0.4), SLICE_LINES at a time. Changes in the meantime may be missing."""
     yield broker_figures(management)
     yield from own_figures(management)
     yield from bridge_figures(management)
@@ -127,7 +128,7 @@ def head(name: str, why: str, kind: str = "gauge", prefix: str = "artemis_") -> 
 
 
 def escape(value: str) -> str:
-    """A label's value."""
+    """Returns an escaped label value."""
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
@@ -158,7 +159,7 @@ def broker_figures(management: Management) -> str:
 
 
 def security_figures(management: Management) -> str:
-    """What was granted to a session for its messages to one address is counted once, not with every message."""
+    """Returns the login and permission counters. A permission cached by a session counts once for an address."""
     clients = management.broker.clients
     name = escape(management.broker.config.name)
     lines = head("authentication_count", "logins since the start")
@@ -172,7 +173,7 @@ def security_figures(management: Management) -> str:
 
 
 def own_figures(management: Management) -> Iterator[str]:
-    """The journal's progress, the queues' number, and the counters of the trace port."""
+    """Yields the journal's progress, the number of queues, and the counters of the trace port."""
     broker = management.broker
     label = f'{{broker="{escape(broker.config.name)}"}}'
     now = max(broker.now, management.started_at)
@@ -206,7 +207,7 @@ BRIDGE_FIGURES: Final[list[tuple[str, str, str, str]]] = [
 
 
 def bridge_figures(management: Management) -> Iterator[str]:
-    """Of core bridges; what waits for them is in their queues' figures."""
+    """Yields the metrics of core bridges. The waiting messages are in the metrics of the bridges' queues."""
     broker = escape(management.broker.config.name)
     shown: list[tuple[str, dict[str, object]]] = []
     for name in management.bridges.names():
@@ -224,6 +225,6 @@ def bridge_figures(management: Management) -> Iterator[str]:
 
 
 def counter_name(counter: str) -> str:
-    """A name of the trace port as Prometheus allows it."""
+    """Returns a name of the trace port in the characters that Prometheus allows."""
     plain = "".join(one if one.isascii() and one.isalnum() else "_" for one in counter)
     return f"{plain}_total"

@@ -1,7 +1,7 @@
-"""Queues and addresses that an operator has paused, for this run or for good (QueueControl.pause(persist)).
+"""Paused queues and addresses, temporary or persistent (QueueControl.pause(persist)).
 
-`Queue.paused` is the outcome that delivery asks for: its own pause or its address'. A pause for good is a VALUE
-record under `pause.queue.NAME` or `pause.address.NAME`.
+`Queue.paused` combines the pause of the queue and that of its address. A persistent pause is a VALUE record under
+`pause.queue.NAME` or `pause.address.NAME`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ADDRESS_KEY: Final = "pause.address."
 
 
 class Pauses(Observer):
-    """Names -> whether the pause survives a restart."""
+    """The names of paused queues and addresses, each with a flag for a persistent pause."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -29,7 +29,7 @@ class Pauses(Observer):
         self.addresses: dict[str, bool] = {}
 
     def restore(self) -> None:
-        """Pauses of the last run; those of queues that are gone are forgotten."""
+        """Restores the persistent pauses. Pauses of deleted queues are removed."""
         for key in list(self.broker.values):
             if key.startswith(QUEUE_KEY):
                 queue = self.broker.queues.get(key[len(QUEUE_KEY) :])
@@ -47,7 +47,7 @@ class Pauses(Observer):
                     self._settle_all(address)
 
     def pause_queue(self, queue: Queue, persist: bool) -> None:
-        """A queue that is not durable cannot be paused for good: it does not come back."""
+        """Pauses a queue. A non-durable queue cannot be paused persistently, since it does not survive a restart."""
         kept = persist and queue.durable
         if kept != self.queues.get(queue.name, False):
             self._store(QUEUE_KEY + queue.name, kept)
@@ -94,6 +94,6 @@ class Pauses(Observer):
             queue.paused = True
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        """Also told when a queue is bound anew: that one is not deleted."""
+        """Removes the pause of a deleted queue. A queue that is bound again calls this too, but is not deleted."""
         if queue.deleted and self.queues.pop(queue.name, False):
             self._store(QUEUE_KEY + queue.name, False)

@@ -1,8 +1,8 @@
-"""Who may do what by management message (ManagementServiceImpl.securityCheck, management-message-rbac).
+"""Permissions for management requests (ManagementServiceImpl.securityCheck, management-message-rbac).
 
-The permission `manage` on the management address lets a user ask at all. With management-message-rbac every call needs
-`view` or `edit` on an address of its own, PREFIX.RESOURCE.METHOD, such as `mops.queue.orders.removeAllMessages`; which
-of the two, the method's name decides (view-permission-method-match-pattern).
+The permission `manage` on the management address allows requests. With management-message-rbac every call needs
+`view` or `edit` on an address of its own, PREFIX.RESOURCE.METHOD, such as `mops.queue.orders.removeAllMessages`. The
+method's name decides which of the two (view-permission-method-match-pattern).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
 
-# Attributes whose getter begins with "is" in Artemis.
+# Attributes whose getter in Artemis begins with "is".
 BOOLEANS: Final = (
     "Active", "AutoCreated", "AutoDelete", "Backup", "Clustered", "ConfigurationManaged", "Durable",
     "EmbeddedWebServerStarted", "Enabled", "Exclusive", "GroupRebalance",
@@ -30,13 +30,13 @@ BOOLEANS: Final = (
 
 
 def getter_name(attribute: str) -> str:
-    """messageCount -> getMessageCount, Paused -> isPaused."""
+    """Returns the getter of an attribute: messageCount -> getMessageCount, Paused -> isPaused."""
     name = attribute[0].upper() + attribute[1:]
     return f"is{name}" if name in BOOLEANS else f"get{name}"
 
 
 class ManagementPermission:
-    """The one place where management asks for permissions. BrokerError SECURITY when one is missing."""
+    """The permission checks of management. Raises BrokerError SECURITY if a permission is missing."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self.address = config.management_address
@@ -45,7 +45,7 @@ class ManagementPermission:
         self.viewing = re.compile(config.view_permission_pattern)
 
     def check_request(self, session: Session | None) -> None:
-        """None: the node itself asks."""
+        """Checks `manage`. A session of None is the node itself, which may do everything."""
         if session is not None:
             session.check(MANAGE, self.address)
 

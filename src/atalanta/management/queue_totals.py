@@ -1,7 +1,7 @@
-"""Those figures of queues that no counter on a message's way keeps: they are added up when somebody asks for metrics.
+"""Queue figures without a counter of their own: they are summed when metrics are requested.
 
-Every reference in memory is looked at once, in slices. What lies in page files counts as durable without being read,
-as in Artemis (QueueImpl.getDurableMessageCount counts what its page subscription has).
+Every reference in memory is read once, in slices. Messages in page files count as durable without being read, like
+in Artemis (QueueImpl.getDurableMessageCount counts the messages of its page subscription).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from atalanta.kernel.queue.reference import DELIVERING, READY
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
-END: Final = 1 << 62  # behind every sequence
-LOOKS_MAX: Final = 10_000  # a slice: references, and queues looked at without any
+END: Final = 1 << 62  # after every sequence
+LOOKS_MAX: Final = 10_000  # per slice: references, and queues without any
 
 
 class Tally:
-    """Of one queue. Sizes are in bytes."""
+    """The figures of one queue. Sizes are in bytes."""
 
     def __init__(self, queue: Queue) -> None:
         self.durable_count: int = 0
@@ -35,7 +35,7 @@ class Tally:
                 self.durable_bytes += queue.paged.bytes
 
     def look(self, queue: Queue, sequence: int, most: int) -> int:
-        """At up to `most` references from `sequence` on; where to go on, or END."""
+        """Counts up to `most` references from `sequence` on. Returns the sequence to continue with, or END."""
         references = queue.references
         index = queue.index_of(sequence)
         stop = min(len(references), index + most)
@@ -55,7 +55,7 @@ class Tally:
 
 
 def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
-    """A Tally of each, in this order, into `found`. What comes and goes meanwhile may or may not be seen."""
+    """Appends a Tally of each queue to `found`, in this order. Changes in the meantime may be missing."""
     left = LOOKS_MAX
     for queue in queues:
         figures = Tally(queue)

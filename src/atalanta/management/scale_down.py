@@ -1,4 +1,4 @@
-"""How management asks a node to leave its cluster; the cluster's side is cluster/scale_down/scale_down.py."""
+"""Scale-down requested by management; cluster/scale_down/scale_down.py has the cluster's side."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Departure:
-    """This base class is a node that has nowhere to go."""
+    """The scale-down of a node; this base class is a node without a cluster-connection."""
 
     def ask(self, now: int, connector: str | None, asker: int) -> None:
-        """Give everything to the node that `connector` names (None: as configured), then end.
+        """Moves every message to the node of `connector` (None: as configured), then ends the node.
 
-        `asker` is the connection that wants to see how it goes. BrokerError if that is not possible.
+        `asker` is the connection that follows the progress. Raises BrokerError if the scale-down is not possible.
         """
         raise BrokerError(
-            ILLEGAL_STATE, "this broker has no cluster-connection: nobody can take its messages"
+            ILLEGAL_STATE, "this broker has no cluster-connection: no other node can take its messages"
         )
 
     def progress(self) -> dict[str, object]:
-        """`phase`, `target`, `moved`, `left`, `queues` (name -> messages left), `why`."""
+        """Returns `phase`, `target`, `moved`, `left`, `queues` (name -> messages left), `why`."""
         return {"phase": "none"}

@@ -96,7 +96,7 @@ def test_diverts() -> None:
     desk.ask("broker", "destroyDivert", "d")
     with pytest.raises(Refused, match="Cannot find resource with name divert.d"):
         desk.get("divert.d", "Address")
-    with pytest.raises(Refused, match="is Java"):
+    with pytest.raises(Refused, match="is a Java class"):
         desk.ask("broker", "createDivert", "d", "d", "work", "copy", False, None, "com.Mine")
 
 

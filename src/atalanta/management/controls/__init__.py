@@ -1,1 +1,1 @@
-"""Resources that management requests name, one module each."""
+"""Resources of management requests, one module per kind."""

@@ -1,4 +1,4 @@
-"""Acceptors: resource `acceptor.NAME` (AcceptorControl), and connectors. They open and close with the node."""
+"""Acceptors and connectors: resource `acceptor.NAME` (AcceptorControl). Acceptors open and close with the node."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from atalanta.management.request.json_text import encode_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What Artemis calls the one kind of acceptor there is.
+# Artemis' name of the only kind of acceptor.
 FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyAcceptorFactory"
 CONNECTOR_FACTORY: Final = "org.apache.activemq.artemis.core.remoting.impl.netty.NettyConnectorFactory"
 
 
 class ListedAcceptor:
-    """Parameters as they stand in the acceptor's URL, host and port with them."""
+    """An acceptor with the parameters of its URL, host and port included."""
 
     def __init__(self, name: str, parameters: Mapping[str, object]) -> None:
         self.name = name
         self.parameters = dict(parameters)
 
     def described(self) -> dict[str, object]:
-        """As TransportConfiguration.toJson."""
+        """Returns the fields of TransportConfiguration.toJson."""
         return {"name": self.name, "factoryClassName": FACTORY, "params": self.parameters}
 
 
@@ -46,7 +46,7 @@ def all_as_json(call: Call) -> object:
 
 
 def connectors_as_json(call: Call) -> object:
-    """What is announced of them: nothing of their own key stores."""
+    """Returns the connectors with the parameters that the node announces; key store parameters are left out."""
     found: list[dict[str, object]] = []
     for name, parameters in call.management.connectors.items():
         found.append({"name": name, "factoryClassName": CONNECTOR_FACTORY, "params": parameters})

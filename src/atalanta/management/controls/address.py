@@ -1,4 +1,4 @@
-"""What can be asked of an address: resource `address.NAME` (AddressControl)."""
+"""Attributes and operations of an address: resource `address.NAME` (AddressControl)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def address_id(name: str) -> int:
-    """A number that stays the same for the name: FNV-1a in 48 bits. Addresses here have no id of their own."""
+    """Returns a stable number for the name (FNV-1a, 48 bits), since an address has no id of its own."""
     value = 0xCBF29CE484222325
     for byte in name.encode("utf-8", "surrogatepass"):
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -38,7 +38,7 @@ def message_count(address: Address) -> int:
 
 
 def limit_percent(address: Address) -> int:
-    """Used part of max-size-bytes."""
+    """Returns the used percentage of max-size-bytes."""
     account = address.account
     return (
         0
@@ -120,7 +120,7 @@ def resume(call: Call, given: Parameters) -> object:
 
 
 class Purge(Remove):
-    """Every queue of the address, one after the other."""
+    """The purge of every queue of the address, one queue after the other."""
 
     def __init__(self, call: Call) -> None:
         self.queues = call.address.queues()
@@ -149,7 +149,7 @@ def send_message(call: Call, given: Parameters) -> object:
 
 
 def block(call: Call, given: Parameters) -> object:
-    """Senders get no further credits until `unblock` or the next start; what they had they may still send."""
+    """Stops new credits for senders until `unblock` or the next start. Credits already granted stay valid."""
     account = call.address.account
     if account.held:
         return False
@@ -165,7 +165,7 @@ def unblock(call: Call, given: Parameters) -> object:
 
 
 def clean_pages(call: Call, given: Parameters) -> object:
-    """Page files go by themselves as soon as nothing in them is alive."""
+    """Returns without work: a page file is deleted as soon as it has no live message."""
     return None
 
 

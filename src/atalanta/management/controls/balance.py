@@ -1,4 +1,4 @@
-"""How the clients are spread over the members, asked of one of them (nothing that a real Artemis has)."""
+"""Distribution of clients over the cluster members, as known to one member (an addition to Artemis)."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Balance:
-    """Given by the cluster."""
+    """The cluster's side of client balancing; the cluster provides a subclass."""
 
     def describe(self, now: int, exactly: bool, asking: int) -> dict[str, object]:
-        """What `client_balance` answers; `exactly`: without a tolerance, as an operator wants it.
+        """Returns the answer of `client_balance`. `exactly` drops the tolerance, for a rebalance by an operator.
 
-        It is about the cluster connection of the acceptor of the connection `asking`, which does not count itself.
+        The figures concern the cluster connection of the acceptor of connection `asking`, which is not counted.
         """
         raise NotImplementedError
 
     def ask(self, now: int, asking: int) -> None:
-        """Send the surplus of the cluster connection away now (as above), whatever the settings say."""
+        """Redirects the surplus clients of that cluster connection now, whatever the settings are."""
         raise NotImplementedError
 
 
 def balance_of(management: Management) -> Balance:
     if management.balance is None:
         raise BrokerError(
-            ILLEGAL_STATE, "this node is in no cluster: it cannot send clients anywhere"
+            ILLEGAL_STATE, "this node has no cluster-connection: it cannot redirect clients"
         )
     return management.balance
 
 
 def client_balance(call: Call) -> object:
-    """JSON: this node, `members` and their clients, the `moves` it wants, why it `waits`, why clients `stay`."""
+    """Returns JSON: this node, `members` and their clients, planned `moves`, why it `waits`, why clients `stay`."""
     return encode_json(balance_of(call.management).describe(call.now, False, asking(call)))
 
 
 def asking(call: Call) -> int:
-    """The connection that asks: it is no client to be balanced."""
+    """Returns the connection of the caller, which is not a client to be balanced."""
     return -1 if call.session is None else call.session.client.connection
 
 
 def rebalance(call: Call, given: Parameters) -> object:
-    """(dryRun): the same, with all that is above the mean; it is sent away unless `dryRun`."""
+    """(dryRun): returns the answer of `client_balance` without tolerance, and redirects the surplus unless `dryRun`."""
     balance = balance_of(call.management)
     described = balance.describe(call.now, True, asking(call))
     if not flag_of(given, 0):

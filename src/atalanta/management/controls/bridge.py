@@ -1,6 +1,6 @@
-"""Core bridges: resource `bridge.NAME` (BridgeControl), making and ending them.
+"""Core bridges: resource `bridge.NAME` (BridgeControl), their creation and removal.
 
-The kernel knows no bridges: whoever has them fills `Management.bridges`.
+The kernel does not depend on bridges; the owner of the bridges sets `Management.bridges`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ RETRIES: Final = (
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ListedBridge:
-    """One bridge, as management sees it."""
+    """The interface of one bridge for management."""
 
     def shown(self) -> dict[str, object]:
-        """Its attributes by the names of BridgeControl's getters, without get and is."""
+        """Returns the attributes under the names of BridgeControl's getters, without get and is."""
         raise NotImplementedError
 
     def start(self, now: int) -> None:
@@ -43,7 +43,7 @@ class ListedBridge:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class BridgeRegistry:
-    """All bridges of the node; this base class has none."""
+    """The bridges of the node; this base class has none."""
 
     def names(self) -> list[str]:
         return []
@@ -52,7 +52,7 @@ class BridgeRegistry:
         return None
 
     def create(self, now: int, definition: dict[str, object]) -> None:
-        """From BridgeConfiguration's JSON form. BrokerError says what is wrong."""
+        """Creates a bridge from the JSON form of BridgeConfiguration. Raises BrokerError with the reason."""
         raise BrokerError(ILLEGAL_STATE, NO_BRIDGES)
 
     def destroy(self, now: int, name: str) -> None:
@@ -125,7 +125,7 @@ def stop_named(call: Call, given: Parameters) -> object:
 
 
 def create_json(call: Call, given: Parameters) -> object:
-    """BridgeConfiguration as JSON."""
+    """Creates a bridge from BridgeConfiguration as JSON."""
     try:
         definition = json.loads(text_of(given, 0))
     except (ValueError, RecursionError) as error:
@@ -137,7 +137,7 @@ def create_json(call: Call, given: Parameters) -> object:
 
 
 def create(call: Call, given: Parameters) -> object:
-    """The deprecated forms: without producer window (16 parameters and the class alone), with it, with properties."""
+    """Creates a bridge by a deprecated overload: 16 parameters, with producer window, or with properties."""
     definition: dict[str, object] = {}
     rest = list(given)
     for name in BEFORE_TRANSFORMER:

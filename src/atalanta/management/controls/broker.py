@@ -1,4 +1,4 @@
-"""What can be asked of the broker itself: resource `broker` (ActiveMQServerControl)."""
+"""Attributes and operations of the broker: resource `broker` (ActiveMQServerControl)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ BROKER_ATTRIBUTES: Final[dict[str, Attribute]] = {
 
 
 def queue_names(call: Call, given: Parameters) -> object:
-    """Of one routing type; null or an empty text means all."""
+    """Returns the queue names of one routing type; null or an empty text means all."""
     wanted = (optional_text(given, 0) or "").upper()
     return [
         queue.name
@@ -162,7 +162,7 @@ def address_info(call: Call, given: Parameters) -> object:
 
 
 def bindings_for_address(call: Call, given: Parameters) -> object:
-    """Local and remote bindings in words; nothing for an address that does not exist."""
+    """Returns the local and remote bindings as text, empty for an unknown address."""
     address = call.broker.addresses.get(text_of(given, 0))
     if address is None:
         return ""
@@ -190,7 +190,7 @@ def send_queue_info(call: Call, given: Parameters) -> object:
 
 
 def update_duplicates(call: Call, given: Parameters) -> object:
-    """Ids a leaving node hands over as texts (fact sheet A1.f); ours writes what is no UTF-8 as lone surrogates."""
+    """Adds duplicate ids that a node handed over as texts during scale-down. Non-UTF-8 ids use lone surrogates."""
     broker = call.broker
     address = text_of(given, 0)
     ids = given[1]
@@ -223,9 +223,9 @@ def roles_json(call: Call, given: Parameters) -> object:
 
 
 def scale_down(call: Call, given: Parameters) -> object:
-    """The node gives all it has to another and ends: at once it is only promised (Artemis ends before it answers).
+    """Starts the scale-down of the node. The answer comes at once; Artemis ends before it answers.
 
-    The connection of who asks stays until the end, for `scaleDownProgress`.
+    The caller's connection stays open until the end, for `scaleDownProgress`.
     """
     session = call.session
     asker = -1 if session is None else session.client.connection
@@ -234,7 +234,7 @@ def scale_down(call: Call, given: Parameters) -> object:
 
 
 def scale_down_progress(call: Call, given: Parameters) -> object:
-    """JSON, see docs/guide/scale-down.md."""
+    """Returns the progress as JSON, see docs/guide/scale-down.md."""
     return encode_json(call.management.departure.progress())
 
 
@@ -243,20 +243,20 @@ def divert_names(call: Call, given: Parameters) -> object:
 
 
 def none_as_json(call: Call, given: Parameters) -> object:
-    """Of what this broker does not have."""
+    """Returns an empty list for a feature that this broker does not have."""
     return "[]"
 
 
 def reload_configuration(call: Call, given: Parameters) -> object:
-    """As SIGHUP: the files are read beside the loop, and what cannot be used is told in the log."""
+    """Reloads the configuration files like SIGHUP, outside the event loop. Invalid settings are logged."""
     call.management.reload("management")
     return None
 
 
-USERS: Final = "users stand in artemis-users.properties: use `atalanta user`, or edit the file"
+USERS: Final = "users are in artemis-users.properties: use `atalanta user`, or edit the file"
 FAILOVER: Final = "this broker has no backup to fail over to"
-SETTINGS: Final = "settings stand in broker.xml: edit the file"
-WEB: Final = "the web server is switched on by `atalanta run --web` and lives as long as the broker"
+SETTINGS: Final = "settings are in broker.xml: edit the file"
+WEB: Final = "the web server is enabled by `atalanta run --web` and runs as long as the broker"
 
 OWN_OPERATIONS: Final[Operations] = {
     "getAddressSettingsAsJSON": [("s", address_settings_as_json)],

@@ -1,6 +1,6 @@
-"""Cluster connections: resource `clusterconnection.NAME` (ClusterConnectionControl), and what only we tell of a link.
+"""Cluster connections: resource `clusterconnection.NAME` (ClusterConnectionControl), and the state of its bridges.
 
-The kernel knows nothing of clusters: `cluster/` hands in a ListedClusterConnection.
+The kernel does not depend on clusters: `cluster/` provides a ListedClusterConnection.
 """
 
 from __future__ import annotations
@@ -22,23 +22,29 @@ PREFIX: Final = "clusterconnection."
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ListedClusterConnection:
-    """One cluster connection as management shows it."""
+    """The interface of one cluster connection for management."""
 
     def attribute(self, name: str) -> object:
-        """Its value under Artemis' name, one of ATTRIBUTES."""
+        """Returns the value of an attribute under Artemis' name, one of ATTRIBUTES."""
         raise NotImplementedError
 
     def metrics_of(self, node_id: str) -> dict[str, object] | None:
-        """Of the bridge to one member; None if there is none."""
+        """Returns the metrics of the bridge to one member, None if there is no such bridge."""
         raise NotImplementedError
 
     def give_up(self, now: int, node_id: str) -> int:
-        """The member never returns: what may have arrived there goes to others too. How many; -1: it is not away."""
+        """Gives up a lost member: messages that may have arrived there are sent to others. Returns their number.
+
+        Returns -1 if the member is not away.
+        """
         raise NotImplementedError
 
     def links(self, now: int) -> list[dict[str, object]]:
-        """One row a member: nodeID, address, state, awaySince (ms), waiting, mayHaveArrived, forwarded, confirmed,
-        queues, consumers."""
+        """Returns one row per member.
+
+        Keys: nodeID, address, state, awaySince (ms), waiting, mayHaveArrived, forwarded, confirmed, queues,
+        consumers.
+        """
         raise NotImplementedError
 
 
@@ -79,12 +85,12 @@ def bridge_metrics(call: Call, given: Parameters) -> object:
 
 
 def list_links(call: Call, given: Parameters) -> object:
-    """Ours alone: what waits for each member, and how much of it may have arrived there already."""
+    """Returns the messages stored for each member, and how many may have arrived there (an addition to Artemis)."""
     return encode_json(listed(call).links(call.now))
 
 
 def give_up_member(call: Call, given: Parameters) -> object:
-    """Ours alone, see ListedClusterConnection.give_up."""
+    """Gives up a member, see ListedClusterConnection.give_up (an addition to Artemis)."""
     node_id = text_of(given, 0)
     count = listed(call).give_up(call.now, node_id)
     if count < 0:
@@ -117,6 +123,6 @@ SHOWN: Final[dict[str, Callable[[AddressSettings], object]]] = {
 
 
 def address_settings_as_json(call: Call, given: Parameters) -> object:
-    """What counts for one address (AddressSettings.toJSON), as far as an operator asks for it."""
+    """Returns the effective address settings of one address (AddressSettings.toJSON), limited to common fields."""
     settings = call.broker.settings_of(text_of(given, 0))
     return encode_json({name: read(settings) for name, read in SHOWN.items()})

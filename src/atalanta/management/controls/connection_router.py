@@ -1,6 +1,6 @@
 """Connection routers: resource `connectionrouter.NAME` (ConnectionRouterControl).
 
-The kernel knows no routers: whoever has them hands in a ListedRouter by name.
+The kernel does not depend on routers: their owner provides a ListedRouter by name.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PREFIX: Final = "connectionrouter."
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ListedRouter:
-    """One router as management sees it. Filters are regular expressions, None: there is none."""
+    """The interface of one router for management. A filter is a regular expression or None."""
 
     def target(self, now: int, key: str) -> dict[str, object] | None:
-        """nodeID, local, and connector (None for this node); None if nobody is ready, or the key is refused."""
+        """Returns nodeID, local, and connector (None for this node). None: none is ready, or the key is refused."""
         raise NotImplementedError
 
     def local_target_filter(self) -> str | None:
@@ -31,11 +31,11 @@ class ListedRouter:
         raise NotImplementedError
 
     def set_local_target_filter(self, text: str | None) -> None:
-        """ValueError for what is no regular expression."""
+        """Sets the filter. Raises ValueError for an invalid regular expression."""
         raise NotImplementedError
 
     def set_key_filter(self, text: str | None) -> None:
-        """ValueError for what is no regular expression."""
+        """Sets the filter. Raises ValueError for an invalid regular expression."""
         raise NotImplementedError
 
 
@@ -44,7 +44,7 @@ def router_of(call: Call) -> ListedRouter:
 
 
 def target_as_json(call: Call, given: Parameters) -> object:
-    """ConnectionRouterControl.getTargetAsJSON. `getTarget`, of a type that only JMX has, answers the same here."""
+    """Returns ConnectionRouterControl.getTargetAsJSON. `getTarget`, whose type only JMX has, answers the same."""
     found = router_of(call).target(call.now, text_of(given, 0))
     return None if found is None else encode_json(found)
 

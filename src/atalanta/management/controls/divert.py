@@ -1,4 +1,4 @@
-"""Diverts: their attributes (resource `divert.NAME`, DivertControl), making and ending them."""
+"""Diverts: their attributes (resource `divert.NAME`, DivertControl), their creation and removal."""
 
 from __future__ import annotations
 
@@ -62,13 +62,16 @@ def routing_type_of(name: str | None) -> int:
 def check_transformer(name: str | None) -> None:
     if name is not None and name.strip() and name != ADD_HEADERS:
         raise BrokerError(
-            ILLEGAL_STATE, f"the transformer {name} is Java: only {ADD_HEADERS} is known"
+            ILLEGAL_STATE, f"the transformer {name} is a Java class: only {ADD_HEADERS} is supported"
         )
 
 
 def create(call: Call, given: Parameters) -> object:
-    """(name, routingName, address, forwardingAddress, exclusive, filter, transformerClassName [, properties
-    [, routingType]])."""
+    """Creates a divert.
+
+    (name, routingName, address, forwardingAddress, exclusive, filter, transformerClassName [, properties
+    [, routingType]]).
+    """
     config = DivertConfig()
     config.name = text_of(given, 0)
     config.routing_name = optional_text(given, 1)
@@ -86,8 +89,10 @@ def create(call: Call, given: Parameters) -> object:
 
 
 def update(call: Call, given: Parameters) -> object:
-    """(name, forwardingAddress, filter, transformerClassName, properties, routingType); null leaves all but the
-    filter as it is (ActiveMQServerImpl.updateDivert)."""
+    """Updates a divert: (name, forwardingAddress, filter, transformerClassName, properties, routingType).
+
+    A null leaves every value but the filter unchanged (ActiveMQServerImpl.updateDivert).
+    """
     config = known_config(call, text_of(given, 0))
     forwarding = optional_text(given, 1)
     if forwarding is not None:
@@ -105,7 +110,7 @@ def update(call: Call, given: Parameters) -> object:
 
 
 def update_json(call: Call, given: Parameters) -> object:
-    """DivertConfiguration as JSON; of what it does not name, the filter goes and the routing type becomes STRIP."""
+    """Updates a divert from DivertConfiguration as JSON. Defaults: no filter, routing type STRIP."""
     definition = read_object(text_of(given, 0))
     config = known_config(call, str(definition.get("name") or ""))
     forwarding = definition.get("forwarding-address")
@@ -117,7 +122,7 @@ def update_json(call: Call, given: Parameters) -> object:
 
 
 def known_config(call: Call, name: str) -> DivertConfig:
-    """A copy of what the divert is; BrokerError when there is none."""
+    """Returns a copy of the divert's configuration. Raises BrokerError if the divert does not exist."""
     divert = call.broker.diverts.get(name)
     if divert is None:
         raise BrokerError(ILLEGAL_STATE, f"AMQ229231: Divert Does Not Exist: {name}")
@@ -125,7 +130,7 @@ def known_config(call: Call, name: str) -> DivertConfig:
 
 
 def take_definition(config: DivertConfig, definition: dict[str, object]) -> None:
-    """Filter, routing type and transformer of a DivertConfiguration."""
+    """Copies filter, routing type and transformer of a DivertConfiguration into `config`."""
     filter_text = definition.get("filter-string")
     config.filter_text = None if filter_text is None else str(filter_text)
     kind = definition.get("routing-type")
@@ -137,7 +142,7 @@ def take_definition(config: DivertConfig, definition: dict[str, object]) -> None
 
 
 def headers_of(given: object) -> dict[str, str]:
-    """Properties of AddHeadersTransformer: a map, or one as JSON text."""
+    """Returns the properties of AddHeadersTransformer, given as a map or as JSON text."""
     if isinstance(given, str):
         given = read_object(given)
     if not isinstance(given, dict):
@@ -146,7 +151,7 @@ def headers_of(given: object) -> dict[str, str]:
 
 
 def create_json(call: Call, given: Parameters) -> object:
-    """DivertConfiguration as JSON."""
+    """Creates a divert from DivertConfiguration as JSON."""
     definition = read_object(text_of(given, 0))
     config = DivertConfig()
     config.name = str(definition.get("name") or "")

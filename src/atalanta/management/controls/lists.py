@@ -1,6 +1,6 @@
 """The paged lists of the broker: listQueues, listAddresses, listConnections, listSessions and so on.
 
-Fields as in QueueView, AddressView and so on; what this broker does not count is left out.
+The fields are those of QueueView, AddressView and so on. Figures that this broker does not count are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class ListedQueue:
-    """A queue with what its row needs from elsewhere."""
+    """A queue with the other objects that its row needs."""
 
     def __init__(self, call: Call, queue: Queue) -> None:
         self.queue = queue
@@ -219,7 +219,7 @@ CONSUMERS: Final[View[ListedConsumer]] = View(
         ),
         "messagesAcknowledgedAwaitingCommit": lambda row: row.awaiting,
         "status": lambda row: "OK",
-        "ready": lambda row: row.consumer.ready(),  # ours alone: started, and has credit
+        "ready": lambda row: row.consumer.ready(),  # an addition to Artemis: started, and has credit
     },
     "id",
     other_names={"consumerID": "id", "sessionID": "session", "queueName": "queue"},
@@ -247,7 +247,7 @@ PRODUCERS: Final[View[ListedProducer]] = View(
 
 
 def shown_addresses(call: Call) -> list[Address]:
-    """Without the address of management itself: in Artemis it is none."""
+    """Returns the addresses without the management address, which is not an address in Artemis."""
     own = call.broker.config.management_address
     return [address for address in call.broker.addresses.values() if address.name != own]
 
@@ -291,7 +291,7 @@ def list_producers(call: Call, given: Parameters) -> object:
 
 
 def list_address_names(call: Call, given: Parameters) -> object:
-    """All names in one text, sorted without regard to case, between them the given separator."""
+    """Returns all names in one text, sorted without regard to case, joined by the given separator."""
     names = sorted((address.name for address in shown_addresses(call)), key=str.lower)
     return text_of(given, 0).join(names)
 

@@ -1,4 +1,4 @@
-"""What can be asked of a queue: resource `queue.NAME` (QueueControl)."""
+"""Attributes and operations of a queue: resource `queue.NAME` (QueueControl)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def resume(call: Call, given: Parameters) -> object:
 
 
 def flush_executor(call: Call, given: Parameters) -> object:
-    """Nothing waits for another thread here: what was sent before this request is in the queue."""
+    """Returns without work: every message sent before this request is already in the queue."""
     return None
 
 
@@ -153,7 +153,7 @@ def list_consumers_as_json(call: Call, given: Parameters) -> object:
 
 
 def disable(call: Call, given: Parameters) -> object:
-    """No message enters it any more; a durable queue stays so over a restart."""
+    """Stops new messages for the queue. A durable queue stays disabled after a restart."""
     return _set_enabled(call, False)
 
 
@@ -169,7 +169,7 @@ def _set_enabled(call: Call, enabled: bool) -> object:
 
 
 def reset_all_groups(call: Call, given: Parameters) -> object:
-    """Groups are shared among the consumers anew, each with its next message."""
+    """Releases every group; the next message of a group selects its consumer again."""
     groups = call.queue.groups
     if groups is not None:
         call.queue.look_again(groups.release_all())
@@ -186,7 +186,7 @@ def reset_group(call: Call, given: Parameters) -> object:
 
 
 def list_groups_as_json(call: Call, given: Parameters) -> object:
-    """Group (or bucket) and the consumer it is pinned to."""
+    """Returns each group (or bucket) and the consumer it is pinned to."""
     groups = call.queue.groups
     found: list[dict[str, object]] = []
     for session in call.broker.clients.sessions() if groups is not None else []:
@@ -205,7 +205,7 @@ def send_message(call: Call, given: Parameters) -> object:
 
 
 def refuse(why: str) -> Operation:
-    """An operation that is known and cannot be done here."""
+    """Returns a known operation that this broker cannot do."""
 
     def refused(call: Call, given: Parameters) -> object:
         raise BrokerError(ILLEGAL_STATE, why)

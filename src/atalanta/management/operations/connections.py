@@ -1,4 +1,4 @@
-"""Connections, sessions and consumers: their lists, and how an operator ends them."""
+"""Connections, sessions and consumers: their lists, and how an operator closes them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.session import Session
 
-IMPLEMENTATION: Final = "RemotingConnectionImpl"  # what Artemis calls a CORE connection
+IMPLEMENTATION: Final = "RemotingConnectionImpl"  # Artemis' name of a CORE connection
 PROTOCOL: Final = "CORE"
 
 
 def connection_id(client: Client) -> str:
-    """Eight hexadecimal digits, as Artemis' ids look."""
+    """Returns eight hexadecimal digits, the form of Artemis' ids."""
     return f"{client.connection:08x}"
 
 
@@ -43,9 +43,9 @@ def acknowledged_uncommitted(session: Session, consumer: Consumer) -> int:
 
 
 def consumer_details(session: Session, consumer: Consumer) -> dict[str, object]:
-    """As ActiveMQServerControlImpl.toJSONObject; sizes and times that are not counted here are left out.
+    """Returns the fields of ActiveMQServerControlImpl.toJSONObject. Sizes and times not counted here are left out.
 
-    `messagesAcknowledged` is what was delivered and is not held any more: given back counts as well.
+    `messagesAcknowledged` counts messages that were delivered and are no longer in delivery, cancelled ones included.
     """
     held = len(consumer.unacknowledged)
     waiting = acknowledged_uncommitted(session, consumer)
@@ -167,7 +167,7 @@ def close(call: Call, client: Client, why: str) -> None:
 
 
 def close_connections_for_address(call: Call, given: Parameters) -> object:
-    """Every connection whose remote address contains the text."""
+    """Closes every connection whose remote address contains the text."""
     wanted = text_of(given, 0)
     closed = False
     for client in list(call.broker.clients.connected.values()):
@@ -188,7 +188,7 @@ def close_connections_for_user(call: Call, given: Parameters) -> object:
 
 
 def close_consumer_connections_for_address(call: Call, given: Parameters) -> object:
-    """Connections that consume from an address that the text (with wildcards) matches."""
+    """Closes connections with consumers on an address that the text (with wildcards) matches."""
     wanted = text_of(given, 0)
     try:
         match = WildcardMatch(wanted, call.broker.security.wildcard)
@@ -218,7 +218,7 @@ def close_connection_with_id(call: Call, given: Parameters) -> object:
 
 
 def close_session_with_id(call: Call, given: Parameters) -> object:
-    """(connectionID, sessionID [, force]): its consumers are told, its transaction is rolled back."""
+    """(connectionID, sessionID [, force]): closes the session's consumers and rolls its transaction back."""
     name = text_of(given, 1)
     for session in sessions_of(call, text_of(given, 0)):
         if session.name == name:
@@ -230,7 +230,7 @@ def close_session_with_id(call: Call, given: Parameters) -> object:
 
 
 def close_consumer_with_id(call: Call, given: Parameters) -> object:
-    """(sessionID, consumerID): the ids that listConsumers gives."""
+    """(sessionID, consumerID): closes the consumer; the ids are those of listConsumers."""
     name = text_of(given, 0)
     try:
         consumer_id = int(text_of(given, 1))

@@ -1,4 +1,4 @@
-"""Message counters by management message (QueueControl, ActiveMQServerControl)."""
+"""Operations for message counters (QueueControl, ActiveMQServerControl)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reset_histories(call: Call, given: Parameters) -> object:
 
 
 def set_sample_period(call: Call, given: Parameters) -> object:
-    """In milliseconds; below a second is allowed, as in Artemis."""
+    """Sets the period in milliseconds. A value below a second is allowed, like in Artemis."""
     period_ms = number_of(given, 0)
     if period_ms <= 0:
         why = f"AMQ229047: invalid value: {period_ms} sample period must be greater than 0"
@@ -67,7 +67,7 @@ def set_sample_period(call: Call, given: Parameters) -> object:
 
 
 def set_days(call: Call, given: Parameters) -> object:
-    """Counts for every queue (in Artemis for those that are made later)."""
+    """Sets the days for every queue (in Artemis only for queues created later)."""
     days = number_of(given, 0)
     if days <= 0:
         raise BrokerError(ILLEGAL_STATE, f"the days must be greater than 0 (actual value: {days})")

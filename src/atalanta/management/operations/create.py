@@ -1,6 +1,6 @@
-"""Queues and addresses made, changed and deleted by an operator (ActiveMQServerControlImpl).
+"""Creation, update and deletion of queues and addresses by an operator (ActiveMQServerControlImpl).
 
-The permission `manage` is enough, as in Artemis.
+The permission `manage` is sufficient, like in Artemis.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
 
-# Overloads by their number of parameters: which of the keys they lack.
+# Overloads by their number of parameters, with the keys they do not have.
 SHORTER: Final[dict[int, tuple[str, ...]]] = {
     21: (),
     20: ("ring-size",),
@@ -50,9 +50,9 @@ SHORTER: Final[dict[int, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-# -- texts that Artemis answers with ----------------------------------------------------------------
+# -- texts of Artemis' answers ----------------------------------------------------------------------
 def address_text(address: Address) -> str:
-    """AddressInfoTextFormatter.Long."""
+    """Returns the text of AddressInfoTextFormatter.Long."""
     types = ",".join(routing_types(address))
     created = "true" if address.auto_created else "false"
     return f"Address [name={address.name}, routingTypes={{{types}}}, autoCreated={created}]"
@@ -68,7 +68,7 @@ def routing_types(address: Address) -> list[str]:
 
 
 def make_queue(call: Call, definition: Definition) -> Queue:
-    """Checked as ActiveMQServerImpl.createQueue does: address, routing type, a name that is free."""
+    """Creates a queue with the checks of ActiveMQServerImpl.createQueue: address, routing type, unused name."""
     broker = call.broker
     spec = spec_of(call, definition)
     address = broker.addresses.get(spec.address)
@@ -93,7 +93,7 @@ def make_queue(call: Call, definition: Definition) -> Queue:
 
 # -- createQueue ----------------------------------------------------------------------------------
 def create_queue_long(call: Call, given: Parameters) -> object:
-    """The overloads with 16, 19, 20 and 21 parameters."""
+    """Creates a queue by an overload with 16, 19, 20 or 21 parameters."""
     missing = SHORTER[len(given)]
     keys = [key for key in LONG_FORM if key not in missing]
     return queue_text(make_queue(call, dict(zip(keys, given, strict=True))))
@@ -106,7 +106,7 @@ def create_queue_8(call: Call, given: Parameters) -> object:
 
 
 def create_queue_short(call: Call, given: Parameters) -> object:
-    """The old forms without an answer: (address, name [, filter] [, durable] [, routingType])."""
+    """(address, name [, filter] [, durable] [, routingType]): the old overloads, which return nothing."""
     definition: Definition = {"address": given[0], "name": given[1]}
     rest = given[2:]
     if len(rest) >= 2 and isinstance(rest[1], bool):
@@ -128,7 +128,7 @@ def create_queue_json(call: Call, given: Parameters) -> object:
 
 # -- updateQueue ----------------------------------------------------------------------------------
 def change_queue(call: Call, definition: Definition) -> Queue:
-    """Only what the definition names is changed (ActiveMQServerImpl.updateQueue)."""
+    """Changes only what the definition names (ActiveMQServerImpl.updateQueue)."""
     name = str(definition["name"])
     queue = call.broker.queues.get(name)
     if queue is None:
@@ -152,7 +152,7 @@ UPDATE_KEYS: Final = (
 
 
 def update_queue(call: Call, given: Parameters) -> object:
-    """(name, routingType, maxConsumers, purgeOnNoConsumers [, exclusive [, user]]), null leaves as it is."""
+    """(name, routingType, maxConsumers, purgeOnNoConsumers [, exclusive [, user]]); a null changes nothing."""
     keys = ("name", "routing-type", "max-consumers", "purge-on-no-consumers", "exclusive", "user")
     pairs = zip(keys, given, strict=False)
     return queue_text(change_queue(call, {key: value for key, value in pairs if value is not None}))
@@ -173,7 +173,7 @@ def update_queue_json(call: Call, given: Parameters) -> object:
 
 # -- destroyQueue ---------------------------------------------------------------------------------
 class Destroy(Remove):
-    """First the messages, in steps, then the queue."""
+    """The deletion of a queue: first its messages, in steps, then the queue."""
 
     why = "queue deleted by an operator"
 
@@ -212,7 +212,7 @@ def destroy_queue(call: Call, given: Parameters) -> object:
 
 # -- addresses ------------------------------------------------------------------------------------
 def read_routing_types(text: str | None) -> tuple[bool, bool]:
-    """(anycast, multicast) of a comma separated list."""
+    """Returns (anycast, multicast) of a comma separated list."""
     kinds = [routing_type_of(part.strip()) for part in (text or "").split(",") if part.strip()]
     return ANYCAST in kinds, MULTICAST in kinds
 
@@ -234,7 +234,7 @@ def find_address(call: Call, name: str) -> Address:
 
 
 def update_address(call: Call, given: Parameters) -> object:
-    """Null leaves the routing types; one that queues need cannot be taken away."""
+    """Changes the routing types; null leaves them. A type that a queue needs cannot be removed."""
     address = find_address(call, text_of(given, 0))
     wanted = optional_text(given, 1)
     if wanted is not None:
@@ -255,7 +255,7 @@ def update_address(call: Call, given: Parameters) -> object:
 
 
 def delete_address(call: Call, given: Parameters) -> object:
-    """(name [, force]): with force its queues, and what is in them, go first."""
+    """(name [, force]): deletes an address; `force` deletes its queues and their messages first."""
     address = find_address(call, text_of(given, 0))
     if address.internal:
         raise BrokerError(ILLEGAL_STATE, f"address {address.name} is the broker's own")

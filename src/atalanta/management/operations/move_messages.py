@@ -1,6 +1,6 @@
-"""Removing, moving, expiring and retrying messages by an operator (QueueControlImpl, QueueImpl.iterQueue).
+"""Removal, move, expiry and retry of messages by an operator (QueueControlImpl, QueueImpl.iterQueue).
 
-Messages that a consumer holds are left alone. What one step does to durable messages is one journal record.
+Messages in delivery are not touched. The changes of one step to durable messages are one journal record.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Remove(MessageJob):
-    """Gone for good, counted as killed."""
+    """The removal of messages, which count as killed."""
 
     acts_max = 1_000
     with_scheduled = True
@@ -53,7 +53,7 @@ class Remove(MessageJob):
 
 
 def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: str) -> None:
-    """The originals leave their queue, in the same record as whatever takes their place."""
+    """Removes the originals from their queue, in the same record as their replacements."""
     message_ids: list[int] = []
     for reference in chosen:
         if reference.durable:
@@ -65,7 +65,7 @@ def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: 
 
 
 class Copies(Remove):
-    """Each message is replaced by what `plan_for` makes of it; None leaves it where it is."""
+    """A job that replaces each message by the result of `plan_for`; None leaves the message in its queue."""
 
     acts_max = 100
     keep_original = False
@@ -96,7 +96,7 @@ class Copies(Remove):
 
 
 class Move(Copies):
-    """To one other queue, under a new id and with `_AMQ_ORIG_*` (QueueImpl.moveReferences)."""
+    """The move to another queue, under a new id and with `_AMQ_ORIG_*` (QueueImpl.moveReferences)."""
 
     why = "moved by an operator"
 
@@ -116,20 +116,20 @@ class Move(Copies):
         if duplicate_id is not None:
             cache = duplicate_cache(self.broker, target.spec.address)
             if cache.lsn_of(duplicate_id) >= 0:
-                return plan  # goes away: the target has had it
+                return plan  # is removed: the target already has it
             plan.duplicates.append((target.spec.address, duplicate_id))
         plan.routes = [Route(target, b"")]
         return plan
 
 
 class Copy(Move):
-    """As Move, but the original stays."""
+    """The copy to another queue; the original stays."""
 
     keep_original = True
 
 
 class Retry(Copies):
-    """Back to the queue it came from (`_AMQ_ORIG_ADDRESS`, `_AMQ_ORIG_QUEUE`), if that exists."""
+    """The return to the original queue (`_AMQ_ORIG_ADDRESS`, `_AMQ_ORIG_QUEUE`), if it exists."""
 
     why = "retried by an operator"
 
@@ -153,7 +153,7 @@ class Retry(Copies):
 
 
 class ChangePriority(Copies):
-    """At the end of the same queue, with the new priority (Artemis re-adds at the tail, too) and a new id."""
+    """A new priority: the message gets a new id and moves to the end of its queue (Artemis adds at the tail, too)."""
 
     why = "priority changed by an operator"
     counts = False
@@ -174,7 +174,7 @@ class ChangePriority(Copies):
 
 
 class Expire(Remove):
-    """To the expiry address, or away when none is set."""
+    """The move to the expiry address; without one the message is removed."""
 
     acts_max = 100
     with_scheduled = False
@@ -184,7 +184,7 @@ class Expire(Remove):
 
 
 class DeadLetter(Remove):
-    """To the dead-letter address, or away when none is set."""
+    """The move to the dead-letter address; without one the message is removed."""
 
     acts_max = 100
 
@@ -199,7 +199,7 @@ def selector_of(given: Parameters, index: int) -> Filter | None:
 
 
 def other_queue(call: Call, name: str) -> Queue:
-    """The target of a move; it may not be the queue itself."""
+    """Returns the target of a move, which must not be the queue itself."""
     at = name.find("::")
     target = call.broker.queues.get(name if at < 0 else name[at + 2 :])
     if target is None:
@@ -219,7 +219,7 @@ def remove_message(call: Call, given: Parameters) -> object:
 
 
 def remove_messages(call: Call, given: Parameters) -> object:
-    """(filter) or (flushLimit, filter); the flush limit is ours to choose."""
+    """(filter) or (flushLimit, filter); the flush limit is ignored."""
     return call.management.jobs.run(Remove(call, call.queue, selector_of(given, -1)))
 
 

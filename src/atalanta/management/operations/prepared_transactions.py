@@ -1,4 +1,4 @@
-"""Prepared transactions and what an operator decides over them (ActiveMQServerControlImpl,
+"""Prepared transactions and an operator's decisions on them (ActiveMQServerControlImpl,
 kernel/transactions/xa.py)."""
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from atalanta.management.request.times import date_text
 if TYPE_CHECKING:
     from atalanta.kernel.transactions.xa import Branch
 
-MESSAGES_MAX: Final = 1_000  # of one transaction that are shown
+MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
 
 
 def list_prepared(call: Call, given: Parameters) -> object:
-    """The oldest first: when, and the base64 that commit and rollback take."""
+    """Lists the oldest transaction first: its time, and the base64 that commit and rollback take."""
     return [
         f"{date_text(branch.created_at)} base64: {xa.identifier(branch.xid)}"
         for branch in xa.list_prepared(call.broker)
@@ -25,13 +25,13 @@ def list_prepared(call: Call, given: Parameters) -> object:
 
 
 def list_prepared_as_json(call: Call, given: Parameters) -> object:
-    """An empty text when there is none."""
+    """Returns the list as JSON, an empty text if there is none."""
     found = [details(branch) for branch in xa.list_prepared(call.broker)]
     return encode_json(found) if found else ""
 
 
 def details(branch: Branch) -> dict[str, object]:
-    """What it will send and what it has acknowledged, as TransactionDetail.toJSON."""
+    """Returns the messages that the branch will send and those it has acknowledged (TransactionDetail.toJSON)."""
     messages: list[dict[str, object]] = []
     for plan in branch.plans[:MESSAGES_MAX]:
         messages.append({**message_map(plan.message, 256), "message_operation_type": "(+) send"})
@@ -56,7 +56,7 @@ def list_rolled_back(call: Call, given: Parameters) -> object:
 
 
 def commit(call: Call, given: Parameters) -> object:
-    """False if no prepared transaction has that base64."""
+    """Commits a transaction. Returns False if no prepared transaction has this base64."""
     return xa.end_by_operator(call.broker, call.now, text_of(given, 0), True)
 
 

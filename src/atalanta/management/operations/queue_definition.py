@@ -1,4 +1,4 @@
-"""A queue's definition as management has it: JSON with the keys of QueueConfiguration, and text for the CLI."""
+"""A queue's definition in management: JSON with the keys of QueueConfiguration, and text for the CLI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Definition = dict[str, object]
 
-# In the order of the longest createQueue's parameters.
+# The parameters of the longest createQueue, in their order.
 LONG_FORM: Final = (
     "address", "routing-type", "name", "filter-string", "durable", "max-consumers",
     "purge-on-no-consumers", "exclusive", "group-rebalance", "group-buckets", "group-first-key",
@@ -65,7 +65,7 @@ def integer(definition: Definition, key: str) -> int | None:
     try:
         return int(str(value))
     except ValueError:
-        raise BrokerError(ILLEGAL_STATE, f"{key} is no number: {value}") from None
+        raise BrokerError(ILLEGAL_STATE, f"{key} is not a number: {value}") from None
 
 
 def boolean(definition: Definition, key: str) -> bool | None:
@@ -79,7 +79,7 @@ def string(definition: Definition, key: str) -> str | None:
 
 
 def changes_of(definition: Definition) -> QueueChanges:
-    """What the definition states; null, and what it does not name, is left as it is."""
+    """Returns the changes in the definition. A null or missing key changes nothing."""
     changes = QueueChanges()
     routing = definition.get("routing-type")
     if routing is not None:
@@ -115,7 +115,7 @@ def changes_of(definition: Definition) -> QueueChanges:
 
 
 def spec_of(call: Call, definition: Definition) -> QueueSpec:
-    """A definition with the address settings' defaults for what it does not say."""
+    """Returns the definition's queue; the address settings provide the missing values."""
     name = string(definition, "name")
     if name is None:
         raise BrokerError(ILLEGAL_STATE, "a queue needs a name")
@@ -134,7 +134,7 @@ def spec_of(call: Call, definition: Definition) -> QueueSpec:
 
 
 def definition_of(queue: Queue) -> Definition:
-    """As QueueConfiguration.toJSON."""
+    """Returns the fields of QueueConfiguration.toJSON."""
     spec = queue.spec
     found: Definition = {
         "id": queue.id,
@@ -181,7 +181,7 @@ def flag(value: bool) -> str:
 
 
 def queue_text(queue: Queue) -> str:
-    """QueueTextFormatter.Long."""
+    """Returns the text of QueueTextFormatter.Long."""
     spec = queue.spec
     parts = [
         f"name={spec.name}",

@@ -1,4 +1,4 @@
-"""Counting and showing the messages of a queue."""
+"""Counts and lists of a queue's messages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GROUPS_MAX: Final = 10_000
 
 
 class Count(MessageJob):
-    """How many messages, or how many bytes, of those in `states`; durable ones only if asked for.
+    """The number or the bytes of the messages in `states`, optionally of durable ones alone.
 
-    Artemis counts at most management-browse-page-size messages when there is a filter; here all are counted.
+    With a filter Artemis counts at most management-browse-page-size messages. Here all messages are counted.
     """
 
     acts_max = LOOKS_MAX
@@ -48,7 +48,7 @@ class Count(MessageJob):
 
 
 class CountGroups(Count):
-    """How many messages have each value of a property: a JSON object."""
+    """The number of messages for each value of a property, as a JSON object."""
 
     def __init__(
         self, call: Call, selector: Filter | None, states: tuple[int, ...], by: str
@@ -73,9 +73,9 @@ class CountGroups(Count):
 
 
 class Show(MessageJob):
-    """Messages number `start` to `start + left` of those that match, as maps, in the order of their delivery.
+    """A page of the matching messages as maps: those from `start` to `start + left`, in delivery order.
 
-    With several priorities in the queue it is gone through once for each, the highest first.
+    If the queue has several priorities it is read once for each, the highest first.
     """
 
     acts_max = 200
@@ -123,7 +123,7 @@ class Show(MessageJob):
 
 
 class First(Show):
-    """The first message: as JSON, its timestamp, or its age in milliseconds."""
+    """The first message as JSON, its timestamp, or its age in milliseconds."""
 
     def __init__(self, call: Call, what: str) -> None:
         super().__init__(call, None, 0, 1)
@@ -176,7 +176,7 @@ def list_messages_as_json(call: Call, given: Parameters) -> object:
 
 
 def _list(call: Call, given: Parameters, as_text: bool) -> object:
-    """At most management-browse-page-size of them."""
+    """Lists at most management-browse-page-size messages."""
     selector = queues.parse_filter(optional_text(given, 0))
     most = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
     job = Show(call, selector, 0, most)
@@ -185,7 +185,7 @@ def _list(call: Call, given: Parameters, as_text: bool) -> object:
 
 
 def browse(call: Call, given: Parameters) -> object:
-    """browse(), (filter), (page, pageSize) and (page, pageSize, filter): maps, see `browsed_map`."""
+    """browse(), (filter), (page, pageSize) and (page, pageSize, filter): returns maps, see `browsed_map`."""
     start = 0
     count = call.broker.settings_of(call.queue.spec.address).management_browse_page_size
     text: str | None = None
@@ -223,7 +223,7 @@ def delivering_size(call: Call) -> object:
 
 
 def durable_total(call: Call) -> object:
-    """Scheduled ones too, as in QueueImpl.getDurableMessageCount."""
+    """Returns the durable messages, scheduled ones included (QueueImpl.getDurableMessageCount)."""
     job = Count(call, None, (READY, DELIVERING))
     job.durable_only = True
     job.total = call.queue.scheduled_durable_count
@@ -252,7 +252,7 @@ def durable_delivering_size(call: Call) -> object:
 
 
 def _delivering(call: Call) -> list[tuple[str, list[dict[str, object]]]]:
-    """By consumer: what it holds; together at most management-browse-page-size messages."""
+    """Returns the messages in delivery per consumer, together at most management-browse-page-size."""
     settings = call.broker.settings_of(call.queue.spec.address)
     left = settings.management_browse_page_size
     found: list[tuple[str, list[dict[str, object]]]] = []
@@ -274,12 +274,12 @@ def list_delivering_as_json(call: Call, given: Parameters) -> object:
 
 
 def list_delivering(call: Call, given: Parameters) -> object:
-    """An object: consumer -> its messages."""
+    """Returns an object: consumer -> its messages."""
     return dict(_delivering(call))
 
 
 def prepared_count(call: Call) -> object:
-    """Messages of the queue that prepared transactions have acknowledged."""
+    """Returns the number of the queue's messages acknowledged by prepared transactions."""
     count = 0
     for branch in xa.list_prepared(call.broker):
         for reference in branch.transaction.acknowledged:

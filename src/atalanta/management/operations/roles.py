@@ -1,4 +1,4 @@
-"""Which roles may do what at an address, as Role.toJson and CheckType.asObjectArray have it."""
+"""The roles and their permissions at an address, in the form of Role.toJson and CheckType.asObjectArray."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IN_ARRAYS: Final = (
 
 
 def permissions_of(call: Call, address: str) -> dict[str, list[str]]:
-    """Role -> what it may do, of the rule that decides for the address."""
+    """Returns role -> permissions of the security setting that applies to the address."""
     found: dict[str, list[str]] = {}
     rule = call.broker.security.rule(address)
     if rule is not None:

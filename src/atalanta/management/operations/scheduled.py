@@ -1,4 +1,4 @@
-"""Messages of a queue whose time has not come."""
+"""Scheduled messages of a queue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def peek_first_scheduled(call: Call, given: Parameters) -> object:
 
 
 def deliver_scheduled(call: Call, given: Parameters) -> object:
-    """Those the filter takes are delivered now."""
+    """Delivers the scheduled messages that match the filter now."""
     selector = queues.parse_filter(optional_text(given, 0))
     chosen = [
         reference

@@ -1,4 +1,4 @@
-"""A message sent by an operator (AbstractControl.sendMessage)."""
+"""Messages sent by an operator (AbstractControl.sendMessage)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from atalanta.message.message import TEXT, Message
 
 
 def send(call: Call, target: str, given: Parameters) -> object:
-    """(headers, type, body, durable, user, password [, createMessageId]): the new message's id.
+    """(headers, type, body, durable, user, password [, createMessageId]): sends a message, returns its id.
 
-    A text body is text, any other is base64. Who asks must be able to send to `target`; other credentials than the
-    session's own are not taken.
+    A text body is plain text, any other body is base64. The caller needs the permission to send to `target`. Other
+    credentials than the session's own are refused.
     """
     body = optional_text(given, 2)
     check(call, target, optional_text(given, 4))
@@ -45,7 +45,7 @@ def check(call: Call, target: str, user: str | None) -> None:
     identity = session.identity
     if user is not None and user != identity.user:
         raise BrokerError(
-            SECURITY, f"a message can be sent as {identity.user}, who asks, and not as {user}"
+            SECURITY, f"a message is sent as the session's user {identity.user}, not as {user}"
         )
     if not call.broker.security.allowed(identity, SEND, target):
         text = f"user {identity.user} does not have permission send on address {target}"
@@ -61,5 +61,5 @@ def text_body(text: str) -> bytes:
 def binary_body(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except ValueError as error:  # binascii.Error, or letters beyond ASCII
+    except ValueError as error:  # binascii.Error, or characters beyond ASCII
         raise BrokerError(ILLEGAL_STATE, f"the body is not base64: {error}") from error

@@ -1,1 +1,1 @@
-"""One management request: its parameters, jobs and answer."""
+"""A management request: its parameters, jobs and answer."""

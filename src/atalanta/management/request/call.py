@@ -1,7 +1,7 @@
-"""One management request under way, and the tables of what can be asked.
+"""A management request in progress, and the tables of attributes and operations.
 
-A table maps a name to functions with the types of their parameters; nothing is looked up by name in objects. The
-choice among overloads follows ManagementServiceImpl.invokeOperation: by name, number and convertible types.
+A table maps a name to functions with the types of their parameters; objects are never searched by name. An overload
+is chosen like in ManagementServiceImpl.invokeOperation: by name, number of parameters and convertible types.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LONG_MAX: Final = (1 << 63) - 1
 
 
 class Later:
-    """What an operation returns when its reply follows (see management/request/jobs.py)."""
+    """The result of an operation whose reply follows later (see management/request/jobs.py)."""
 
 
 LATER: Final = Later()
 
 
 class Call:
-    """`queue` or `address` is set for such a resource; `session` is who asks, None inside the node."""
+    """A request. `queue` or `address` is set for such a resource; `session` is the caller's, None inside the node."""
 
     def __init__(
         self, management: Management, now: int, request: Message, session: Session | None
@@ -56,21 +56,21 @@ class Call:
     def queue(self) -> Queue:
         queue = self.given_queue
         if queue is None:
-            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is no queue")
+            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is not a queue")
         return queue
 
     @property
     def address(self) -> Address:
         address = self.given_address
         if address is None:
-            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is no address")
+            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is not an address")
         return address
 
     @property
     def divert(self) -> Divert:
         divert = self.given_divert
         if divert is None:
-            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is no divert")
+            raise BrokerError(ILLEGAL_STATE, f"{self.resource} is not a divert")
         return divert
 
 
@@ -81,7 +81,7 @@ Operations = dict[str, list[tuple[str, Operation]]]
 
 
 def find_operation(table: Operations, name: str, given: Parameters) -> Operation | None:
-    """The first overload that takes these parameters; numbers are converted in place."""
+    """Returns the first overload that accepts these parameters. Numbers are converted in place."""
     for types, operation in table.get(name, []):
         if len(types) != len(given):
             continue
@@ -93,7 +93,7 @@ def find_operation(table: Operations, name: str, given: Parameters) -> Operation
 
 
 def merged(*tables: Operations) -> Operations:
-    """One table of several; overloads of the same name are joined."""
+    """Merges several tables into one; overloads of the same name are joined."""
     found: Operations = {}
     for table in tables:
         for name, overloads in table.items():
@@ -102,14 +102,14 @@ def merged(*tables: Operations) -> Operations:
 
 
 class Mismatch:
-    """A parameter that does not fit."""
+    """The type of MISMATCH, a parameter that cannot be converted."""
 
 
 MISMATCH: Final = Mismatch()
 
 
 def convert(kind: str, value: object) -> object:
-    """As JsonUtil.convertJsonValue: numbers become the number wanted, nothing else changes its type."""
+    """Converts a parameter like JsonUtil.convertJsonValue: only numbers change their type."""
     if value is None:
         return None if kind in "SILBam" else MISMATCH
     if isinstance(value, bool):
@@ -124,7 +124,7 @@ def convert(kind: str, value: object) -> object:
 
 
 def _converted_number(kind: str, value: int | float) -> object:
-    """MISMATCH for what the wanted type cannot hold: JSON knows no limits, and Python's reads NaN and Infinity."""
+    """Converts a number. Returns MISMATCH if it is out of range: JSON has no limits, Python reads NaN and Infinity."""
     if kind not in INTEGERS and kind != "d":
         return MISMATCH
     try:
@@ -147,12 +147,12 @@ def no_resource(name: str) -> BrokerError:
 
 
 def no_attribute(name: str) -> BrokerError:
-    """The cause (AMQ229068: no getter method) stays in Artemis' log; this is what the client sees."""
+    """Returns the client's error. Artemis logs the cause (AMQ229068: no getter method) and does not send it."""
     return BrokerError(ILLEGAL_STATE, f"Problem while retrieving attribute {name}")
 
 
 def text_of(given: Parameters, index: int) -> str:
-    """A parameter of type `s`, which the table has checked."""
+    """Returns a parameter of type `s`, which the table has checked."""
     value = given[index]
     assert isinstance(value, str)
     return value

@@ -1,7 +1,7 @@
-"""Management of many messages at once, in bounded steps: the reply comes when the last step is done.
+"""Management of many messages at once, in bounded steps. The reply is sent after the last step.
 
-Every job looks at the messages its queue held when it began, LOOKS_MAX of them a turn of the loop, and acts on at
-most `acts_max`; the rest goes on by a zero timer, so that a purge of a million messages delays nobody.
+A job reads the messages that its queue had at the start, LOOKS_MAX of them in one event-loop iteration, and changes
+at most `acts_max` of them. A zero timer continues it, so that a purge of a million messages delays no client.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ JOBS_MAX: Final = 1_000
 
 
 class MessageJob:
-    """One pass over the messages of `queue` that are not delivered and that `selector` takes.
+    """A pass over the messages of `queue` that are not in delivery and match `selector`.
 
-    Subclasses say in `act` what is done with some of them, and in `result` what is answered. `left` counts down to
-    the most that may be taken; -1 means all. `message_id` >= 0: only that message.
+    Subclasses define the change of messages in `act` and the answer in `result`. `left` counts down from the maximum
+    number of messages; -1 means all. `message_id` >= 0 selects only that message.
     """
 
     acts_max: int = ACTS_MAX
@@ -44,7 +44,7 @@ class MessageJob:
         self.cursor: int = 0
         self.end: int = queue.next_sequence
         self.taken: int = 0
-        # Messages whose time has not come, once the others are done; None: not asked for yet.
+        # Scheduled messages, read after all others; None: not read yet.
         self.scheduled: list[Reference] | None = None
         self.changes: bool = True
 
@@ -55,7 +55,7 @@ class MessageJob:
         raise NotImplementedError
 
     def step(self, now: int) -> bool:
-        """One bounded step; True when there is nothing more to do. BrokerError if the queue is gone."""
+        """Executes one bounded step. Returns True at the end. Raises BrokerError if the queue was deleted."""
         queue = self.queue
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
@@ -74,7 +74,7 @@ class MessageJob:
         return finished or self.left == 0
 
     def _choose(self, now: int, chosen: list[Reference]) -> bool:
-        """Fill `chosen` from where the last step ended; True when the last message has been looked at."""
+        """Fills `chosen` from the end of the last step on. Returns True after the last message."""
         references = self.queue.references
         index = self.queue.index_of(self.cursor)
         stop = min(len(references), index + LOOKS_MAX)
@@ -94,9 +94,9 @@ class MessageJob:
         return self.queue.paged is None or (not chosen and self._look_outside(now, chosen))
 
     def _look_outside(self, now: int, chosen: list[Reference]) -> bool:
-        """What memory holds is done: the next block of what lies in page files. True at the end of that.
+        """Reads the next block of page files after all messages in memory. Returns True at the end of the page files.
 
-        Who only looks is content with copies; what is to be acted on is brought into memory, in the queue's order.
+        A job that only reads gets copies. Messages to be changed are loaded into memory, in the queue's order.
         """
         found = self.broker.paging.reader.after(self.queue, self.cursor - 1)
         if not found or found[0].sequence >= self.end:
@@ -106,7 +106,7 @@ class MessageJob:
             if not self.broker.paging.refill(now, self.queue, True):
                 raise BrokerError(
                     ILLEGAL_STATE,
-                    f"memory is full before the messages of queue {self.queue.name} that lie in page files: "
+                    f"memory is full before the messages of queue {self.queue.name} in page files were read: "
                     f"{self.taken} messages are done",
                 )
             return False
@@ -115,11 +115,11 @@ class MessageJob:
         return self.found(chosen)
 
     def found(self, chosen: list[Reference]) -> bool:
-        """The one message that was asked for has been seen."""
+        """Returns True if the single requested message was found."""
         return self.message_id >= 0 and bool(chosen)
 
     def _choose_later(self, chosen: list[Reference]) -> bool:
-        """As `_choose`, of those that were scheduled when the others were done."""
+        """Fills `chosen` like `_choose`, from the messages that were scheduled when the others were done."""
         waiting = self.scheduled or []
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
         while waiting and len(chosen) < most:
@@ -134,7 +134,7 @@ class MessageJob:
         return self._takes(reference)
 
     def wants_more(self, reference: Reference) -> bool:
-        """What a subclass asks of a message beside the selector."""
+        """Returns True if a subclass selects the message besides the selector."""
         return True
 
     def _takes(self, reference: Reference) -> bool:
@@ -146,14 +146,14 @@ class MessageJob:
 
 
 class Jobs:
-    """Jobs under way, one step of one of them at a time."""
+    """The jobs in progress; one of them executes one step at a time."""
 
     def __init__(self, management: Management) -> None:
         self.management = management
         self.running: list[MessageJob] = []
 
     def run(self, job: MessageJob) -> object:
-        """The job's result if one step is enough, else LATER."""
+        """Returns the job's result if one step is enough, else LATER."""
         if job.step(job.call.now):
             return job.result()
         if len(self.running) >= JOBS_MAX:

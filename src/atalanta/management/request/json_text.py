@@ -1,4 +1,4 @@
-"""What management says of single messages, as JSON (Message.toMap, JsonUtil.truncate)."""
+"""JSON of single messages in management answers (Message.toMap, JsonUtil.truncate)."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def encode_json(value: object) -> str:
-    """Without blanks, as the JSON writer of Artemis; tools replace text in it."""
+    """Encodes JSON without blanks, like Artemis' JSON writer; tools replace text in it."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def uuid_text(raw: bytes) -> str:
-    """16 bytes as a UUID is written."""
+    """Returns 16 bytes in the text form of a UUID."""
     text = raw.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def message_map(message: Message, limit: int) -> dict[str, object]:
-    """Headers and properties of one message; values longer than `limit` (-1: any) are cut."""
+    """Returns headers and properties of one message. Values longer than `limit` (-1: unlimited) are cut."""
     found: dict[str, object] = {
         name: plain(value, limit) for name, value in message.properties.items() if name != ORIGIN
     }
@@ -46,9 +46,9 @@ def message_map(message: Message, limit: int) -> dict[str, object]:
 
 
 def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
-    """As `message_map`, with what CompositeData has beside: the body, redelivered, large or not.
+    """Returns `message_map` with the further fields of CompositeData: body, redelivered, large.
 
-    Artemis answers `browse` with serialized Java objects; these are maps with the same keys.
+    Artemis answers `browse` with serialized Java objects. These maps have the same keys.
     """
     message = reference.message
     found = message_map(message, limit)
@@ -61,13 +61,13 @@ def browsed_map(reference: Reference, limit: int) -> dict[str, object]:
             found["text"] = plain(message.text(), limit)
             return found
         except DecodeError:
-            pass  # whoever sent it said text, and it is none: its bytes are shown
+            pass  # declared as text by the sender, but malformed: its bytes are shown
     found["BodyPreview"] = plain(bytes(message.body), limit)
     return found
 
 
 def plain(value: PropertyValue, limit: int) -> object:
-    """A property as JSON has it: bytes become signed numbers, null an empty text."""
+    """Returns a property as JSON: bytes become signed numbers, null an empty text."""
     if value is None:
         return ""
     if isinstance(value, bytes):

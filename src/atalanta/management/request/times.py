@@ -1,4 +1,4 @@
-"""Times in words, as Artemis writes them."""
+"""Times and durations as text, in Artemis' forms."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MONTHS: Final = (
 
 
 def date_text(at_ns: int) -> str:
-    """As java.util.Date.toString in UTC: "Sat Nov 21 15:35:36 UTC 2026"."""
+    """Returns the form of java.util.Date.toString in UTC: "Sat Nov 21 15:35:36 UTC 2026"."""
     at = datetime.fromtimestamp(at_ns // 1_000_000_000, UTC)
     clock = f"{at.hour:02}:{at.minute:02}:{at.second:02}"
     return f"{DAYS[at.weekday()]} {MONTHS[at.month - 1]} {at.day:02} {clock} UTC {at.year}"
 
 
 def duration_text(duration_ms: int) -> str:
-    """As TimeUtils.printDuration: the two largest units, seconds with a fraction."""
+    """Returns the form of TimeUtils.printDuration: the two largest units, seconds with a fraction."""
     seconds = duration_ms / 1_000
     minutes, hours, days = (
         duration_ms // 60_000,

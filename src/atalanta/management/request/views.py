@@ -1,7 +1,7 @@
 """Pages of queues, addresses, connections and so on, filtered and sorted (ActiveMQAbstractView).
 
 The options are a JSON object: field, operation, value, sortField (or sortColumn), sortOrder. The answer is
-`{"data":[…],"count":n}`: the page, and how many match.
+`{"data":[…],"count":n}`: the page, and the number of matches.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ OPERATIONS: Final = (CONTAINS, NOT_CONTAINS, EQUALS, NOT_EQUALS, GREATER_THAN, L
 
 
 class View(Generic[Row]):
-    """`fields` in the order of the answer; `numbers` are those that stay numbers in it, all else becomes text.
+    """A list of rows. `fields` are in the order of the answer; `numbers` stay numbers, other fields become text.
 
-    `hidden` fields can be asked for in a filter and are not shown; `other_names` are older names.
+    `hidden` fields are valid in a filter and not shown. `other_names` are older names of fields.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class View(Generic[Row]):
         self.other_names = other_names or {}
 
     def page(self, rows: list[Row], options: str | None, page: int, page_size: int) -> str:
-        """BrokerError for options that are no JSON object or name an unknown field."""
+        """Returns a page as JSON. Raises BrokerError if the options are not a JSON object or name an unknown field."""
         asked = read_options(options)
         rows = self._filtered(rows, asked)
         count = len(rows)
@@ -110,7 +110,7 @@ def read_options(options: str | None) -> dict[str, object]:
 
 
 def constant_name(field: str) -> str:
-    """messageCount -> MESSAGE_COUNT: the names that older tools filter by."""
+    """Returns the field name that older tools filter by: messageCount -> MESSAGE_COUNT."""
     parts: list[str] = []
     for character in field:
         if character.isupper():
@@ -136,7 +136,7 @@ def sort_key(value: Value) -> tuple[int, int, str]:
 
 
 def matches(value: Value, operation: str, wanted: str) -> bool:
-    """ActiveMQFilterPredicate: numbers are compared as numbers, all else as text."""
+    """Returns whether a value matches (ActiveMQFilterPredicate). Numbers are compared as numbers, others as text."""
     if isinstance(value, list):
         return any(matches(one, operation, wanted) for one in value)
     if isinstance(value, int) and not isinstance(value, bool):
