@@ -1,4 +1,4 @@
-"""The Python client of Atalanta and Artemis (CORE protocol). `atalanta.client.blocking` without asyncio.
+"""The Python client of Atalanta and Artemis (CORE protocol). `atalanta.client.blocking` works without asyncio.
 
     from atalanta.client import Message, connect
 
@@ -136,7 +136,7 @@ ASYNCIO = ("Connecting", "ConnectionFactory", "connect", "run")
 
 
 def __getattr__(name: str) -> Any:
-    """The four names that bring asyncio: who blocks instead does not wait for its import."""
+    """Returns one of the four names that need asyncio. A blocking program does not import asyncio at all."""
     if name not in ASYNCIO:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from atalanta.client import asyncio_client

@@ -17,7 +17,7 @@ from atalanta.wire.core.client.errors import ConnectFailed
 
 try:
     import uvloop
-except ImportError:  # no wheel for this platform: asyncio's own loop serves as well, slower
+except ImportError:  # no wheel for this platform: asyncio's own loop works too, more slowly
     _uvloop_factory = None
 else:
     _uvloop_factory = uvloop.new_event_loop
@@ -27,7 +27,7 @@ TOPOLOGY_WAIT_S = 2.0
 
 
 class Connecting:
-    """What `connect` returns: `async with` it, or await it for a Connection to close yourself."""
+    """The result of `connect`. Use it with `async with`, or await it for a Connection that you close."""
 
     def __init__(self, options: ClientOptions) -> None:
         self._options = options
@@ -57,12 +57,12 @@ class Connecting:
             return connection
         servers = [chosen, *self._options.servers]
         try:
-            # The policy has spoken; what it chose comes first, and the finder has found.
+            # The balancing policy has chosen already; its choice is tried first. Discovery is complete as well.
             balanced = await _login(
                 replace(self._options, servers=servers, balancing=None, finder=None)
             )
         except ConnectFailed:
-            return connection  # the topology names a node that cannot be reached from here
+            return connection  # the node in the topology cannot be reached from this host
         await connection.close()
         return balanced
 
@@ -81,7 +81,7 @@ async def _login(options: ClientOptions) -> Connection:
 
 
 async def _choose(connection: Connection) -> Server | None:
-    """A member of the topology other than the one we are at, or None to stay."""
+    """Returns another member of the topology to connect to, or None to keep the connection."""
     engine = connection.shell.engine
     complete = asyncio.Event()
     connection.on_topology(complete.set)
@@ -96,7 +96,7 @@ async def _choose(connection: Connection) -> Server | None:
 
 
 class ConnectionFactory:
-    """Connections of one URL, as JMS has it: they share the balancing policy and what was discovered.
+    """Factory of connections of one URL, like in JMS. They share the balancing policy and the discovered servers.
 
         factory = ConnectionFactory("(tcp://a:1,tcp://b:2)", balancing=RoundRobin())
         async with factory.connect() as one, factory.connect() as other:
@@ -115,7 +115,7 @@ class ConnectionFactory:
         self._url = UrlOptions(url, user, password, ssl, balancing)
 
     def connect(self) -> Connecting:
-        """One more connection."""
+        """Returns a new connection."""
         return Connecting(self._url.options())
 
 
@@ -127,22 +127,23 @@ def connect(
     ssl: SSLContext | None = None,
     balancing: Balancing | Callable[[int], int] | None = None,
 ) -> Connecting:
-    """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`, or to one that is
-    heard in `udp://group:port` (options.py has the options).
+    """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`.
+
+    `udp://group:port` connects to a server that announces itself there. options.py lists the options.
 
         async with connect("tcp://localhost:61616", user="u", password="p") as connection:
             …
 
-    TLS: `?sslEnabled=true&trustStorePath=ca.pem`, or `ssl`, a context of your own. `balancing` chooses among the
-    servers (client/discovery/load_balancing.py); give several `connect` the same one, or use a ConnectionFactory, to
-    share it.
-    UriError at once for a URL that cannot be used; ConnectFailed, NotAuthorized when connecting.
+    For TLS use `?sslEnabled=true&trustStorePath=ca.pem`, or pass `ssl`, a context of your own. `balancing` chooses
+    among the servers (client/discovery/load_balancing.py). To share it, pass the same object to several `connect`,
+    or use a ConnectionFactory.
+    Raises UriError at once for an invalid URL; ConnectFailed or NotAuthorized while it connects.
     """
     factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)
     return factory.connect()
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
-    """asyncio.run, on uvloop where it is installed."""
+    """Runs asyncio.run, on uvloop if it is installed."""
     with asyncio.Runner(loop_factory=_uvloop_factory) as runner:
         return runner.run(main)

@@ -8,8 +8,8 @@
         for message in connection.consumer("orders"):
             message.acknowledge()
 
-A call returns when it is done; while it waits it also reconnects, if the options say so. Between calls
-nothing happens but pings.
+A call returns when its work is complete. While it waits it also reconnects, if the options allow that. Between
+calls the client only sends pings.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOOK_S: Final = 0.05
 
 
 class Producer:
-    """See atalanta.client.Producer. `send_soon` waits by itself while the window is full."""
+    """See atalanta.client.Producer. `send_soon` blocks while the window is full."""
 
     def __init__(self, shell: BlockingShell, producer: AsyncProducer) -> None:
         self._shell = shell
@@ -59,7 +59,7 @@ class Producer:
 
     @property
     def blocked(self) -> bool:
-        """Messages wait for credits that the broker does not give."""
+        """Returns True if messages wait for credits that the broker does not grant."""
         return self._producer.blocked
 
     @property
@@ -264,7 +264,7 @@ class Connection:
 
     @property
     def topology(self) -> tuple[Member, ...]:
-        """As far as it was told by the last call; `refresh` reads what has come since."""
+        """Returns the members known after the last call; `refresh` reads later packets."""
         return self._connection.topology
 
     @property
@@ -272,7 +272,7 @@ class Connection:
         return self._connection.lost_count
 
     def refresh(self) -> None:
-        """Take in what the broker sent since the last call, without waiting."""
+        """Processes the packets that arrived since the last call, without waiting."""
         self._shell.after_call()
 
     def on_topology(self, listener: Callable[[], None]) -> None:
@@ -397,7 +397,7 @@ class ConnectionFactory:
         self._url = UrlOptions(url, user, password, ssl, balancing)
 
     def connect(self) -> Connection:
-        """One more connection; it stands when this returns."""
+        """Returns a new connection, already established."""
         return _balanced(self._url.options())
 
 
@@ -409,13 +409,13 @@ def connect(
     ssl: SSLContext | None = None,
     balancing: Balancing | Callable[[int], int] | None = None,
 ) -> Connection:
-    """As atalanta.client.connect; the connection stands when this returns."""
+    """Connects like atalanta.client.connect and returns the established connection."""
     factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)
     return factory.connect()
 
 
 def _balanced(options: ClientOptions) -> Connection:
-    """Logs in, and once more where useTopologyForLoadBalancing sends us."""
+    """Logs in, and reconnects to another member if useTopologyForLoadBalancing chooses one."""
     connection = _login(options)
     if not options.use_topology_for_load_balancing:
         return connection
@@ -424,10 +424,10 @@ def _balanced(options: ClientOptions) -> Connection:
         return connection
     servers = [chosen, *options.servers]
     try:
-        # The policy has spoken; what it chose comes first, and the finder has found.
+        # The balancing policy has chosen already; its choice is tried first. Discovery is complete as well.
         balanced = _login(replace(options, servers=servers, balancing=None, finder=None))
     except ConnectFailed:
-        return connection  # the topology names a node that cannot be reached from here
+        return connection  # the node in the topology cannot be reached from this host
     connection.close()
     return balanced
 

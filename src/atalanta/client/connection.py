@@ -1,4 +1,4 @@
-"""A connection to a broker, or to a cluster of them one node at a time."""
+"""A connection to a broker, or to one node of a cluster at a time."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
 NO_ROUTING: Final = -1
-CLOSE_S: Final = 5.0  # an answer to SESS_CLOSE is not waited for longer
+CLOSE_S: Final = 5.0  # maximum wait for the answer to SESS_CLOSE
 QUEUE_DOES_NOT_EXIST: Final = 100
 QUEUE_EXISTS: Final = 101
 ADDRESS_EXISTS: Final = 107
-# What the JMS client puts before a name that is a reply address, and the routing it stands for.
+# Prefixes of the JMS client in a reply address, and the routing type each one means.
 PREFIXES: Final = {
     "queue://": ANYCAST,
     "temp-queue://": ANYCAST,
@@ -62,10 +62,10 @@ Answer = TypeVar("Answer", bound=Packet)
 
 
 class Connection:
-    """Made by `connect`. Producers and consumers share its one TCP connection.
+    """A connection, created by `connect`. Its producers and consumers share one TCP connection.
 
-    Admin calls, producers and log views share a session, consumers another; every transaction has
-    its own. Errors: ClientError and its subclasses; a broker's refusal is a BrokerRefused.
+    Management calls, producers and log views share a session, consumers share another. Every transaction has its own.
+    Raises ClientError and its subclasses; a refusal by the broker is a BrokerRefused.
     """
 
     def __init__(self, shell: Shell) -> None:
@@ -77,55 +77,55 @@ class Connection:
         self._closed = False
 
     async def login(self) -> None:
-        """Waits for the first session; `connect` calls it."""
+        """Waits for the first session; called by `connect`."""
         await self.shell.answer(self.session.opened)
         if self.options.client_id is not None:
-            # As the JMS client claims its client id: one connection at a time may have it.
+            # Reserves the client id like the JMS client: one connection at a time may use it.
             packet = UniqueAddMetadata("jms-client-id", self.options.client_id, True)
             await self.shell.answer(self.session.request(packet))
 
     # -- state ----------------------------------------------------------------------------------
     @property
     def connected(self) -> bool:
-        """Whether a TCP connection stands right now."""
+        """Returns True if a TCP connection is established now."""
         return self.shell.engine.connected
 
     @property
     def server(self) -> Server | None:
-        """Host and port of the current (or last) TCP connection."""
+        """Returns host and port of the current (or last) TCP connection."""
         return self.shell.server
 
     @property
     def topology(self) -> tuple[Member, ...]:
-        """The members of the cluster as the broker told them, sorted by node id."""
+        """Returns the members of the cluster as announced by the broker, sorted by node id."""
         members = self.shell.engine.topology
         return tuple(members[node_id] for node_id in sorted(members))
 
     @property
     def lost_count(self) -> int:
-        """How often the TCP connection was lost."""
+        """Returns the number of lost TCP connections."""
         return self.shell.lost_count
 
     def on_topology(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever `topology` may have changed."""
+        """Calls `listener` whenever `topology` may have changed."""
         self.shell.listeners.setdefault("topology", []).append(listener)
 
     def on_lost(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever the TCP connection was lost."""
+        """Calls `listener` whenever the TCP connection was lost."""
         self.shell.listeners.setdefault("lost", []).append(listener)
 
     def on_reconnected(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever it came back and every session is there again."""
+        """Calls `listener` whenever the connection and every session were restored."""
         self.shell.listeners.setdefault("reconnected", []).append(listener)
 
     # -- sending and receiving ------------------------------------------------------------------
     async def producer(
         self, address: str, routing: str | None = None, window: int | None = None
     ) -> Producer:
-        """Sends to `address`; made there if it does not exist and `routing` says as what.
+        """Returns a producer for `address`. A missing address is created if `routing` names its routing type.
 
-        A prefix as in `reply_to` (queue://, topic://, temp-queue://) counts as routing. `window`:
-        unconfirmed messages at most, default the URL's sendWindow.
+        A prefix as in `reply_to` (queue://, topic://, temp-queue://) also sets the routing. `window` is the maximum
+        number of unconfirmed messages; its default is the URL's sendWindow.
         """
         name, routing = await self.destination(address, routing)
         engine = self.session.producer(name)
@@ -133,7 +133,7 @@ class Connection:
         encoder = Encoder(name, routing, automatic_ids)
         window = self.options.send_window if window is None else window
         if window < 1:
-            raise ValueError(f"a window of {window} messages")
+            raise ValueError(f"window={window}: a producer needs a window of at least 1 message")
         self.shell.after_call()
         return Producer(self.shell, engine, encoder, window)
 
@@ -148,9 +148,10 @@ class Connection:
         priority: int = 0,
         window: int | None = None,
     ) -> Consumer:
-        """Receives from `queue` or `address::queue`; made there if it does not exist (anycast,
-        unless `routing` says otherwise) and both sides allow it. `window`: bytes the broker sends
-        ahead, default the URL's consumerWindowSize.
+        """Returns a consumer of `queue` or `address::queue`.
+
+        A missing queue is created if client and broker allow it (anycast, unless `routing` differs). `window` is the
+        number of bytes that the broker sends ahead; its default is the URL's consumerWindowSize.
         """
         if self._consuming is None:
             self._consuming = await self.open_session(transacted=False)
@@ -169,9 +170,9 @@ class Connection:
         priority: int = 0,
         window: int | None = None,
     ) -> Consumer:
-        """As `consumer`, in a session of one's own."""
+        """Returns a consumer like `consumer`, in a session of its own."""
         if ack not in ACKNOWLEDGE_MODES:
-            raise ValueError(f"ack={ack!r} is none of {', '.join(ACKNOWLEDGE_MODES)}")
+            raise ValueError(f"ack={ack!r} is not one of {', '.join(ACKNOWLEDGE_MODES)}")
         for prefix, kind in PREFIXES.items():
             if queue.startswith(prefix):
                 queue, routing = queue.removeprefix(prefix), routing or kind
@@ -190,21 +191,22 @@ class Connection:
         return Consumer(self.shell, consumer, ack)
 
     def transaction(self, sink: Sink | None = None) -> Transaction:
-        """`async with connection.transaction() as tx: await tx.send(address, message)`.
+        """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`.
 
         `sink`: see Transaction.commit.
         """
         return Transaction(self, sink)
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
-        """Read `queue` by sequence. LogViewUnsupported comes with the first call if the node is no
-        Atalanta node.
+        """Returns a view that reads `queue` by sequence.
+
+        Its first call raises LogViewUnsupported if the node is not an Atalanta node.
         """
         return LogView(self, queue, incarnation)
 
     # -- administration -------------------------------------------------------------------------
     def management(self) -> Management:
-        """Operations and attributes of the broker, its addresses and queues, by management messages."""
+        """Returns the access to operations and attributes of the broker, its addresses and queues."""
         return Management(self)
 
     async def create_queue(
@@ -221,8 +223,10 @@ class Connection:
         ignore_existing: bool = False,
         kind: QueueKind | None = None,
     ) -> None:
-        """A queue of `address` (default: of its own name). A temporary one ends with the connection,
-        and is made again when that comes back. QueueExists if it exists, unless `ignore_existing`.
+        """Creates a queue of `address` (default: an address of the queue's name).
+
+        A temporary queue ends with the connection and is created again after a reconnect. Raises QueueExists if the
+        queue exists, unless `ignore_existing`.
         """
         session = self.session
         packet = CreateQueueV2(
@@ -255,7 +259,7 @@ class Connection:
         filter: str | None = None,
         kind: QueueKind | None = None,
     ) -> None:
-        """A queue that may exist already if it is alike (shared subscriptions of JMS 2)."""
+        """Creates a queue, or accepts an existing one with the same definition (shared subscriptions of JMS 2)."""
         packet = CreateSharedQueueV2(
             address=address,
             queue=name,
@@ -268,29 +272,30 @@ class Connection:
         await self.shell.answer(self.session.request(packet))
 
     async def create_address(self, address: str, *routing: str, auto_created: bool = False) -> None:
-        """An address with routing types "anycast", "multicast" or both (default multicast)."""
+        """Creates an address with routing types "anycast", "multicast" or both (default multicast)."""
         numbers = [_routing_number(name) for name in routing or (MULTICAST,)]
         packet = CreateAddress(address=address, routing_types=numbers, auto_created=auto_created)
         await self.shell.answer(self.session.request(packet, REPEAT, ADDRESS_EXISTS))
 
     async def delete_queue(self, name: str) -> None:
-        """With the messages in it. Refused (IllegalState) while it has consumers."""
+        """Deletes the queue and its messages. Raises IllegalState while it has consumers."""
         session = self.session
         session.temporary.pop(name, None)
         await self.shell.answer(session.request(DeleteQueue(name), REPEAT, QUEUE_DOES_NOT_EXIST))
 
     async def query_queue(self, name: str) -> QueueQueryResponseV3:
-        """What the broker knows of a queue; look at `exists` first."""
+        """Returns the broker's data of a queue; check `exists` first."""
         return await self._ask(QueueQuery(name), QueueQueryResponseV3)
 
     async def query_address(self, address: str) -> BindingQueryResponseV5:
-        """What the broker knows of an address; look at `exists` first. In a cluster the queues of
-        other nodes are listed too, as queue name plus node id.
+        """Returns the broker's data of an address; check `exists` first.
+
+        In a cluster the list includes the queues of other nodes, as queue name plus node id.
         """
         return await self._ask(BindingQuery(address), BindingQueryResponseV5)
 
     async def close(self) -> None:
-        """Ends it all. Messages received and not acknowledged go back to their queues."""
+        """Closes the connection. Received messages without acknowledgement return to their queues."""
         if self._closed:
             return
         self._closed = True
@@ -299,7 +304,7 @@ class Connection:
                 for session in list(self.shell.engine.sessions.values()):
                     await self.shell.wait(session.close(), CLOSE_S)
             except ClientError:
-                pass  # the transport went meanwhile: the broker cleans up by itself
+                pass  # the transport was lost meanwhile: the broker cleans up
         self.shell.engine.close()
         await self.shell.shut()
 
@@ -311,14 +316,14 @@ class Connection:
 
     # -- for the other classes of this package --------------------------------------------------
     async def open_session(self, transacted: bool) -> ClientSession:
-        """A further session of this connection."""
+        """Returns a further session of this connection."""
         session = self.shell.engine.session(self._settings(transacted))
         self.shell.after_call()
         await self.shell.answer(session.opened)
         return session
 
     async def destination(self, address: str, routing: str | None) -> tuple[str, str | None]:
-        """Name and routing type; the address is made if it is not there and may be."""
+        """Returns name and routing type. A missing address is created if that is allowed."""
         for prefix, kind in PREFIXES.items():
             if address.startswith(prefix):
                 address, routing = address.removeprefix(prefix), routing or kind
@@ -338,13 +343,13 @@ class Connection:
         return address, routing
 
     async def require_log_view(self) -> None:
-        """LogViewUnsupported, naming the node, unless the broker is an Atalanta node."""
+        """Raises LogViewUnsupported, which names the node, unless the broker is an Atalanta node."""
         if self._log_view is None:
             self._log_view = (await self.query_address(LOG_VIEW_ADDRESS)).exists
         if not self._log_view:
             node = str(self.server)
             raise LogViewUnsupported(
-                f"{node} is no Atalanta node: it has no log view, which Spark reads through", node
+                f"{node} is not an Atalanta node: it has no log view, which Spark needs", node
             )
 
     async def _auto_create_queue(self, queue: str, routing: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Receiving from one queue."""
+"""Consumer of one queue."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ACKNOWLEDGE_MODES: Final = (INDIVIDUAL, CUMULATIVE, AUTO)
 
 
 class Consumer:
-    """Messages of `queue`, with `async for` or `receive`.
+    """Receives messages of `queue`, with `async for` or `receive`.
 
-    ack: "individual" acknowledges each message by its own `acknowledge()`, "cumulative" all up to
-    it, "auto" each one when the next is asked for (the last one at `close`). A browser (`browse`)
-    only looks, and ends with the queue. When the connection comes back, the broker delivers again
-    what was not acknowledged.
+    ack: "individual" acknowledges each message by its own `acknowledge()`; "cumulative" acknowledges every message
+    up to it; "auto" acknowledges a message when the next one is requested (the last one at `close`). A browser
+    (`browse`) only reads, and ends with the queue. After a reconnect the broker delivers the messages without
+    acknowledgement again.
     """
 
     def __init__(self, shell: Shell, consumer: ClientConsumer, ack: str) -> None:
@@ -36,17 +36,17 @@ class Consumer:
         self._auto = ack == AUTO
         self._last: Delivery | None = None
         self._finished = False
-        # What engine objects call a message's queue is the queue's own name, without its address.
+        # For the engine, the queue of a message is the queue's own name, without its address.
         self._name = self.queue.rpartition("::")[2]
 
     @property
     def received(self) -> int:
-        """Messages that came from the broker so far, repeats included."""
+        """Returns the number of messages received so far, redeliveries included."""
         return self._consumer.delivered
 
     @property
     def buffered(self) -> int:
-        """Messages that have come and wait to be taken."""
+        """Returns the number of messages received and not yet taken by the program."""
         return len(self._consumer.buffer)
 
     def __aiter__(self) -> Consumer:
@@ -61,10 +61,10 @@ class Consumer:
         return message
 
     async def receive(self, timeout_s: float | None = None) -> ReceivedMessage | None:
-        """The next message; None if there is none within the time (a browser: none any more).
+        """Returns the next message; None if none arrives in time (for a browser: at the end of the queue).
 
-        With 0 the broker is asked whether it has one now. With a window of 0 bytes nothing comes for a call that is
-        over (the JMS client's resetIfSlowConsumer).
+        With 0 the broker is asked for an available message. With a window of 0 bytes no message arrives after the end
+        of a call (the JMS client's resetIfSlowConsumer).
         """
         message = self._next()
         if message is None and timeout_s is not None and timeout_s <= 0:
@@ -74,7 +74,7 @@ class Consumer:
         while message is None:
             try:
                 arrived = await self._wait(timeout_s)
-            except BaseException:  # the call is given up; asyncio itself is not imported here
+            except BaseException:  # the call is cancelled; asyncio itself is not imported here
                 self._consumer.withdraw()
                 self._shell.after_call()
                 raise
@@ -85,7 +85,7 @@ class Consumer:
         return message
 
     async def _withdrawn(self) -> ReceivedMessage | None:
-        """None, with a window of 0 when the broker knows that no message is asked for; one may have been on its way."""
+        """Withdraws the credit of a window of 0. Returns a message that was already on its way, or None."""
         withdrawn = self._consumer.withdraw()
         if withdrawn is None:
             return None
@@ -93,7 +93,7 @@ class Consumer:
         return self._next()
 
     async def _wait(self, timeout_s: float | None) -> bool:
-        """False: nothing will come (in time)."""
+        """Waits for a message. Returns False if none arrives in time or no more can arrive."""
         consumer = self._consumer
         if consumer.browse_only and not consumer.closed:
             if not self._finished:
@@ -125,7 +125,7 @@ class Consumer:
             self._consumer.acknowledge_through(last, self._shell.options.ack_batch_size)
 
     def acknowledge(self, delivery: Delivery) -> Acknowledgement:
-        """Called by ReceivedMessage.acknowledge."""
+        """Acknowledges a delivery; called by ReceivedMessage.acknowledge."""
         consumer = self._consumer
         if consumer.browse_only:
             return READY
@@ -142,7 +142,7 @@ class Consumer:
         return READY
 
     async def close(self) -> None:
-        """What was not acknowledged goes back to the queue."""
+        """Closes the consumer. Messages without acknowledgement return to the queue."""
         if self._consumer.closed:
             return
         if self._auto:

@@ -1,7 +1,7 @@
-"""Messages to bytes, fast, and typed properties back to Python values.
+"""Encoding of messages for speed, and decoding of typed properties to Python values.
 
-The path of a sent message is walked hundreds of thousands of times, interpreted: names are encoded
-once, one struct call a value, one join a message. Layouts: fact sheet A1.0 (props, HDR).
+This code is interpreted and runs for every sent message. Names are encoded once; a value takes one struct call, a
+message one join. docs/protocols/core.md has the layouts of properties and HDR.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from atalanta.message.properties import (
     fits_float,
 )
 
-# Properties that are attributes of a message, or the protocol's own business.
+# Properties that are attributes of a message, or internal to the protocol.
 RESERVED: Final = (
     "JMSCorrelationID", "JMSReplyTo", "_AMQ_DUPL_ID", "_AMQ_GROUP_ID", "_AMQ_LARGE_COMPRESSED",
     "_AMQ_LARGE_SIZE", "_AMQ_ROUTING_TYPE", "__AMQ_CID",
 )  # fmt: skip
-NAMES_MAX: Final = 4_096  # property names remembered in encoded form
+NAMES_MAX: Final = 4_096  # property names cached in encoded form
 
 _pack_size = struct.Struct(">i").pack
 _pack_long = struct.Struct(">Bq").pack
@@ -48,11 +48,11 @@ _names: dict[str, bytes] = {}
 
 
 def encoded_name(name: str) -> bytes:
-    """ss, remembered for the names that come often."""
+    """Returns the name as a SimpleString, cached for frequent names."""
     known = _names.get(name)
     if known is None:
         if not isinstance(name, str):
-            raise TypeError(f"a property name is text, not {type(name).__name__}: {name!r}")
+            raise TypeError(f"a property name must be str, not {type(name).__name__}: {name!r}")
         if not name:
             raise ValueError("a property name is empty")
         text = name.encode("utf-16-le", "surrogatepass")
@@ -128,7 +128,7 @@ _ENCODERS: Final[dict[type, Callable[[Any], bytes]]] = {
 
 
 def encode_value(name: str, value: object) -> bytes:
-    """Type code and value. TypeError or ValueError names the property."""
+    """Encodes type code and value. Raises TypeError or ValueError, which names the property."""
     encoder = _ENCODERS.get(value.__class__)
     if encoder is None:
         for base, found in _ENCODERS.items():
@@ -137,7 +137,7 @@ def encode_value(name: str, value: object) -> bytes:
                 break
         else:
             kind = type(value).__name__
-            raise TypeError(f"property {name}: a {kind} cannot travel as a property")
+            raise TypeError(f"property {name}: a {kind} cannot be sent as a property")
     try:
         return encoder(value)
     except (struct.error, ValueError) as error:
@@ -145,7 +145,7 @@ def encode_value(name: str, value: object) -> bytes:
 
 
 def append_properties(parts: list[bytes], properties: Mapping[str, PropertyValue]) -> None:
-    """Name, type and value of each; the count comes from who joins the parts."""
+    """Appends name, type and value of each property. The caller writes the count."""
     names = _names
     encoders = _ENCODERS
     for name, value in properties.items():
@@ -162,12 +162,12 @@ def append_properties(parts: list[bytes], properties: Mapping[str, PropertyValue
 
 
 def properties_prefix(count: int) -> bytes:
-    """What stands before `count` properties (at least one)."""
+    """Returns the bytes before `count` properties (at least one)."""
     return _pack_count(1, count)
 
 
 def encode_map(entries: Mapping[str, PropertyValue]) -> bytes:
-    """The body of a map message."""
+    """Encodes the body of a map message."""
     if not entries:
         return b"\x00"
     parts = [properties_prefix(len(entries))]
@@ -176,7 +176,7 @@ def encode_map(entries: Mapping[str, PropertyValue]) -> bytes:
 
 
 def encode_text(text: str) -> bytes:
-    """The body of a text message: a nullable SimpleString."""
+    """Encodes the body of a text message: a nullable SimpleString."""
     raw = text.encode("utf-16-le", "surrogatepass")
     return _pack_sized(1, len(raw)) + raw
 
@@ -191,7 +191,7 @@ _WRAPPERS: Final[dict[int, Callable[[Any], PropertyValue]]] = {
 
 
 def python_values(properties: TypedProperties) -> dict[str, PropertyValue]:
-    """Values by name; those of Java types that Python lacks come in their wrappers."""
+    """Returns the values by name. Java types without a Python counterpart keep their wrappers."""
     wrappers = _WRAPPERS
     found: dict[str, PropertyValue] = {}
     for name, (code, value) in properties.entries.items():
@@ -201,5 +201,5 @@ def python_values(properties: TypedProperties) -> dict[str, PropertyValue]:
 
 
 def decode_map(body: bytes) -> dict[str, PropertyValue]:
-    """The entries of a map message."""
+    """Decodes the entries of a map message."""
     return python_values(TypedProperties.decode(Reader(body))) if body else {}

@@ -1,6 +1,6 @@
 """CORE messages as the log view delivers them, for bulk readers (the Spark source).
 
-ReceivedMessage is the comfortable class; these are what lies below it.
+ReceivedMessage is the convenient class on top of these.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
 
 
 def entries_of(count: int, entries: bytes) -> list[LogEntry]:
-    """The messages of a chunk, in order, with sequence and delivery count. DecodeError."""
+    """Decodes the messages of a chunk, in order, with sequence and delivery count. Raises DecodeError."""
     return decode_entries(
         LogReadResponse(correlation=0, next=0, last=True, count=count, entries=entries)
     )
 
 
 def columns_of(count: int, entries: bytes) -> LogColumns:
-    """The same as columns, for who needs few of a message's fields. DecodeError."""
+    """Decodes the same as columns, for readers of few fields. Raises DecodeError."""
     return LogColumns(entries, count)

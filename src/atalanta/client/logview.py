@@ -1,7 +1,7 @@
-"""A queue read by sequence, repeatably (docs/internals/protocols/log-view.md): for Spark and its like.
+"""Log view: repeatable reads of a queue by sequence (docs/internals/protocols/log-view.md), for Spark and similar systems.
 
-Ranges are (start, end]. All calls are repeated by themselves when the connection was lost and came
-back; all but `lease` with epoch 0 are idempotent.
+Ranges are (start, end]. Every call is repeated automatically after a reconnect. All calls but `lease` with epoch 0 are
+idempotent.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Answer = TypeVar("Answer", bound=Packet)
 
 @dataclass(frozen=True)
 class Position:
-    """Where a queue stands. `first`: lowest live sequence or last + 1; `last`: highest one shown."""
+    """The limits of a queue. `first`: lowest live sequence or last + 1; `last`: highest visible sequence."""
 
     node_id: str
     incarnation: str
@@ -59,7 +59,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Plan:
-    """The range (start, end] has `messages` messages of `bytes` bytes."""
+    """A planned range: (start, end] has `messages` messages of `bytes` bytes."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Lease:
-    """A group's claim to a queue; every take-over has a higher epoch."""
+    """A group's lease of a queue; every takeover has a higher epoch."""
 
     epoch: int
     incarnation: str
@@ -78,7 +78,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a range as it travelled: `count` encoded entries. Go on from `next` until `last`."""
+    """A received part of a range: `count` encoded entries. Continue from `next` until `last`."""
 
     queue: str
     next: int
@@ -87,7 +87,7 @@ class Chunk:
     entries: bytes
 
     def messages(self) -> Iterator[tuple[int, ReceivedMessage]]:
-        """(sequence, message) in order."""
+        """Yields (sequence, message) in order."""
         packet = LogReadResponse(
             correlation=0, next=self.next, last=self.last, count=self.count, entries=self.entries
         )
@@ -99,10 +99,12 @@ class Chunk:
 
 
 class LogView:
-    """Errors: Fenced, IncarnationChanged, RangeLost, LogViewUnsupported, QueueDoesNotExist.
+    """The log view of a queue.
 
-    `incarnation` is taken from the first `position` or `lease` if it was not given, and sent with
-    every later call, so that a queue made anew under the same name is noticed.
+    Errors: Fenced, IncarnationChanged, RangeLost, LogViewUnsupported, QueueDoesNotExist.
+
+    If `incarnation` is not given, the first `position` or `lease` sets it. Every later call sends it, so that a queue
+    created again under the same name is detected.
     """
 
     def __init__(self, connection: Connection, queue: str, incarnation: str = "") -> None:
@@ -112,7 +114,7 @@ class LogView:
         self._name = queue.rpartition("::")[2]
 
     async def position(self) -> Position:
-        """Where the queue stands now; what it shows stays readable until acknowledged through."""
+        """Returns the current position. Visible messages stay readable until they are acknowledged through."""
         session = await self._session()
         number = session.next_correlation()
         answer = await self._ask(session, LogPosition(number, self.queue), LogPositionResponse)
@@ -133,7 +135,7 @@ class LogView:
     async def plan(
         self, start: int, max_messages: int | None = None, max_bytes: int | None = None
     ) -> Plan:
-        """The longest range from `start` within the limits, of at least one message if there is one."""
+        """Returns the longest range from `start` within the limits, with at least one message if there is one."""
         session = await self._session()
         packet = LogPlan(
             correlation=session.next_correlation(),
@@ -153,7 +155,7 @@ class LogView:
         selector: str | None = None,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> AsyncIterator[tuple[int, ReceivedMessage]]:
-        """(sequence, message) of the range, in order."""
+        """Yields (sequence, message) of the range, in order."""
         async for chunk in self.read_raw(start, end, selector, chunk_bytes):
             for pair in chunk.messages():
                 yield pair
@@ -165,7 +167,7 @@ class LogView:
         selector: str | None = None,
         chunk_bytes: int = CHUNK_BYTES,
     ) -> AsyncIterator[Chunk]:
-        """The range in chunks, still encoded; the next one is on its way while one is worked on."""
+        """Yields the range in encoded chunks. The next chunk is requested before the current one is processed."""
         session = await self._session()
         under_way = self.ask_chunk(session, start, end, selector, chunk_bytes)
         while True:
@@ -194,13 +196,14 @@ class LogView:
         return reply
 
     async def chunk(self, under_way: Reply) -> Chunk:
-        """The answer to ask_chunk."""
+        """Returns the answer to ask_chunk."""
         answer = _expect(await self._connection.shell.answer(under_way), LogReadResponse)
         return Chunk(self._name, answer.next, answer.last, answer.count, answer.entries)
 
     async def ack_through(self, group: str, epoch: int, end: int) -> int:
-        """Everything up to `end` is done with, durably; how many messages that were. Fenced: the
-        group's lease has another epoch by now.
+        """Acknowledges every message up to `end`, durably, and returns their number.
+
+        Raises Fenced if the group's lease has another epoch now.
         """
         session = await self._session()
         number = session.next_correlation()
@@ -215,8 +218,9 @@ class LogView:
         return (await self._ask(session, packet, LogAckThroughResponse)).acked_messages
 
     async def lease(self, group: str, owner: str, ttl_ms: int, epoch: int = 0) -> Lease:
-        """Claims the queue for the group: epoch 0 takes over with a new epoch, else that one is
-        renewed; a `ttl_ms` of 0 gives it back.
+        """Leases the queue for the group. Epoch 0 takes over with a new epoch; any other epoch is renewed.
+
+        A `ttl_ms` of 0 releases the lease.
         """
         session = await self._session()
         number = session.next_correlation()
@@ -233,7 +237,7 @@ class LogView:
         return Lease(answer.epoch, answer.incarnation, answer.acked_through)
 
     async def lost_ranges(self, start: int, end: int) -> list[LostRange]:
-        """Parts of (start, end] that left the queue otherwise than by ack_through."""
+        """Returns parts of (start, end] whose messages left the queue by other means than ack_through."""
         session = await self._session()
         number = session.next_correlation()
         packet = LogLost(
@@ -242,13 +246,13 @@ class LogView:
         return (await self._ask(session, packet, LogLostResponse)).ranges
 
     async def seek(self, timestamp_ms: int) -> int:
-        """The sequence before the first live message with this timestamp or a later one."""
+        """Returns the sequence before the first live message with this timestamp or a later one."""
         session = await self._session()
         packet = LogSeek(session.next_correlation(), self.queue, timestamp_ms)
         return (await self._ask(session, packet, LogSeekResponse)).sequence
 
     async def session(self) -> ClientSession:
-        """The session the requests go through."""
+        """Returns the session of the requests."""
         return await self._session()
 
     async def _session(self) -> ClientSession:

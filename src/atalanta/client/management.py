@@ -1,7 +1,8 @@
-"""Management by message, the client's side: operations and attributes of a broker, its addresses and queues.
+"""Management by messages, the client's side: operations and attributes of a broker, its addresses and queues.
 
-Requests go to `activemq.management`, as ManagementHelper and ClientRequestor of Artemis write them, so any CORE broker
-answers them. Resources are `broker`, `address.NAME`, `queue.NAME`; the permission `manage` on the address is needed.
+Requests go to `activemq.management` in the form of Artemis' ManagementHelper and ClientRequestor, so that any CORE
+broker answers them. Resources are `broker`, `address.NAME`, `queue.NAME`. The user needs the permission `manage` on
+the address.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGES_MAX: Final = 100_000
 
 
 class ManagementFailed(ClientError):
-    """The broker answered that it could not do it, with its reason. `resource` and `what` were asked."""
+    """The broker's error with its reason. `resource` and `what` are those of the request."""
 
     def __init__(self, resource: str, what: str, reason: str) -> None:
         super().__init__(f"{resource}: {what}: {reason}")
@@ -39,37 +40,40 @@ class ManagementFailed(ClientError):
 
 
 class Management:
-    """`await management.call("queue.orders", "pause")`, `await management.get("broker", "Version")`.
+    """The access to management.
 
-    Answers are what JSON makes of them: text, numbers, booleans, lists, None. One question at a time: tasks that ask
-    side by side take a Management each. Its temporary queue for the answers is made with the first question.
+    Examples: `await management.call("queue.orders", "pause")`, `await management.get("broker", "Version")`.
+
+    Answers are JSON values: text, numbers, booleans, lists, None. One request is possible at a time; concurrent tasks
+    need a Management each. The temporary queue for the answers is created by the first request.
     """
 
     def __init__(self, connection: Connection, address: str = MANAGEMENT_ADDRESS) -> None:
         self.address = address
         self._connection = connection
-        # Answers come here.
+        # The answers arrive here.
         self.reply_queue = f"atalanta.management.{uuid.uuid4()}"
         self._asked = 0
         self._producer: Producer | None = None
         self._replies: Consumer | None = None
 
     async def call(self, resource: str, operation: str, *parameters: object) -> object:
-        """Carries an operation out. ManagementFailed: the broker says why not; CallTimedOut."""
+        """Executes an operation. Raises ManagementFailed with the broker's reason, or CallTimedOut."""
         properties = {"_AMQ_ResourceName": resource, "_AMQ_OperationName": operation}
         return await self._ask(resource, operation, properties, json.dumps(list(parameters)))
 
     async def get(self, resource: str, attribute: str) -> object:
-        """The value of an attribute, by its name in Artemis' controls (`MessageCount`)."""
+        """Returns the value of an attribute under its name in Artemis' controls (`MessageCount`)."""
         properties = {"_AMQ_ResourceName": resource, "_AMQ_Attribute": attribute}
         return await self._ask(resource, attribute, properties, None)
 
     async def rows(
         self, operation: str, field: str = "", comparison: str = "", value: str = ""
     ) -> list[dict[str, object]]:
-        """All rows of a paged list of the broker (`listQueues`, `listAddresses`, `listConsumers` …).
+        """Returns all rows of a paged list of the broker (`listQueues`, `listAddresses`, `listConsumers` …).
 
-        A filter is a field, one of CONTAINS, EQUALS, GREATER_THAN …, and a value. Brokers give most values as text.
+        A filter is a field, an operation such as CONTAINS, EQUALS, GREATER_THAN …, and a value.
+        Brokers return most values as text.
         """
         asked = json.dumps({"field": field, "operation": comparison, "value": value})
         found: list[dict[str, object]] = []
@@ -82,11 +86,11 @@ class Management:
         return found
 
     async def close(self) -> None:
-        """Deletes the queue of the answers; the end of the connection does so too."""
+        """Deletes the queue of the answers; the end of the connection deletes it too."""
         replies, self._replies, self._producer = self._replies, None, None
         if replies is not None:
             await replies.close()
-            with contextlib.suppress(NotAuthorized):  # who may make one need not be allowed this
+            with contextlib.suppress(NotAuthorized):  # the permission to create a queue need not include this one
                 await self._connection.delete_queue(self.reply_queue)
 
     async def _ask(
@@ -111,7 +115,7 @@ class Management:
             reply = await replies.receive(timeout_s)
             if reply is None:
                 raise CallTimedOut(f"{resource}: {what}: no answer within {timeout_s:g} s", 3)
-            if reply.correlation_id == correlation:  # else a late answer to an earlier question
+            if reply.correlation_id == correlation:  # otherwise a late answer to an earlier request
                 return result_of(reply, resource, what)
 
     async def _open(self) -> tuple[Producer, Consumer]:
@@ -129,7 +133,7 @@ class Management:
 
 
 def page_of(text: object, operation: str) -> tuple[list[dict[str, object]], int]:
-    """The rows of one page, and how many all pages have. ManagementFailed for anything else."""
+    """Returns the rows of one page, and the number of rows on all pages. Raises ManagementFailed if malformed."""
     try:
         answer = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -146,7 +150,7 @@ def page_of(text: object, operation: str) -> tuple[list[dict[str, object]], int]
 
 
 def result_of(reply: ReceivedMessage, resource: str, what: str) -> object:
-    """What an answer holds: a JSON array of one value, or nothing."""
+    """Returns the value in an answer: a JSON array of one value, or no body."""
     text = reply.text
     try:
         values = json.loads(text) if text else []

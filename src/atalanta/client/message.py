@@ -1,7 +1,7 @@
-"""Messages as a program sees them: one class to send, one for what was received.
+"""Messages for programs: one class to send, one for received messages.
 
-Bodies follow the JMS client's (fact sheet A1.0): text is a nullable SimpleString in a message of
-type 3, bytes are raw in one of type 4, a map is a set of typed properties in one of type 5.
+Bodies are those of the JMS client: text is a nullable SimpleString in a message of type 3, bytes are raw in one of
+type 4, a map is a set of typed properties in one of type 5.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ ANYCAST: Final = "anycast"
 MULTICAST: Final = "multicast"
 ROUTING_NAMES: Final = (MULTICAST, ANYCAST)
 COMPRESSED: Final = "_AMQ_LARGE_COMPRESSED"
-# An inflated body may be this many times as large as largeMessageMaxBytes allows the packed one.
+# The factor by which an inflated body may exceed largeMessageMaxBytes, the limit of the packed one.
 INFLATED_BYTES_MAX: Final = 256 << 20
 
 
 class Message:
     """A message to send. Give one of `body` (bytes), `text`, `map` or `stream`, or none for an empty body.
 
-    stream: a body that is read while it is sent, and never in memory as a whole: a binary file or anything else with
-    `read`, an iterable of bytes, or bytes themselves (a memoryview, a mapped file); with the asyncio client also an
-    asynchronous `read` or iterable. It is read from where it stands, by one `send`, and not closed. `size`: so many
-    bytes of it; it is an error if there are less.
+    `stream` is a body that is read while it is sent and is never in memory as a whole. It is a binary file or another
+    object with `read`, an iterable of bytes, or bytes themselves (a memoryview, a mapped file). The asyncio client also
+    accepts an asynchronous `read` or iterable. One `send` reads it from its current position; it is not closed. `size`
+    is the number of bytes to send; a shorter stream is an error.
 
-    properties: str -> bool, int (Java long), float (double), str, bytes or None; Byte, Short, Int,
-    Float and Char keep the other Java types. Times are milliseconds since the epoch: `timestamp_ms`
-    is now if not given, `expiration_ms` 0 is never. `duplicate_id`: a broker takes only the first
-    message with one. `type` is CORE's message type; it follows from the body if not given.
+    properties: str -> bool, int (Java long), float (double), str, bytes or None; Byte, Short, Int, Float and Char keep
+    the other Java types. Times are milliseconds since the epoch. `timestamp_ms` defaults to the current time;
+    `expiration_ms` 0 means never. `duplicate_id`: a broker accepts only the first message with the same id. `type` is
+    CORE's message type; by default the body decides it.
     """
 
     __slots__ = (
@@ -95,7 +95,7 @@ class Message:
         if stream is not None and kind != BYTES or body is not None and stream is not None:
             raise ValueError("a message has one of body, text, map and stream")
         if size is not None and (stream is None or size < 0):
-            raise ValueError(f"size={size}: it is the number of bytes to take of `stream`")
+            raise ValueError(f"size={size}: it is the number of bytes to read from `stream`")
         self.stream = stream
         self.size = size
         self.type = kind if type is None else type
@@ -112,13 +112,13 @@ class Message:
 
     @property
     def text(self) -> str | None:
-        """The body of a text message."""
+        """Returns the body of a text message."""
         if self.type != TEXT or not self.body:
             return None
         return Reader(self.body).nullable_simple_string("text body")
 
     def with_body(self, body: bytes) -> Message:
-        """The same with this body in place of its stream."""
+        """Returns a copy with this body in place of its stream."""
         again = copy(self)
         again.stream = again.size = None
         again.body = body
@@ -131,10 +131,10 @@ class Message:
 
 
 class ReceivedMessage:
-    """A message from a queue. Everything is decoded when asked for.
+    """A message from a queue. Every part is decoded on demand.
 
-    `lost`: the connection ended since it was received; the broker delivers it again, and
-    acknowledging this copy does nothing.
+    `lost`: the connection was lost after the message was received. The broker delivers it again, and acknowledging this
+    copy has no effect.
     """
 
     __slots__ = (
@@ -161,7 +161,7 @@ class ReceivedMessage:
     # -- body -----------------------------------------------------------------------------------
     @property
     def body(self) -> bytes:
-        """Raw. MessageTooLarge: it exceeded largeMessageMaxBytes and was thrown away."""
+        """Returns the raw body. Raises MessageTooLarge if it exceeded largeMessageMaxBytes and was discarded."""
         body = self._body
         if body is None:
             delivery = self._delivery
@@ -177,14 +177,14 @@ class ReceivedMessage:
         return body
 
     def save_to(self, path: Path) -> int:
-        """Write the body to a file, and tell its size. With `largeMessagesFolder` it is never in memory as a whole."""
+        """Writes the body to a file and returns its size. With `largeMessagesFolder` it is never all in memory."""
         file = self._file()
         if file is None:
             return path.write_bytes(self.body)
         return file.save_to(path, self._message.has_property(COMPRESSED))
 
     def write_to(self, out: BinaryIO) -> int:
-        """As `save_to`, to what is open already."""
+        """Writes the body like `save_to`, to an open file."""
         file = self._file()
         if file is None:
             return out.write(self.body)
@@ -192,7 +192,7 @@ class ReceivedMessage:
 
     @property
     def body_bytes(self) -> int:
-        """How long the body is, as it travelled; it need not be in memory for that."""
+        """Returns the size of the body as sent; the body need not be in memory."""
         file = self._file()
         return len(self.body) if file is None else file.size
 
@@ -203,7 +203,7 @@ class ReceivedMessage:
 
     @property
     def text(self) -> str | None:
-        """The text of a text message; None for any other."""
+        """Returns the text of a text message, None for another type."""
         message = self._message
         if message.kind != TEXT:
             return None
@@ -212,7 +212,7 @@ class ReceivedMessage:
 
     @property
     def map(self) -> dict[str, Property] | None:
-        """The entries of a map message; None for any other."""
+        """Returns the entries of a map message, None for another type."""
         if self._message.kind != MAP:
             return None
         return decode_map(self.body)
@@ -220,12 +220,12 @@ class ReceivedMessage:
     # -- headers --------------------------------------------------------------------------------
     @property
     def type(self) -> int:
-        """CORE's message type: 0 default, 2 object, 3 text, 4 bytes, 5 map, 6 stream, 7 embedded."""
+        """Returns CORE's message type: 0 default, 2 object, 3 text, 4 bytes, 5 map, 6 stream, 7 embedded."""
         return self._message.kind
 
     @property
     def message_id(self) -> int:
-        """Unique within its broker."""
+        """Returns the message id, unique within its broker."""
         return int(self._message.id)
 
     @property
@@ -242,7 +242,7 @@ class ReceivedMessage:
 
     @property
     def expiration_ms(self) -> int:
-        """0: never."""
+        """Returns the expiration; 0 means never."""
         return self._message.expiration
 
     @property
@@ -251,13 +251,13 @@ class ReceivedMessage:
 
     @property
     def user_id(self) -> uuid.UUID | None:
-        """What JMS shows as JMSMessageID."""
+        """Returns the id that JMS shows as JMSMessageID."""
         raw = self._message.user_id
         return None if raw is None else uuid.UUID(bytes=raw)
 
     @property
     def routing_type(self) -> str | None:
-        """ "anycast", "multicast", or None when the sender said neither."""
+        """Returns "anycast", "multicast", or None if the sender set neither."""
         number = self._message.routing_type
         return ROUTING_NAMES[number] if 0 <= number < len(ROUTING_NAMES) else None
 
@@ -268,7 +268,7 @@ class ReceivedMessage:
     # -- properties -----------------------------------------------------------------------------
     @property
     def properties(self) -> dict[str, Property]:
-        """The application's properties; those with an attribute of their own here are left out."""
+        """Returns the application's properties. Properties with an attribute of their own here are left out."""
         properties = self._properties
         if properties is None:
             message = self._message
@@ -280,7 +280,7 @@ class ReceivedMessage:
         return properties
 
     def header(self, name: str) -> Property:
-        """Any property as it travelled, also the reserved ones; None when it is not there."""
+        """Returns any property as sent, reserved ones included; None if it is missing."""
         return self._message.property_value(name)
 
     @property
@@ -294,7 +294,7 @@ class ReceivedMessage:
 
     @property
     def reply_to(self) -> str | None:
-        """As the JMS client writes it: `queue://name`, `topic://name`, `temp-queue://name` …"""
+        """Returns the reply address in the JMS client's form: `queue://name`, `topic://name`, `temp-queue://name` …"""
         value = self._message.property_value("JMSReplyTo")
         return value if isinstance(value, str) else None
 
@@ -303,18 +303,18 @@ class ReceivedMessage:
         value = self._message.property_value("_AMQ_DUPL_ID")
         return value if isinstance(value, (str, bytes)) else None
 
-    # -- acknowledging --------------------------------------------------------------------------
+    # -- acknowledgement ------------------------------------------------------------------------
     @property
     def lost(self) -> bool:
-        """Its delivery ended with a lost connection."""
+        """Returns True if its delivery ended with a lost connection."""
         delivery = self._delivery
         return delivery is not None and delivery.lost
 
     def acknowledge(self) -> Acknowledgement:
-        """Acknowledge this message, or with ack="cumulative" it and all before it on its consumer.
+        """Acknowledges this message, or with ack="cumulative" it and all earlier ones of its consumer.
 
-        Takes effect at once; await the result to wait for the broker where `blockOnAcknowledge`
-        asks for its answer.
+        The acknowledgement takes effect at once. Await the result to wait for the broker's answer, if
+        `blockOnAcknowledge` requests one.
         """
         delivery = self._delivery
         consumer = self._consumer
@@ -323,7 +323,7 @@ class ReceivedMessage:
         return consumer.acknowledge(delivery)
 
     def copy(self) -> Message:
-        """The same content, to be sent again."""
+        """Returns a message with the same content, to be sent again."""
         again = Message(
             self.body,
             properties=dict(self.properties),
@@ -348,7 +348,7 @@ class ReceivedMessage:
 
 
 def inflate(body: bytes) -> bytes:
-    """A body the sender compressed (compressLargeMessage). MessageTooLarge beyond the limit."""
+    """Decompresses a body (compressLargeMessage). Raises MessageTooLarge beyond the limit."""
     inflater = zlib.decompressobj()
     try:
         plain = inflater.decompress(body, INFLATED_BYTES_MAX)
@@ -357,10 +357,10 @@ def inflate(body: bytes) -> bytes:
     if inflater.unconsumed_tail:
         raise MessageTooLarge(f"the body inflates to more than {INFLATED_BYTES_MAX} bytes")
     if body and not inflater.eof:
-        raise ClientError("the compressed body cannot be read: it ends too early")
+        raise ClientError("the compressed body cannot be read: it is truncated")
     return plain
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch, for timestamps."""
+    """Returns the current time in milliseconds since the epoch, for timestamps."""
     return time.time_ns() // 1_000_000

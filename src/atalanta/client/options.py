@@ -1,10 +1,10 @@
-"""The URL of a client: `tcp://host:port?options`, `(tcp://a:1,tcp://b:2)?options`, or `udp://group:port?options`
-and `jgroups://channel?file=stack.xml`, where the servers announce themselves.
+"""The URL of a client: `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`. With `udp://group:port?options`
+and `jgroups://channel?file=stack.xml` the servers are discovered.
 
-Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in
-milliseconds, sizes in bytes. TLS is `sslEnabled=true` with the parameters of a connector
-(wire/tls_config.py). Ours alone: `stay`, `sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`,
-`user`, `password` and `clientID` may be in the URL or be given as arguments.
+Options have the names of Artemis' client (ActiveMQClient, ServerLocatorImpl), times in milliseconds, sizes in bytes.
+TLS is `sslEnabled=true` with the parameters of a connector (wire/tls_config.py). Atalanta's own options are `stay`,
+`sendWindow`, `largeMessageMaxBytes`, `largeMessagesFolder`. `user`, `password` and `clientID` may be in the URL or be
+given as arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JGROUPS: Final = "jgroups"
 FOREVER: Final = -1
 NO_LIMIT: Final = -1
 
-# Known to Artemis' client, refused here, with the reason.
+# Options of Artemis' client that are refused here, with the reason.
 UNSUPPORTED: Final[dict[str, str]] = {
     "httpEnabled": "HTTP is not supported",
     "socksEnabled": "SOCKS is not supported",
@@ -40,7 +40,7 @@ UNSUPPORTED: Final[dict[str, str]] = {
     "compressionLevel": "compressed large messages are read, but not written",
 }
 
-# Known to Artemis' client, without effect here.
+# Options of Artemis' client without effect here.
 IGNORED: Final = frozenset(
     "ha failoverAttempts blockOnAcknowledgeDefault cacheLargeMessagesClient "
     "autoGroup groupID preAcknowledge initialMessagePacketSize threadPoolMaxSize "
@@ -58,7 +58,7 @@ IGNORED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Server:
-    """One address of the URL, or one learned from the topology."""
+    """An address of the URL or of the topology."""
 
     host: str
     port: int
@@ -70,14 +70,14 @@ class Server:
 
 @dataclass
 class ClientOptions:
-    """What a URL says. Times in ms, sizes in bytes; -1 is "for ever" or "no limit" where noted."""
+    """The options of a URL. Times in ms, sizes in bytes; -1 means no limit where noted."""
 
     servers: list[Server] = field(default_factory=list)
     user: str | None = None
     password: str | None = None
     client_id: str | None = None
-    reconnect_attempts: int = 0  # -1: for ever; one attempt is one pass over the servers
-    initial_connect_attempts: int = 1  # likewise
+    reconnect_attempts: int = 0  # -1: no limit; one attempt is one pass over the servers
+    initial_connect_attempts: int = 1  # -1: no limit
     retry_interval_ms: int = 2_000
     retry_interval_multiplier: float = 1.0
     max_retry_interval_ms: int = 2_000
@@ -85,36 +85,36 @@ class ClientOptions:
     connection_timeout_ms: int = 10_000  # of one TCP connection
     connection_ttl_ms: int = 60_000
     client_failure_check_period_ms: int = 30_000
-    producer_window_size: int = 1 << 20  # -1: no credits asked for
+    producer_window_size: int = 1 << 20  # -1: no credits are requested
     consumer_window_size: int = 1 << 20  # -1: no limit; 0: one message at a time
-    ack_batch_size: int = 0  # bytes of cumulative acknowledgements kept back
+    ack_batch_size: int = 0  # bytes of cumulative acknowledgements that are sent together
     min_large_message_size: int = 100 * 1024
     large_message_max_bytes: int = 256 << 20
-    large_messages_folder: str = ""  # where bodies of large messages lie; "": in memory
+    large_messages_folder: str = ""  # folder for bodies of large messages; "": in memory
     send_window: int = 1_000  # unconfirmed messages of a producer
-    block_on_durable_send: bool = True  # ask for a confirmation of each durable message
+    block_on_durable_send: bool = True  # request a confirmation of each durable message
     block_on_non_durable_send: bool = True
     block_on_acknowledge: bool = False
     use_topology_for_load_balancing: bool = False
     balancing: Balancing | None = None  # None: the servers in the order of the URL
-    refresh_timeout_ms: int = 10_000  # how long servers that were heard are believed in
-    initial_wait_timeout_ms: int = 10_000  # for the first of them
+    refresh_timeout_ms: int = 10_000  # validity of discovered servers
+    initial_wait_timeout_ms: int = 10_000  # for the first discovered server
     local_bind_address: str = ""  # the interface that listens
-    finder: Finder | None = None  # of a URL that names no server
+    finder: Finder | None = None  # of a URL without servers
     stay: bool = False  # reconnect to the same server only
     auto_create_queues: bool = True
     auto_create_addresses: bool = True
-    http_upgrade: bool = False  # begin with an HTTP request, as for WildFly's http-acceptor
+    http_upgrade: bool = False  # begin with an HTTP request, like WildFly's http-acceptor requires
     http_upgrade_endpoint: str = ""
     server_name: str = ""
     tls: TlsConfig | None = None
-    tls_params: dict[str, str] = field(default_factory=dict)  # as written
-    secure: ClientTls | None = None  # how to dial, made of `tls` or given by the program
+    tls_params: dict[str, str] = field(default_factory=dict)  # as in the URL
+    secure: ClientTls | None = None  # TLS of a dial, made from `tls` or given by the program
 
 
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise ValueError("is neither true nor false")
+        raise ValueError("must be true or false")
     return text.lower() == "true"
 
 
@@ -123,7 +123,7 @@ def _whole(least: int) -> Callable[[str], int]:
         try:
             value = int(text)
         except ValueError:
-            raise ValueError("is no whole number") from None
+            raise ValueError("is not a whole number") from None
         if not least <= value < 1 << 63:
             raise ValueError(f"is below {least}" if value < least else "is too large")
         return value
@@ -135,9 +135,9 @@ def _multiplier(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError("is no number") from None
+        raise ValueError("is not a number") from None
     if not 0 < value < 1e6:
-        raise ValueError("is not above 0")
+        raise ValueError("must be greater than 0")
     return value
 
 
@@ -185,9 +185,9 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def parse_url(url: str, user: str | None = None, password: str | None = None) -> ClientOptions:
-    """The options of a URL; arguments come before what stands in it. ValueError names the part."""
+    """Parses a URL. Arguments override its options. Raises ValueError, which names the invalid part."""
     if not isinstance(url, str):
-        raise TypeError(f"a URL is text, not {type(url).__name__}")
+        raise TypeError(f"a URL must be str, not {type(url).__name__}")
     options = ClientOptions()
     if url.strip().startswith(f"{UDP}://"):
         _udp(options, url)
@@ -217,7 +217,7 @@ def _listed(options: ClientOptions, url: str) -> None:
 
 
 def _udp(options: ClientOptions, url: str) -> None:
-    """The options first: the group listens as they say."""
+    """Applies the options first, since the group needs them."""
     found = parse_uri(url, (UDP,))
     for name, value in found.params.items():
         _set(options, name, value)
@@ -238,14 +238,14 @@ def _udp(options: ClientOptions, url: str) -> None:
 
 
 def _jgroups(options: ClientOptions, url: str) -> None:
-    """`file` is a path as the program sees it; its placeholders are environment variables."""
+    """Applies a JGroups stack. `file` is a path for the program; its placeholders are environment variables."""
     found = parse_uri(url, (JGROUPS,))
     file = found.params.pop("file", "")
     for name, value in found.params.items():
         _set(options, name, value)
     if not file:
         raise UriError(f"'{url}' names no stack file: jgroups://channel?file=stack.xml")
-    # Here, and not above: they bring an XML parser and a DNS library, whose imports every client would wait for.
+    # The imports are local: an XML parser and a DNS library would delay the start of every client.
     from atalanta.client.discovery.jgroups import finder_at
     from atalanta.files.jgroups_stack import StackError, read_stack
 

@@ -1,4 +1,4 @@
-"""Sending to one address."""
+"""Producer for one address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_PROPERTIES: Final[Mapping[str, Property]] = {}
 
 
 class Encoder:
-    """Messages for one address to encoded headers (HDR after the message id)."""
+    """The encoder of headers for one address (HDR after the message id)."""
 
     def __init__(self, address: str, routing: str | None, automatic_ids: bool) -> None:
         self._address = b"\x01" + encoded_name(address)
@@ -44,7 +44,7 @@ class Encoder:
         self._serial = 0
 
     def head(self, message: Message) -> bytes:
-        """TypeError or ValueError name the property or header that cannot travel."""
+        """Encodes a header. Raises TypeError or ValueError, which names an unusable property or header."""
         properties = message.properties or _NO_PROPERTIES
         count = len(properties)
         parts = [self._address, b"", b""]
@@ -101,9 +101,9 @@ class Encoder:
 class Producer:
     """Sends to `address`. At most `window` messages are unconfirmed at a time.
 
-    A message counts as confirmed when the broker has it safe. While the connection is away (with
-    reconnectAttempts) messages wait; what was not confirmed is sent again, in order, under the same
-    duplicate ids, so that nothing is there twice.
+    A message is confirmed when the broker has stored it. While the connection is lost (with reconnectAttempts) messages
+    wait. After a reconnect unconfirmed messages are sent again, in order, under the same duplicate ids, so that none is
+    duplicated.
     """
 
     def __init__(
@@ -122,28 +122,28 @@ class Producer:
 
     @property
     def unconfirmed(self) -> int:
-        """Messages the broker has not confirmed yet."""
+        """Returns the number of messages the broker has not confirmed yet."""
         return self._producer.unconfirmed
 
     @property
     def confirmed(self) -> int:
-        """Messages the broker confirmed since this producer was made."""
+        """Returns the number of messages confirmed since this producer was created."""
         return self._producer.confirmed
 
     @property
     def resent(self) -> int:
-        """How often a message was sent again after a lost connection."""
+        """Returns the number of messages sent again after a lost connection."""
         return self._producer.resent
 
     @property
     def blocked(self) -> bool:
-        """Messages wait here for credits: the broker gives none while the address, or its disk, is full."""
+        """Returns True if messages wait for credits: the broker grants none while the address or the disk is full."""
         return len(self._producer.credits.waiting) > 0
 
     async def send(self, message: Message | ReceivedMessage) -> None:
-        """Returns when the broker confirmed this message; raises what the broker says against it.
+        """Sends a message and returns when the broker has confirmed it. Raises the broker's error.
 
-        One with a `stream` is confirmed in any case, and goes behind all that this producer has sent before.
+        A message with a `stream` is always confirmed, and is sent after all earlier messages of this producer.
         """
         if isinstance(message, Message) and message.stream is not None:
             whole = await self._streamed(message)
@@ -159,8 +159,9 @@ class Producer:
             await self._credits
 
     def send_soon(self, message: Message | ReceivedMessage) -> Acknowledgement:
-        """Send without waiting for the confirmation. Await the result: it waits while the window
-        is full. Refusals are raised as SendFailed by the next call, or by `drain`.
+        """Sends a message without waiting for the confirmation. Await the result: it waits while the window is full.
+
+        The next call or `drain` raises SendFailed for a refused message.
         """
         if self._producer.errors:
             self._raise_errors()
@@ -170,14 +171,14 @@ class Producer:
         return READY if self._producer.unconfirmed < self.window else self._room
 
     async def drain(self) -> None:
-        """Returns when everything sent is confirmed. SendFailed: some of it was refused."""
+        """Returns when every sent message is confirmed. Raises SendFailed if one was refused."""
         await self._shell.answer(self._producer.wait_for_room(0))
         await self._shell.answer(self._producer.credits.empty())
         if self._producer.errors:
             self._raise_errors()
 
     async def close(self) -> None:
-        """Drains, then ends the producer."""
+        """Drains, then closes the producer."""
         if not self._producer.closed:
             try:
                 await self.drain()
@@ -200,13 +201,13 @@ class Producer:
         if message.__class__ is not Message:
             message = outgoing(message)
         if message.stream is not None:
-            raise ValueError("a message with a stream is sent with `send`, which waits for it")
+            raise ValueError("send_soon cannot send a message with a stream: use `send`")
         confirm = self._confirm_durable if message.durable else self._confirm_others
         sending = self._producer.send(message.body, self._encoder.head(message), confirm)
         return sending, confirm
 
     async def _streamed(self, message: Message) -> Message | None:
-        """None: it was sent. A message: its stream was short, and this is what to send."""
+        """Sends a streamed body and returns None; for a short stream returns the ordinary message to send."""
         producer = self._producer
         if producer.closed:
             raise Closed(f"the producer of {self.address} is closed")
@@ -234,9 +235,9 @@ class Producer:
 
 
 def outgoing(message: object) -> Message:
-    """A Message out of what may also be a received one."""
+    """Returns a Message; a received message is copied into one."""
     if isinstance(message, Message):
         return message
     if isinstance(message, ReceivedMessage):
         return message.copy()
-    raise TypeError(f"a Message is sent, not a {type(message).__name__}")
+    raise TypeError(f"a message to send must be a Message, not a {type(message).__name__}")

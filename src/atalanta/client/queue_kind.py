@@ -1,4 +1,4 @@
-"""What kind of queue a client asks for."""
+"""Kinds of queues that a client can create."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueKind:
-    """For `create_queue(…, kind=QueueKind(exclusive=True))`; None leaves it to the address settings.
+    """Options for `create_queue(…, kind=QueueKind(exclusive=True))`. None uses the address settings.
 
-    exclusive: one consumer at a time. last_value: the newest message of each `_AMQ_LVQ_NAME` (or of the
-    property `last_value_key`). ring_size: as many messages as are kept. non_destructive: consuming removes
-    nothing. consumers_before_dispatch, delay_before_dispatch_ms: wait for consumers first. group_…: message
-    groups (`Message.group_id`). enabled: False takes no messages.
+    exclusive: one consumer at a time. last_value: the queue keeps the newest message of each `_AMQ_LVQ_NAME` (or of the
+    property `last_value_key`). ring_size: the maximum number of messages. non_destructive: consuming removes no
+    message. consumers_before_dispatch, delay_before_dispatch_ms: delivery waits for consumers. group_…: message groups
+    (`Message.group_id`). enabled: False refuses messages.
     """
 
     exclusive: bool | None = None
@@ -36,6 +36,6 @@ class QueueKind:
     enabled: bool | None = None
 
     def put(self, packet: CreateQueueV2 | CreateSharedQueueV2) -> None:
-        """Into a request for a queue."""
+        """Copies the options into a request for a queue."""
         for each in fields(self):
             setattr(packet, each.name, getattr(self, each.name))

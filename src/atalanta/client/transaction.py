@@ -1,4 +1,4 @@
-"""Sends and acknowledgements that happen together or not at all."""
+"""Transactions: sends and acknowledgements that take effect together or not at all."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Sink = tuple[str, int, int]
 
 
 class Transaction:
-    """A session of its own; after a commit or rollback the next transaction begins by itself.
+    """A session of its own. After a commit or rollback the next transaction begins automatically.
 
-    As a context manager it commits at the end of the block, rolls back when the block raises, and
-    is closed after that. A lost connection takes the transaction with it: TransactionRolledBack,
-    or TransactionOutcomeUnknown when it was lost during the commit.
+    The context manager commits at the end of the block, rolls back if the block raises, and closes the transaction.
+    A lost connection ends the transaction: TransactionRolledBack, or TransactionOutcomeUnknown if it was lost during
+    the commit.
     """
 
     def __init__(self, connection: Connection, sink: Sink | None) -> None:
@@ -34,18 +34,18 @@ class Transaction:
         self._sink = sink
         self._session: ClientSession | None = None
         self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
-        self._stream: Reply | None = None  # done when the one that is being sent has ended
-        self._streamer: object = None  # who sends it
+        self._stream: Reply | None = None  # complete when the stream being sent has ended
+        self._streamer: object = None  # the caller that sends it
 
     async def open(self) -> Transaction:
-        """Makes the session; `async with` does it by itself."""
+        """Opens the session; `async with` calls it."""
         if self._session is None:
             self._session = await self._connection.open_session(transacted=True)
         return self
 
     @property
     def session(self) -> ClientSession:
-        """The engine's session. Closed: there is none (any more)."""
+        """Returns the engine's session. Raises Closed without an open one."""
         if self._session is None:
             raise Closed("the transaction is not open")
         return self._session
@@ -53,11 +53,12 @@ class Transaction:
     async def send(
         self, address: str, message: Message | ReceivedMessage, routing: str | None = None
     ) -> None:
-        """Part of the transaction; waits only while the broker gives no credits. `routing` as for
-        Connection.producer, looked at with the first message to an address. If a `stream` raises, nothing of the
-        transaction happens, and it can only be closed. While a stream is being sent, others and large messages wait for
-        its end, and so do commit and rollback; IllegalState where that cannot be (the blocking client, the
-        stream's own task).
+        """Sends a message in the transaction. The call waits only while the broker grants no credits.
+
+        `routing` is that of Connection.producer, used with the first message to an address. If a `stream` raises, the
+        whole transaction has no effect and can only be closed. While a stream is being sent, other streams, large
+        messages, commit and rollback wait for its end. Raises IllegalState if they cannot wait (the blocking client,
+        the stream's own task).
         """
         known = self._producers.get(address)
         if known is None:
@@ -87,8 +88,10 @@ class Transaction:
     async def _streamed(
         self, producer: ClientProducer, encoder: Encoder, message: Message
     ) -> Message | None:
-        """As Producer._streamed, over this session. If it breaks off the session ends, since only then the broker
-        forgets what came of it, and the transaction with it.
+        """Sends a stream like Producer._streamed, over this session.
+
+        If the stream breaks off, the session and its transaction end: only then does the broker discard the received
+        part.
         """
         session = self.session
         ended = self._stream = Reply()
@@ -113,7 +116,7 @@ class Transaction:
             ended.resolve(None)
 
     async def _end_of_stream(self) -> None:
-        """Waits until no stream is being sent: on the wire nothing large comes between its pieces."""
+        """Waits until no stream is being sent: no other large message may be sent between its pieces."""
         while self._stream is not None:
             if self._streamer == self._shell.caller():
                 raise IllegalState("a stream is being sent in this transaction: one at a time")
@@ -122,17 +125,19 @@ class Transaction:
     async def consumer(
         self, queue: str, selector: str | None = None, ack: str = CUMULATIVE
     ) -> Consumer:
-        """Its acknowledgements are part of the transaction; a rollback gives its messages back."""
+        """Opens a consumer whose acknowledgements are part of the transaction. A rollback returns its messages."""
         return await self._connection.open_consumer(self.session, queue, selector, ack=ack)
 
     async def commit(self, sink: Sink | None = None) -> None:
-        """Everything happens. `sink` (query, batch, partition): under a durable id, with which it
-        can happen only once: DuplicateId says that it had happened before (log view, LOG_COMMIT).
+        """Commits the transaction.
+
+        With `sink` (query, batch, partition) the commit has a durable id and can succeed only once: DuplicateId says
+        that the first one succeeded (log view, LOG_COMMIT).
         """
         await self._end_of_stream()
         session = self.session
         sink = self._sink if sink is None else sink
-        # A blocking shell learns here of a connection that was lost meanwhile.
+        # A blocking shell detects a connection lost meanwhile only here.
         self._shell.after_call()
         for producer, _ in self._producers.values():
             if producer.errors:
@@ -147,7 +152,7 @@ class Transaction:
         await self._shell.answer(session.commit_by(packet, correlation))
 
     async def rollback(self) -> None:
-        """Nothing of it happens; received messages go back to their queues."""
+        """Rolls the transaction back; received messages return to their queues."""
         await self._end_of_stream()
         session = self.session
         started = session.started
@@ -159,7 +164,7 @@ class Transaction:
             self._shell.after_call()
 
     async def close(self) -> None:
-        """Ends the session; what was not committed is rolled back by the broker."""
+        """Ends the session; the broker rolls an open transaction back."""
         session = self._session
         self._session = None
         self._producers.clear()

@@ -62,7 +62,7 @@ def test_a_url_names_them_by_class(short: str) -> None:
     "name", ["com.example.Mine", "os.system", "tests.client.discovery.test_load_balancing.Drawn", ""]
 )
 def test_a_url_loads_no_code(name: str) -> None:
-    with pytest.raises(UriError, match=r"one's own is given as connect\(…, balancing=…\)"):
+    with pytest.raises(UriError, match=r"pass a policy of your own as connect\(…, balancing=…\)"):
         parse_url(f"tcp://a:1?{POLICY}={name}")
 
 

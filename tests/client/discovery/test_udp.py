@@ -43,7 +43,7 @@ def test_the_first_server_is_waited_for_as_long_as_initial_wait_timeout() -> Non
         with announcing() as announcer:
             started = time.monotonic()
             with pytest.raises(
-                ConnectFailed, match=r"nobody was heard in udp://231.7.7.78:\d+ within 0.3 s"
+                ConnectFailed, match=r"no server was discovered in udp://231.7.7.78:\d+ within 0.3 s"
             ):
                 await connect(announcer.url("initialWaitTimeout=300"))
             assert 0.25 <= time.monotonic() - started < 5
@@ -93,7 +93,7 @@ def test_what_was_heard_is_believed_for_refresh_timeout() -> None:
             try:
                 finder.servers(lambda: False)
             except OSError as error:
-                assert "nobody was heard" in str(error)
+                assert "no server was discovered" in str(error)
                 return
             time.sleep(0.02)
         raise AssertionError("believed for ever")

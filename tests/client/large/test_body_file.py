@@ -41,9 +41,9 @@ def test_what_should_not_be_in_memory_can_be_saved(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_and_a_body_that_is_not_packed(tmp_path: Path) -> None:
     lost = filled(tmp_path / "nowhere", BODY)
-    with pytest.raises(ClientError, match="could not be kept"):
+    with pytest.raises(ClientError, match="could not be stored"):
         lost.read()
-    with pytest.raises(ClientError, match="could not be kept"):
+    with pytest.raises(ClientError, match="could not be stored"):
         lost.save_to(tmp_path / "a", False)
     with pytest.raises(ClientError, match="compressed body cannot be read"):
         filled(tmp_path, BODY).save_to(tmp_path / "a", True)
@@ -52,9 +52,9 @@ def test_a_folder_that_is_not_there_and_a_body_that_is_not_packed(tmp_path: Path
 def test_a_packed_body_that_ends_too_early_is_told_of(tmp_path: Path) -> None:
     """In memory as in a file: half a body should not be taken for a whole one."""
     half = zlib.compress(BODY)[:-100]
-    with pytest.raises(ClientError, match="compressed body cannot be read: it ends too early"):
+    with pytest.raises(ClientError, match="compressed body cannot be read: it is truncated"):
         filled(tmp_path, half).save_to(tmp_path / "a", True)
-    with pytest.raises(ClientError, match="compressed body cannot be read: it ends too early"):
+    with pytest.raises(ClientError, match="compressed body cannot be read: it is truncated"):
         inflate(half)
     assert inflate(zlib.compress(BODY)) == BODY
 

@@ -1,1 +1,1 @@
-"""Servers found by UDP or JGroups, and the choice among them."""
+"""Discovery of servers by UDP or JGroups, and the choice among them."""

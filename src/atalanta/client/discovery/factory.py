@@ -1,4 +1,4 @@
-"""What the connections of one URL share: its options, its balancing policy, and what was discovered."""
+"""Shared state of the connections of one URL: options, balancing policy, discovered servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from atalanta.client.shells.tls import use_tls
 
 
 class UrlOptions:
-    """`options()` of the next connection."""
+    """A factory of `options()` for each connection of one URL."""
 
     def __init__(
         self,
@@ -29,12 +29,12 @@ class UrlOptions:
         use_tls(self._options, ssl)
 
     def options(self) -> ClientOptions:
-        """A copy of its own; policy and finder are shared."""
+        """Returns a new copy; policy and finder are shared."""
         return replace(self._options, servers=list(self._options.servers))
 
 
 def chosen_member(shell: Shell) -> Server | None:
-    """Where the policy (Random, if none is given) sends a connection that knows the topology; None: it stays."""
+    """Returns the policy's choice (default Random) from the topology; None keeps the current server."""
     members = shell.members()
     if not members:
         return None

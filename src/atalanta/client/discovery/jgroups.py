@@ -1,7 +1,7 @@
-"""`jgroups://channel?file=stack.xml`: nodes of ours that meet at the place of a JGroups stack
+"""`jgroups://channel?file=stack.xml`: Atalanta nodes found by the discovery protocol of a JGroups stack
 (wire/jgroups_discovery.py).
 
-A real JGroups member is not met that way. A client announces nothing: it asks, listens or reads.
+Members of a real JGroups cluster are not found. A client announces nothing: it asks, listens or reads.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from atalanta.wire.jgroups_discovery import (
 
 PAUSE_S: Final = 0.2
 CALL_S: Final = 2.0
-FRESH_S: Final = 60.0  # as nodes believe files (cluster/discovery/meeting_places.py)
+FRESH_S: Final = 60.0  # the nodes' limit for files (cluster/discovery/meeting_places.py)
 FILE_BYTES_MAX: Final = 1 << 17
 FILES_MAX: Final = 10_000
 
 
 class MulticastMeeting(UdpFinder):
-    """UDP, MPING."""
+    """Discovery by UDP multicast: UDP, MPING."""
 
     def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
         group = UdpGroup(meeting.address, meeting.port, meeting.interface, refresh_ms, wait_ms)
@@ -59,7 +59,7 @@ class MulticastMeeting(UdpFinder):
 
 
 class PolledMeeting(Finder):
-    """Looked at again and again until somebody is there."""
+    """Discovery by polling, repeated until a node is found."""
 
     def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
         super().__init__(f"{meeting.protocol}'s {meeting.describe()}", refresh_ms, wait_ms, make)
@@ -75,12 +75,12 @@ class PolledMeeting(Finder):
             time.sleep(min(PAUSE_S, left))
 
     def look(self, until: float) -> None:
-        """Once. OSError if it is not possible."""
+        """Polls once. Raises OSError if that fails."""
         raise NotImplementedError
 
 
 class FolderMeeting(PolledMeeting):
-    """FILE_PING."""
+    """Discovery by files: FILE_PING."""
 
     def look(self, until: float) -> None:
         folder = Path(self.meeting.folder) / self.meeting.channel
@@ -95,7 +95,7 @@ class FolderMeeting(PolledMeeting):
 
 
 class HostsMeeting(PolledMeeting):
-    """TCPPING, DNS_PING: the first that answers tells of the others."""
+    """Discovery by known hosts: TCPPING, DNS_PING. The first node that answers names the others."""
 
     def look(self, until: float) -> None:
         hosts = named(self.meeting) if self.meeting.kind == DNS else self.meeting.hosts
@@ -103,14 +103,14 @@ class HostsMeeting(PolledMeeting):
             left = until - time.monotonic()
             if left <= 0 or self.entries:
                 return
-            # Whoever is not there, or is somebody else, is no reason not to ask the next.
+            # A host that fails, or is another server, does not prevent the request to the next one.
             with contextlib.suppress(OSError, ProtocolError):
                 for announcement in asked(host, port, self.meeting.channel, min(left, CALL_S)):
                     self.said(decode_announcement(announcement))
 
 
 def named(meeting: Meeting) -> list[tuple[str, int]]:
-    """What the names of DNS_PING stand for now; nothing for those that nobody knows."""
+    """Returns the current addresses of DNS_PING's names. Names that do not resolve are left out."""
     found: dict[tuple[str, int], None] = {}
     for name in meeting.names:
         with contextlib.suppress(OSError, dns.exception.DNSException, UnicodeError):
@@ -125,7 +125,7 @@ def named(meeting: Meeting) -> list[tuple[str, int]]:
 
 
 def asked(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
-    """The announcements a node tells; OSError, ProtocolError."""
+    """Returns the announcements that a node knows. Raises OSError or ProtocolError."""
     with socket.create_connection((host, port), timeout_s) as connection:
         connection.sendall(encode_said(channel, b""))
         data = b""
@@ -141,7 +141,7 @@ def asked(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
 
 
 def finder_at(meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
-    """The way to look there."""
+    """Returns the finder for this discovery protocol."""
     if meeting.kind == MULTICAST:
         return MulticastMeeting(meeting, refresh_ms, wait_ms, make)
     if meeting.kind == FOLDER:

@@ -1,8 +1,8 @@
-"""Which server a new connection goes to: Artemis' policies (package …api.core.client.loadbalance), or one's own.
+"""Balancing policies, which choose the server of a new connection (Artemis' package …api.core.client.loadbalance).
 
-A URL names one of the four by its class; it never names code that is loaded. One's own is a Python object, given as
-`connect(…, balancing=policy)`: a function of the number of servers that returns an index, or an object with such a
-`select`.
+A URL names one of the four by its class; it never names code to be loaded. A policy of the program is a Python object
+given as `connect(…, balancing=policy)`: a function of the number of servers that returns an index, or an object with
+such a method `select`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ SUFFIX: Final = "ConnectionLoadBalancingPolicy"
 
 
 class Balancing(Protocol):
-    """Asked once for every new connection."""
+    """A policy, asked once for every new connection."""
 
     def select(self, count: int) -> int:
-        """0 <= index < count; `count` is at least 1."""
+        """Returns an index, 0 <= index < count; `count` is at least 1."""
 
 
 class RoundRobin:
-    """One after the other, from a random one on."""
+    """The servers in turn, from a random one on."""
 
     def __init__(self, draw: Callable[[int], int] = random.randrange) -> None:
         self._draw = draw
         self._position = -1
 
     def select(self, count: int) -> int:
-        """The next one."""
+        """Returns the next index."""
         if self._position < 0:
             self._position = self._draw(count)
         else:
@@ -41,46 +41,46 @@ class RoundRobin:
 
 
 class Random:
-    """Any, each time."""
+    """A random server for each connection."""
 
     def __init__(self, draw: Callable[[int], int] = random.randrange) -> None:
         self._draw = draw
 
     def select(self, count: int) -> int:
-        """Drawn anew."""
+        """Returns a new random index."""
         return self._draw(count)
 
 
 class RandomSticky:
-    """Any, and then always that one; where there are fewer servers than it says, the last."""
+    """A random server, then always the same one; the last server if there are fewer now."""
 
     def __init__(self, draw: Callable[[int], int] = random.randrange) -> None:
         self._draw = draw
         self._position = -1
 
     def select(self, count: int) -> int:
-        """Drawn once."""
+        """Returns the index drawn once."""
         if self._position < 0:
             self._position = self._draw(count)
         return min(self._position, count - 1)
 
 
 class FirstElement:
-    """Always the first."""
+    """The first server, always."""
 
     def select(self, count: int) -> int:
-        """The first."""
+        """Returns 0."""
         return 0
 
 
 class Chosen:
-    """A function of one's own."""
+    """A function of the program as a policy."""
 
     def __init__(self, choose: Callable[[int], int]) -> None:
         self._choose = choose
 
     def select(self, count: int) -> int:
-        """What the function says."""
+        """Returns the function's result."""
         return self._choose(count)
 
 
@@ -93,17 +93,17 @@ POLICIES: Final[dict[str, Callable[[], Balancing]]] = {
 
 
 def policy_named(name: str) -> Balancing:
-    """A new policy by Artemis' class name, with or without package and suffix. ValueError for any other class."""
+    """Returns a new policy by Artemis' class name, with or without package and suffix. Raises ValueError otherwise."""
     short = name.removeprefix(PACKAGE).removesuffix(SUFFIX)
     make = POLICIES.get(short)
     if make is None:
         known = ", ".join(f"{each}{SUFFIX}" for each in POLICIES)
-        raise ValueError(f"is none of {known}; one's own is given as connect(…, balancing=…)")
+        raise ValueError(f"is not one of {known}; pass a policy of your own as connect(…, balancing=…)")
     return make()
 
 
 def policy_given(balancing: Balancing | Callable[[int], int]) -> Balancing:
-    """What `connect` was given. TypeError if it can choose nothing."""
+    """Returns the policy given to `connect`. Raises TypeError if the object cannot choose."""
     if hasattr(balancing, "select"):
         return balancing
     if callable(balancing):
@@ -112,7 +112,7 @@ def policy_given(balancing: Balancing | Callable[[int], int]) -> Balancing:
 
 
 def select(policy: Balancing, count: int) -> int:
-    """The policy's choice. ValueError if it is no index."""
+    """Returns the policy's choice. Raises ValueError if it is not a valid index."""
     index = policy.select(count)
     if not isinstance(index, int) or not 0 <= index < count:
         raise ValueError(f"{type(policy).__name__}.select({count}) returned {index!r}")

@@ -1,7 +1,8 @@
-"""Servers that are not in the URL: heard in a group, or met at the place that a JGroups stack file describes.
+"""Discovery of servers by UDP broadcasts or by the protocol of a JGroups stack file.
 
-A finder is asked before every pass over the servers. What it heard it believes for refreshTimeout; then, and when none
-of them could be reached, it listens anew, up to initialWaitTimeout for the first (DiscoveryGroup.waitForBroadcast).
+A finder is asked before every pass over the servers. A discovered server is valid for refreshTimeout. After that, or
+if no server could be reached, the finder listens again, up to initialWaitTimeout for the first server
+(DiscoveryGroup.waitForBroadcast).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from atalanta.client.options import Server
 
 DATAGRAM_BYTES_MAX: Final = 65_535
-LOOK_S: Final = 0.2  # a listener that is told to stop does so within that time
+LOOK_S: Final = 0.2  # maximum delay until a stopped listener returns
 SERVERS_MAX: Final = 10_000
 INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
 
 
 @dataclass
 class UdpGroup:
-    """`udp://address:port?…`; times in ms. local_bind_address: the interface that listens, "" any."""
+    """`udp://address:port?…`; times in ms. local_bind_address is the interface that listens; "" means any."""
 
     address: str
     port: int
@@ -43,7 +44,7 @@ class UdpGroup:
 
 
 class Finder:
-    """Node id -> server and when it was heard. `hear` is the way it listens."""
+    """The discovered servers: node id -> server and the time of its announcement. `hear` receives announcements."""
 
     def __init__(
         self, place: str, refresh_timeout_ms: int, initial_wait_timeout_ms: int, make: MakeServer
@@ -56,29 +57,29 @@ class Finder:
         self.lock = threading.Lock()  # connections of one factory share the finder
 
     def servers(self, stopped: Callable[[], bool]) -> list[Server]:
-        """Those that are believed to be there, blocking until the first is heard, or until `stopped`.
+        """Returns the servers whose announcement is still valid. Blocks until the first one arrives or `stopped`.
 
-        OSError if none is.
+        Raises OSError if there is none.
         """
         with self.lock:
             self._expire()
             if not self.entries:
                 self.hear(stopped)
             if not self.entries:
-                raise OSError(f"nobody was heard in {self.place} within {self.wait_s:g} s")
+                raise OSError(f"no server was discovered in {self.place} within {self.wait_s:g} s")
             return [server for server, _ in self.entries.values()]
 
     def forget(self) -> None:
-        """None of them could be reached: listen anew."""
+        """Discards every server, since none could be reached; the next call listens again."""
         with self.lock:
             self.entries.clear()
 
     def hear(self, stopped: Callable[[], bool]) -> None:
-        """Fill `entries`, until the first is there or the time is over. OSError if that is not possible."""
+        """Fills `entries` until the first server or the end of the time. Raises OSError if it cannot listen."""
         raise NotImplementedError
 
     def said(self, announcement: Announcement) -> None:
-        """A node was heard: its last connector counts (DiscoveryGroup.java)."""
+        """Records an announcement: the node's last connector is used (DiscoveryGroup.java)."""
         if announcement.connectors and len(self.entries) < SERVERS_MAX:
             connector = announcement.connectors[-1]
             server = self.make(connector.host, connector.port)
@@ -95,7 +96,7 @@ MakeServer = Callable[[str, int], "Server"]
 
 
 class UdpFinder(Finder):
-    """Listens to Artemis' broadcasts (fact sheet A1.d)."""
+    """A listener for Artemis' broadcasts (Artemis' UDPBroadcastEndpointFactory)."""
 
     def __init__(self, group: UdpGroup, make: MakeServer) -> None:
         place = f"udp://{group.address}:{group.port}"
@@ -103,7 +104,7 @@ class UdpFinder(Finder):
         self.group = group
 
     def hear(self, stopped: Callable[[], bool]) -> None:
-        """One datagram after the other; once one could be read only those that wait already."""
+        """Reads datagrams until one is valid; after it only those that have already arrived."""
         until = time.monotonic() + self.wait_s
         with contextlib.closing(listening_socket(self.group)) as listener:
             while not stopped():
@@ -114,17 +115,17 @@ class UdpFinder(Finder):
     def _receive(self, listener: socket.socket, timeout_s: float) -> bool:
         readable, _, _ = select.select([listener], [], [], timeout_s)
         if readable:
-            with contextlib.suppress(ProtocolError):  # anybody may send datagrams
+            with contextlib.suppress(ProtocolError):  # any host may send datagrams
                 self.said(self.read(listener.recv(DATAGRAM_BYTES_MAX)))
         return bool(readable)
 
     def read(self, data: bytes) -> Announcement:
-        """ProtocolError if that is no announcement."""
+        """Decodes an announcement. Raises ProtocolError if it is malformed."""
         return decode_announcement(data)
 
 
 def listening_socket(group: UdpGroup) -> socket.socket:
-    """A member of the group, on the interface of that address. OSError names the group."""
+    """Returns a socket that joined the group on the interface of that address. OSError names the group."""
     six = ":" in group.address
     listener = socket.socket(socket.AF_INET6 if six else socket.AF_INET, socket.SOCK_DGRAM)
     try:
@@ -153,7 +154,7 @@ def _join_6(listener: socket.socket, group: UdpGroup) -> None:
 
 
 def _interface_number(group: str, local: str) -> int:
-    """Of a zone in one of the addresses (`ff02::77%eth0`) or of the interface with the local one; 0: as routes say."""
+    """Returns the interface of a zone (`ff02::77%eth0`) or of the local address; 0 follows the routing table."""
     for address in (local, group):
         zone = address.partition("%")[2]
         if zone:

@@ -1,4 +1,4 @@
-"""Large bodies in files of the client's own, so that a message may be larger than the program's memory."""
+"""Large bodies in files of the client, so that a message may be larger than the program's memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PIECE_BYTES: Final = 1 << 20
 
 
 class LargeFile(BodySink):
-    """A file without a name: it goes with the last who knows it, whatever happens to the process.
+    """An unnamed file. The operating system deletes it with its last file descriptor, even if the process crashes.
 
-    A disk that is full spoils this message alone: who asks for its body is told.
+    A full disk fails this message alone: reading its body raises the error.
     """
 
     def __init__(self, folder: str, memory_bytes_max: int) -> None:
@@ -43,23 +43,23 @@ class LargeFile(BodySink):
             self.size += len(piece)
 
     def read(self) -> bytes:
-        """All of it. ClientError if it could not be written, MessageTooLarge if it should not be in memory."""
+        """Returns the body. Raises ClientError if writing it failed, MessageTooLarge if it exceeds the memory limit."""
         if self.size > self.memory_bytes_max:
             raise MessageTooLarge(
                 f"the body has {self.size} bytes, more than largeMessageMaxBytes={self.memory_bytes_max}: "
-                "save_to writes it to a file"
+                "use save_to to write it to a file"
             )
         file = self._whole()
         return file.read()
 
     def save_to(self, path: Path, compressed: bool) -> int:
-        """As `write_to`, into a new file. OSError of that file."""
+        """Writes the body like `write_to` into a new file. Raises OSError for that file."""
         self._whole()
         with path.open("wb") as out:
             return self.write_to(out, compressed)
 
     def write_to(self, out: BinaryIO, compressed: bool) -> int:
-        """Copies it, unpacked, piece by piece; the bytes written. ClientError."""
+        """Copies the body, decompressed, in pieces, and returns the number of bytes. Raises ClientError."""
         file = self._whole()
         inflater = zlib.decompressobj() if compressed else None
         written = 0
@@ -74,16 +74,16 @@ class LargeFile(BodySink):
             except zlib.error as error:
                 raise ClientError(f"the compressed body cannot be read: {error}") from None
         if inflater is not None and not inflater.eof and self.size:
-            raise ClientError("the compressed body cannot be read: it ends too early")
+            raise ClientError("the compressed body cannot be read: it is truncated")
         return written
 
     def _whole(self) -> BinaryIO:
         file = self._file
         if file is None:
-            raise ClientError(f"the large message could not be kept: {self._error}")
+            raise ClientError(f"the large message could not be stored: {self._error}")
         try:
             file.flush()
             file.seek(0)
         except OSError as error:
-            raise ClientError(f"the large message could not be kept: {error}") from error
+            raise ClientError(f"the large message could not be stored: {error}") from error
         return file

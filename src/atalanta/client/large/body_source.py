@@ -1,6 +1,4 @@
-"""Where the body of a streamed message comes from: bytes, a file, an iterable; sync or async. Pieces of it, one at a
-time.
-"""
+"""The source of a streamed body: bytes, a file or an iterable; synchronous or asynchronous. It yields pieces."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ _END: Final = object()
 
 
 class BodySource:
-    """`next_piece` gives CHUNK_BYTES at a time, less with the last piece, then b"".
+    """A source whose `next_piece` returns CHUNK_BYTES at a time, a shorter last piece, then b"".
 
-    What blocks (`read`, `next`) is done beside the connection, so that it stays alive meanwhile. TypeError: `stream`
-    is none of these, or gave something else than bytes; ClientError: it has not as many bytes as was said.
+    Blocking calls (`read`, `next`) run in a thread, so that the connection stays alive. Raises TypeError if `stream` is
+    none of these types or yields something other than bytes, ClientError if its size differs from the announced one.
     """
 
     def __init__(self, shell: Shell, stream: Any, size: int | None) -> None:
@@ -52,7 +50,7 @@ class BodySource:
             )
 
     def rewind(self) -> bool:
-        """Back to the beginning, to be sent once more. False: that cannot be."""
+        """Returns to the beginning, for a second send. Returns False if that is impossible."""
         if self._view is None:
             if self._start is None:
                 return False
@@ -64,7 +62,7 @@ class BodySource:
         return True
 
     async def next_piece(self) -> bytes:
-        """b"" is the end."""
+        """Returns the next piece; b"" is the end."""
         if self._view is not None:
             piece = bytes(self._view[self._given : self._given + self._wanted(CHUNK_BYTES)])
         elif self._read is not None:
@@ -79,7 +77,7 @@ class BodySource:
         return most if self._size is None else min(most, self._size - self._given)
 
     async def _from_file(self) -> bytes:
-        """Files and pipes may give less than was asked for; only nothing is the end."""
+        """Reads from a file or pipe. A read may return fewer bytes; only an empty read is the end."""
         parts: list[bytes] = []
         wanted = self._wanted(CHUNK_BYTES)
         while wanted > 0:
@@ -93,7 +91,7 @@ class BodySource:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def _from_items(self) -> bytes:
-        """Items of any size: small ones are gathered, large ones cut."""
+        """Reads items of any size: small ones are joined, large ones split."""
         piece = bytearray()
         while len(piece) < CHUNK_BYTES:
             if not self._rest:
@@ -123,7 +121,7 @@ class BodySource:
         if size is None:
             return
         if self._given > size or (self._view is not None and len(self._view) > size):
-            raise ClientError(f"stream: has more than the {size} bytes that were said")
+            raise ClientError(f"stream: has more than the announced {size} bytes")
         if at_end and self._given < size:
             raise ClientError(f"stream: ended after {self._given} of {size} bytes")
 
@@ -138,7 +136,7 @@ def _checked(part: Any) -> bytes:
 
 
 def _position(stream: Any) -> int | None:
-    """Where a file that can be read again stands; None for pipes and the like."""
+    """Returns the current offset of a seekable file, None for pipes and the like."""
     seekable = getattr(stream, "seekable", None)
     if seekable is None or inspect.iscoroutinefunction(seekable) or not seekable():
         return None

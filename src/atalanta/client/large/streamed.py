@@ -1,4 +1,4 @@
-"""Sending bodies that are never in memory as a whole: read piece by piece, as the broker and the network take them."""
+"""Streamed bodies, which are never in memory as a whole. Pieces are read as fast as broker and network accept them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class StreamedBody:
-    """One message's body on its way. `begin` first; what is `whole` then is an ordinary message's body."""
+    """The body of one message in transfer. Call `begin` first; a `whole` body then belongs to an ordinary message."""
 
     def __init__(self, shell: Shell, message: Message) -> None:
         self._shell = shell
@@ -28,16 +28,16 @@ class StreamedBody:
         self._first = b""
 
     async def begin(self) -> None:
-        """Reads the first piece. Errors as those of BodySource, and whatever the stream raises."""
+        """Reads the first piece. Raises the errors of BodySource and of the stream."""
         self._first = await self._source.next_piece()
 
     @property
     def whole(self) -> bytes | None:
-        """All of it, if it is short."""
+        """Returns the whole body if it is short."""
         return self._first if len(self._first) < CHUNK_BYTES else None
 
     async def transfer(self, producer: ClientProducer, head: bytes) -> Reply:
-        """All of it over the producer's session, which must end if this raises: a part of it may have left."""
+        """Sends the body over the producer's session. After an error the session must end: a part may have left."""
         shell = self._shell
         sending = StreamedSending(producer, head)
         piece = self._first
@@ -51,11 +51,12 @@ class StreamedBody:
         return sending.finish(piece)
 
     async def send(self, producer: ClientProducer, head: bytes) -> None:
-        """Returns when the broker has it safe.
+        """Sends the body and returns when the broker has stored it.
 
-        Over a session of its own, so that others go on meanwhile, and that what was sent of it is gone with the
-        session if the stream raises or this is cancelled. After a lost connection it begins anew, under the same
-        duplicate id, if reconnectAttempts says so and the stream can be read again; else ConnectionLost.
+        The transfer has a session of its own, so that other messages continue. If the stream raises or the call is
+        cancelled, the session ends and the broker discards the part. After a lost connection the transfer starts again
+        under the same duplicate id, if reconnectAttempts allows it and the stream can be read again. Otherwise it
+        raises ConnectionLost.
         """
         repeated = False
         while True:
@@ -94,6 +95,6 @@ class StreamedBody:
 
 
 def end_session(shell: Shell, session: ClientSession) -> None:
-    """Nobody waits for the answer."""
+    """Closes the session without waiting for the answer."""
     session.close()
     shell.after_call()

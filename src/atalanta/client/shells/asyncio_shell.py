@@ -1,4 +1,4 @@
-"""The asyncio shell: one task that keeps a transport alive, writes joined per turn of the loop."""
+"""The asyncio shell: one task keeps a transport alive. One event-loop iteration writes once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 
 TICK_S = 0.5
-STREAMS_MAX = 32  # whose next piece is read at the same time, of one connection
+STREAMS_MAX = 32  # per connection: streams whose next piece is read concurrently
 Result = TypeVar("Result")
 
 
@@ -31,7 +31,7 @@ class _Link(asyncio.Protocol):
         self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transport is no subclass of asyncio.Transport.
+        # uvloop's transport is not a subclass of asyncio.Transport.
         self.transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -51,13 +51,13 @@ class _Link(asyncio.Protocol):
         self.end("closed by the broker" if error is None else str(error) or repr(error))
 
     def end(self, why: str) -> None:
-        """The first reason counts."""
+        """Ends the connection; the first reason is kept."""
         if not self.over.done():
             self.over.set_result(why)
 
 
 class AsyncioShell(Shell):
-    """Belongs to the event loop that runs when it is made."""
+    """A shell that belongs to the event loop running at its creation."""
 
     suspends = True
 
@@ -72,12 +72,12 @@ class AsyncioShell(Shell):
         super().__init__(options)
 
     def start(self) -> None:
-        """Begin to dial."""
+        """Starts to connect."""
         self._task = self.loop.create_task(self._keep_connected())
         self._task.add_done_callback(self._task_ended)
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
-        """A mistake (of a listener, or ours) must not leave anybody waiting for ever."""
+        """Fails every call if the task failed (a bug here or in a listener), so that no call waits for ever."""
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self.engine.fail(ClientError(f"the connection's task failed: {error!r}"))
@@ -105,7 +105,7 @@ class AsyncioShell(Shell):
         return Waiting(self, ask)
 
     async def beside(self, function: Callable[[], Result]) -> Result:
-        # Not the loop's own threads, in which names are resolved: a pipe may hold its thread for ever.
+        # The loop's own threads also resolve names; a blocked pipe would occupy one of them.
         if self._threads is None:
             self._threads = ThreadPoolExecutor(STREAMS_MAX, "atalanta-stream")
         return await self.loop.run_in_executor(self._threads, function)
@@ -134,14 +134,14 @@ class AsyncioShell(Shell):
             self.loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """The end of a turn: one write for everything."""
+        """Writes the data of one event-loop iteration at once."""
         self.engine.flush()
         self._scheduled = False
         out = self._out
         if out:
             self._out = []
             transport = None if self.link is None else self.link.transport
-            # One that is closing takes nothing any more; what is lost with it is sent again, or told of.
+            # A closing transport accepts no data. Lost messages are sent again, or their calls fail.
             if transport is not None and not transport.is_closing():
                 transport.write(out[0] if len(out) == 1 else b"".join(out))
 
@@ -194,7 +194,7 @@ class AsyncioShell(Shell):
             await asyncio.sleep(pause_s)
 
     async def _find(self, policy: ReconnectPolicy) -> None:
-        """Listens in a thread of its own, so that the loop goes on."""
+        """Runs discovery in a thread, so that the event loop continues."""
         finder = self.options.finder
         assert finder is not None
         await self._sleep_until(policy.next_at_ns)
@@ -217,7 +217,7 @@ class AsyncioShell(Shell):
         return link
 
     async def _serve(self, server: Server, link: _Link) -> None:
-        """One transport from its first byte to its end."""
+        """Serves one transport from its first byte to its end."""
         assert link.transport is not None
         self._out.clear()
         self.link = link
@@ -250,14 +250,14 @@ class AsyncioShell(Shell):
 
 
 class _Waiter:
-    """Wakes a coroutine, and whoever waited for the same reply before."""
+    """A callback that wakes a coroutine, and earlier waiters for the same reply."""
 
     def __init__(
         self, future: asyncio.Future[None], before: Callable[[Reply], None] | None
     ) -> None:
         self.future = future
         self.before: Callable[[Reply], None] | None
-        # Those that were given up (a time was over) are left out: else they pile up, one for each wait.
+        # Waiters whose time was over are left out: otherwise one would remain for each wait.
         while isinstance(other := getattr(before, "__self__", None), _Waiter) and other.future.done():
             before = other.before
         self.before = before

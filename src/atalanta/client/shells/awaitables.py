@@ -1,4 +1,4 @@
-"""Things to await that mostly need no waiting, without a coroutine or a future per message."""
+"""Awaitables that usually complete without waiting, without a coroutine or a future per message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Acknowledgement:
-    """Await it or leave it: what was asked for happens anyway."""
+    """An operation that completes whether it is awaited or not."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ READY: Final = Acknowledgement()
 
 
 class Waiting(Acknowledgement):
-    """Waits for the reply that `ask` gives at the moment it is awaited."""
+    """An awaitable for the reply that `ask` returns at the time of the await."""
 
     __slots__ = ("_ask", "_shell")
 

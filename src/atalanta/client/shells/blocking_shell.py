@@ -1,7 +1,7 @@
-"""The blocking shell: one socket, read and written while somebody waits. No event loop, no thread per
-connection; one daemon thread a process keeps idle connections alive (pings).
+"""The blocking shell: one socket, read and written while a call waits. There is no event loop and no thread per
+connection; one daemon thread per process sends pings for idle connections.
 
-A connection may be used by several threads; their calls take turns.
+Several threads may use a connection; their calls alternate.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from atalanta.client.shells.tls import buffered, secured
 from atalanta.wire.core.client.reply import Reply
 
 TICK_S: Final = 0.5
-SELECT_S: Final = 0.1  # other threads wait for the connection no longer than that
+SELECT_S: Final = 0.1  # maximum wait of other threads for the connection
 TURN_S: Final = 0.001
 KEEPER_PERIOD_S: Final = 5.0
 KEEPER_PERIOD_LEAST_S: Final = 0.1
@@ -33,9 +33,9 @@ Result = TypeVar("Result")
 
 
 class BlockingShell(Shell):
-    """`pump` is the one place where bytes move and time passes.
+    """A shell whose `pump` reads, writes and connects.
 
-    Calls hold the lock from beginning to end; who waits for an answer lets others in between.
+    A call holds the lock from beginning to end; while it waits for an answer other calls may run.
     """
 
     suspends = False
@@ -49,7 +49,7 @@ class BlockingShell(Shell):
         self._was_connected = False
         self._next_tick = 0.0
         self._others = 0
-        # How often the connection must be looked at for pings to be in time while nobody uses it.
+        # Interval at which an idle connection has to be checked, so that pings are in time.
         self.keeper_period_s = KEEPER_PERIOD_S
         if options.client_failure_check_period_ms >= 0:
             period_s = options.client_failure_check_period_ms / 2_000
@@ -59,7 +59,7 @@ class BlockingShell(Shell):
 
     @property
     def has_transport(self) -> bool:
-        """A socket is open."""
+        """Returns True if a socket is open."""
         return self._socket is not None
 
     # -- Shell ----------------------------------------------------------------------------------
@@ -90,10 +90,10 @@ class BlockingShell(Shell):
         return Waiting(self, ask)
 
     def caller(self) -> object:
-        return None  # whoever waits drives the connection: nobody waits for what another thread does
+        return None  # a waiting call drives the connection itself
 
     async def beside(self, function: Callable[[], Result]) -> Result:
-        # Others may use the connection meanwhile, the thread that pings among them.
+        # Other threads may use the connection meanwhile, also the thread that sends pings.
         self.lock.release()
         try:
             return function()
@@ -128,9 +128,9 @@ class BlockingShell(Shell):
         if self._broken is None:
             self._broken = why
 
-    # -- moving bytes ---------------------------------------------------------------------------
+    # -- input and output -----------------------------------------------------------------------
     def pump(self, timeout_s: float) -> None:
-        """Write what waits, read what came within the time; dial if there is no transport."""
+        """Writes pending data and reads data that arrives in time. Connects if there is no transport."""
         if self.closed or self.engine.failed is not None:
             return
         if self._socket is None:
@@ -197,14 +197,14 @@ class BlockingShell(Shell):
             connection.close()
 
     def _slept_until(self, at_ns: int, timeout_s: float) -> bool:
-        """Waits at most `timeout_s`; whether the time has come."""
+        """Waits at most `timeout_s`. Returns True if the time `at_ns` has come."""
         pause_s = (at_ns - time.monotonic_ns()) / 1e9
         if pause_s > 0:
             time.sleep(min(pause_s, timeout_s))
         return pause_s <= timeout_s
 
     def _find(self, timeout_s: float) -> None:
-        """Listens, up to initialWaitTimeout."""
+        """Runs discovery, up to initialWaitTimeout."""
         finder = self.options.finder
         assert finder is not None
         if not self._slept_until(self.policy.next_at_ns, timeout_s):
@@ -217,7 +217,7 @@ class BlockingShell(Shell):
             self.policy.found(servers)
 
     def _dial(self, timeout_s: float) -> None:
-        """One attempt, when its time has come."""
+        """Makes one attempt to connect, when its time has come."""
         if self.policy.wants_servers:
             self._find(timeout_s)
             return
@@ -256,7 +256,7 @@ _hurried = threading.Event()
 
 
 def keep_alive(shell: BlockingShell) -> None:
-    """Have pings sent while nobody uses the connection. Threads do not survive a fork: one a process."""
+    """Registers a connection for pings while it is idle. Threads do not survive a fork: each process has its own."""
     global _keeper_process, _hurried
     with _kept_lock:
         if _keeper_process != os.getpid():
@@ -270,13 +270,13 @@ def keep_alive(shell: BlockingShell) -> None:
 
 
 def kept() -> list[BlockingShell]:
-    """Those that are pinged. A set that another thread adds to meanwhile cannot be walked over."""
+    """Returns the connections to be pinged. A set cannot be iterated while another thread adds to it."""
     with _kept_lock:
         return list(_kept)
 
 
 def _renew_lock() -> None:
-    """A thread that is not in this process may have had it."""
+    """Replaces the lock after a fork: a thread of the parent process may have held it."""
     global _kept_lock
     _kept_lock = threading.Lock()
 

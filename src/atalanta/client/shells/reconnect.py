@@ -1,11 +1,11 @@
-"""When to dial which server: the first connection and the ones after a loss. Pure; time is an argument.
+"""The reconnect policy: which server to connect to, and when. The policy has no side effects; time is an argument.
 
-One attempt is one pass over the candidates. Of a new connection the balancing policy chooses the first one, the others
-follow in their order; after a loss the server of the last connection comes first, then (unless
-`stay`) the others of the URL in order, then those of the topology where
-useTopologyForLoadBalancing says so. Between passes retryInterval, growing by
-retryIntervalMultiplier up to maxRetryInterval (ClientSessionFactoryImpl.getConnectionWithRetry);
-the first pass after a loss begins at once if the connection had lasted that long.
+One attempt is one pass over the candidates. For a new connection the balancing policy chooses the first one; the
+others follow in their order. After a loss the server of the last connection comes first. The others of the URL follow
+in order (unless `stay`), then those of the topology if useTopologyForLoadBalancing is set. The pause between passes
+is retryInterval, which grows by retryIntervalMultiplier up to maxRetryInterval
+(ClientSessionFactoryImpl.getConnectionWithRetry). The first pass after a loss begins at once if the connection lasted
+at least that long.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from atalanta.client.discovery.load_balancing import select
 from atalanta.client.options import FOREVER, ClientOptions, Server
 
 MILLISECOND_NS = 1_000_000
-REDIRECTS_MAX = 10  # in a row: connection routers may send in a circle
+REDIRECTS_MAX = 10  # in a row: connection routers may redirect in a circle
 
 
 class ReconnectPolicy:
-    """`next_dial` says whom to dial and when; `connected`, `failed` and `lost` say what happened."""
+    """The state of reconnecting. `next_dial` returns the next server; `connected`, `failed`, `lost` record results."""
 
     def __init__(self, options: ClientOptions) -> None:
         self.options = options
@@ -26,7 +26,7 @@ class ReconnectPolicy:
         self.current: Server | None = None
         self._candidates: list[Server] = self._ordered(options.servers)
         self._position = 0
-        self._redirects = 0  # since a login was answered
+        self._redirects = 0  # since the last answered login
         self._passes_left = options.initial_connect_attempts
         self._interval_ms = options.retry_interval_ms
         self._next_at_ns = 0
@@ -35,16 +35,16 @@ class ReconnectPolicy:
 
     @property
     def given_up(self) -> bool:
-        """No more attempts are allowed."""
+        """Returns True if no more attempts are allowed."""
         return self._given_up
 
     @property
     def wants_servers(self) -> bool:
-        """A pass begins that needs them: whoever discovers servers calls `found` or `found_none` now."""
+        """Returns True if the next pass needs discovery. The caller then calls `found` or `found_none`."""
         return self._wants_servers and not self._given_up
 
     def found(self, servers: list[Server]) -> None:
-        """These are the servers now; the lost one comes last, as it could not be reached."""
+        """Sets the discovered servers. The lost server comes last, since it could not be reached."""
         self._wants_servers = False
         self.options.servers = servers
         if self.current is None:
@@ -56,7 +56,7 @@ class ReconnectPolicy:
             self._candidates = [*others, self.current]
 
     def found_none(self, now: int, why: str) -> None:
-        """That pass has nobody to dial, but for the server that was lost."""
+        """Records a pass without discovered servers; only the lost server is tried."""
         if self.current is not None:
             self._wants_servers = False
             self._candidates = [self.current]
@@ -73,24 +73,24 @@ class ReconnectPolicy:
 
     @property
     def next_at_ns(self) -> int:
-        """When the next pass or dial may begin."""
+        """Returns the earliest time of the next pass or attempt."""
         return self._next_at_ns
 
     def next_dial(self) -> tuple[Server, int] | None:
-        """The server to dial and the time (ns) not before which; None: give up. Not while it wants servers."""
+        """Returns the server and its earliest time (ns); None: give up. Not to be called while discovery is needed."""
         if self._given_up:
             return None
         return self._candidates[self._position], self._next_at_ns
 
     def connected(self, now: int, server: Server) -> None:
-        """The connection stands (the login was answered): the next loss begins a new series."""
+        """Records an answered login: the next loss begins a new series of attempts."""
         self.current = server
         self._interval_ms = self.options.retry_interval_ms
         self._redirects = 0
         self._next_at_ns = now + self._interval_ms * MILLISECOND_NS
 
     def redirected(self, target: Server) -> bool:
-        """The server that was to log us in names another, which is dialled next; not for ever, and not with `stay`."""
+        """Records a redirect by the server of the login. Returns False after too many redirects, or with `stay`."""
         if self.options.stay or self._redirects >= REDIRECTS_MAX:
             return False
         self._redirects += 1
@@ -100,7 +100,7 @@ class ReconnectPolicy:
         return True
 
     def failed(self, now: int, why: str) -> None:
-        """The dialled server could not be reached."""
+        """Records that the server could not be reached."""
         self.last_error = f"{self._candidates[self._position]}: {why}"
         self._position += 1
         if self._position >= len(self._candidates):
@@ -124,7 +124,7 @@ class ReconnectPolicy:
     def lost(
         self, now: int, why: str, members: list[Server], target: Server | None = None
     ) -> None:
-        """An established connection ended. `members`: the topology; `target`: where the broker sends us."""
+        """Records the end of an established connection. `members`: the topology; `target`: the broker's redirect."""
         options = self.options
         self.last_error = f"{self.current}: {why}" if self.current is not None else why
         candidates: list[Server] = []
@@ -141,5 +141,5 @@ class ReconnectPolicy:
         self._wants_servers = False
         self._passes_left = options.reconnect_attempts
         self._given_up = self._passes_left == 0
-        # A server that ends every connection at once is not dialled without a pause.
+        # A server that ends every connection at once is retried only after a pause.
         self._next_at_ns = max(now, self._next_at_ns)

@@ -1,8 +1,8 @@
-"""What the client's classes need from a shell: a transport that comes back, and a way to wait.
+"""The interface between the client's classes and a shell: a transport that reconnects, and waits for replies.
 
-The classes of this package are written once, as coroutines over a Shell. The asyncio shell
-suspends them; the blocking shell never does: its `wait` returns when the reply is there, so a
-coroutine runs through in one step (`drive`).
+The classes of this package are written once, as coroutines over a Shell. The asyncio shell suspends them. The
+blocking shell never does: its `wait` returns when the reply is complete, so that a coroutine ends in one step
+(`drive`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Result = TypeVar("Result")
 
 
 class Shell(ClientEvents, ABC):
-    """One logical connection. `lost_count` counts lost transports, `server` is the current one.
+    """A logical connection. `lost_count` counts lost transports, `server` is the current one.
 
-    `suspends`: coroutines may wait for other things than replies.
+    `suspends`: coroutines may wait for other events than replies.
     """
 
     suspends: ClassVar[bool]
@@ -46,17 +46,17 @@ class Shell(ClientEvents, ABC):
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}
         self.dialled: Server | None = None
-        # Held around what touches the engine outside of a coroutine.
+        # Held by code outside of a coroutine that uses the engine.
         self.guard: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self._redirect: Server | None = None
 
     @property
     def server(self) -> Server | None:
-        """Where the current (or last) connection leads."""
+        """Returns the server of the current (or last) connection."""
         return self.dialled
 
     def upgrade(self) -> UpgradeRequest:
-        """How a connection to `dialled` begins where CORE is behind HTTP."""
+        """Returns the HTTP request that begins a connection to `dialled` if CORE is behind HTTP."""
         host = self.dialled.host if self.dialled is not None else self.options.servers[0].host
         nonce = secrets.token_bytes(NONCE_BYTES)
         options = self.options
@@ -65,38 +65,38 @@ class Shell(ClientEvents, ABC):
     # -- for the classes above ------------------------------------------------------------------
     @abstractmethod
     async def wait(self, reply: Reply, timeout_s: float | None = None) -> bool:
-        """Until the reply is done; False if the time was over first."""
+        """Waits until the reply is complete. Returns False after the timeout."""
 
     @abstractmethod
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
-        """For what may be awaited, but need not."""
+        """Returns an awaitable for an operation that completes even without await."""
 
     @abstractmethod
     def after_call(self) -> None:
-        """The program did something without waiting: see to it that it goes out soon."""
+        """Schedules a flush after an operation of the program that did not wait."""
 
     @abstractmethod
     async def beside(self, function: Callable[[], Result]) -> Result:
-        """Call what may block for long (a read of a pipe), while the connection is kept alive."""
+        """Calls a function that may block for long (a read of a pipe), while the connection is kept alive."""
 
     @abstractmethod
     def caller(self) -> object:
-        """Who calls: two that differ may wait for each other."""
+        """Returns the identity of the caller. Two different callers may wait for each other."""
 
     @abstractmethod
     async def drained(self) -> None:
-        """Until what was written is on its way, but for what the operating system keeps; or the transport is gone."""
+        """Waits until the operating system has taken all written data, or the transport has ended."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:
-        """Bytes of the engine; several in one turn go out together."""
+        """Writes bytes of the engine; the writes of one event-loop iteration are sent together."""
 
     @abstractmethod
     async def shut(self) -> None:
-        """Close the transport for good."""
+        """Closes the transport for good."""
 
     async def answer(self, reply: Reply) -> object:
-        """Waits, then gives the value or raises the error."""
+        """Waits, then returns the value or raises the error."""
         if not reply.done:
             await self.wait(reply)
         return reply.result()
@@ -113,7 +113,7 @@ class Shell(ClientEvents, ABC):
     def disconnected(
         self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
     ) -> None:
-        """A leaving broker may send us somewhere: there first, unless `stay`."""
+        """Records a disconnect by a stopping broker. Its redirect target is tried first, unless `stay`."""
         if target is not None:
             self._redirect = Server(target.host, target.port)
         elif target_node_id is not None:
@@ -130,14 +130,14 @@ class Shell(ClientEvents, ABC):
         self.tell("lost")
 
     def login_lost(self, now: int, why: str) -> None:
-        """The transport ended before the login was answered; a connection router may have sent us elsewhere."""
+        """Records a transport that ended before the login answer. A connection router may have redirected us."""
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
         if target is None or not self.policy.redirected(target):
             self.policy.failed(now, why)
 
     def members(self) -> list[Server]:
-        """The cluster's nodes that can be dialled, sorted by node id."""
+        """Returns the cluster's nodes with a known address, sorted by node id."""
         found: list[Server] = []
         for _, member in sorted(self.engine.topology.items()):
             if member.host is not None and member.port is not None:
@@ -145,7 +145,7 @@ class Shell(ClientEvents, ABC):
         return found
 
     def give_up(self) -> None:
-        """No attempt is left."""
+        """Fails every call, since no attempt is left."""
         finder = self.options.finder
         servers = ", ".join(str(server) for server in self.options.servers)
         if finder is not None and not servers:
@@ -155,7 +155,7 @@ class Shell(ClientEvents, ABC):
 
 
 def connection_settings(options: ClientOptions) -> ConnectionSettings:
-    """What the engine must know of the options."""
+    """Returns the options that the engine needs."""
     period_ms = options.client_failure_check_period_ms
     ttl_ms = options.connection_ttl_ms
     return ConnectionSettings(

@@ -1,4 +1,4 @@
-"""TLS of the client's connections: from the URL's options, or a context of the program's own."""
+"""TLS of the client's connections, from the URL's options or an SSL context of the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atalanta.wire.uri import UriError
 
 
 def use_tls(options: ClientOptions, context: ssl.SSLContext | None) -> None:
-    """Prepares what every dial will use. `context` comes before the URL. UriError names the option."""
+    """Prepares the TLS of every connection. `context` overrides the URL. UriError names the option."""
     if context is not None:
         sni_host = "" if options.tls is None else options.tls.sni_host
         options.secure = ClientTls(context, sni_host)
@@ -24,7 +24,7 @@ def use_tls(options: ClientOptions, context: ssl.SSLContext | None) -> None:
 
 
 def secured(options: ClientOptions, server: Server, plain: socket.socket) -> socket.socket:
-    """The socket with the handshake done; itself without TLS. OSError, and `plain` is closed."""
+    """Returns the socket after the handshake, unchanged without TLS. After an OSError `plain` is closed."""
     tls = options.secure
     if tls is None:
         return plain
@@ -36,5 +36,5 @@ def secured(options: ClientOptions, server: Server, plain: socket.socket) -> soc
 
 
 def buffered(connection: socket.socket) -> bool:
-    """Whether bytes wait that `select` does not see: TLS reads whole records."""
+    """Returns True if received bytes wait that `select` does not report: TLS reads whole records."""
     return isinstance(connection, ssl.SSLSocket) and connection.pending() > 0
