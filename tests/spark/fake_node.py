@@ -176,7 +176,7 @@ class FakeNode:
     # -- requests -------------------------------------------------------------------------------
     def find(self, queue: str, incarnation: str | None = None) -> FakeQueue:
         if self.is_artemis:
-            raise LogViewUnsupported(f"node {self.node_id} is no Atalanta node")
+            raise LogViewUnsupported(f"node {self.node_id} is not an Atalanta node")
         if queue not in self.queues:
             raise QueueMissing(f"queue {queue} does not exist", 100)
         found = self.queues[queue]

@@ -70,7 +70,7 @@ def test_options_that_say_nothing_or_the_wrong_thing() -> None:
     secret = write_options({"servers": "a:1", "sslEnabled": "TRUE", "KEYSTOREPASSWORD": "a&b=c"})
     assert secret.login.tls == (("sslEnabled", "TRUE"), ("keyStorePassword", "a&b=c"))
     assert "a&b=c" not in repr(secret)
-    with pytest.raises(OptionError, match="trustStorePath counts only with sslEnabled=true"):
+    with pytest.raises(OptionError, match="trustStorePath needs sslEnabled=true"):
         read_options({**base, "trustStorePath": "x"})
     with pytest.raises(OptionError, match="trustAll"):
         read_options({**base, "sslEnabled": "true", "trustAll": "perhaps"})

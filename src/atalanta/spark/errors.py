@@ -1,18 +1,18 @@
-"""What a node, or the way to it, may answer to the Spark source and sink."""
+"""Errors of the Spark source and sink."""
 
 from __future__ import annotations
 
 
 class SparkSourceError(Exception):
-    """Stops the query; its text is for the user."""
+    """The base class. The error stops the query; its text is for the user."""
 
 
 class OptionError(SparkSourceError):
-    """An option that is unknown, missing or has a value that does not fit."""
+    """An unknown or missing option, or an invalid value."""
 
 
 class GatewayError(SparkSourceError):
-    """A request a node refused; `code` is that of the CORE exception (0 if there is none)."""
+    """A request refused by a node; `code` is that of the CORE exception (0 if there is none)."""
 
     def __init__(self, text: str, code: int = 0) -> None:
         super().__init__(text)
@@ -20,40 +20,40 @@ class GatewayError(SparkSourceError):
 
 
 class NodeUnavailable(GatewayError):
-    """The node does not answer (for now): worth another try."""
+    """A node that does not answer now. A retry may succeed."""
 
 
 class LoginRefused(GatewayError):
-    """User, password or permission: not worth another try."""
+    """A refused user, password or permission. A retry is useless."""
 
 
 class QueueMissing(GatewayError):
-    """The node has no such queue."""
+    """A queue that the node does not have."""
 
 
 class Fenced(GatewayError):
-    """Another query holds the lease of this group."""
+    """A lease that another query of this group holds now."""
 
 
 class IncarnationChanged(GatewayError):
-    """The queue was deleted and made anew since."""
+    """A queue that was deleted and created again."""
 
 
 class RangeLost(GatewayError):
-    """Part of the range left the queue."""
+    """A range of which a part left the queue."""
 
 
 class LogViewUnsupported(GatewayError):
-    """The node does not speak the log view (a real Artemis)."""
+    """A node without the log view (a real Artemis)."""
 
 
 class DataLost(SparkSourceError):
-    """Messages of a planned range are gone and `failOnDataLoss` is true."""
+    """Lost messages of a planned range while `failOnDataLoss` is true."""
 
 
 class NodeTimeout(SparkSourceError):
-    """A node stayed away for longer than `nodeTimeout`."""
+    """A node that was away for longer than `nodeTimeout`."""
 
 
 class DriverGone(SparkSourceError):
-    """The process this one works for has ended: nobody waits for an answer."""
+    """The end of the process that this one works for: no process waits for an answer."""

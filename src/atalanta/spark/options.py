@@ -15,11 +15,11 @@ from atalanta.spark.gateway.gateway import Credentials
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
-# In JSON, as in Kafka's: these two stand for earliest and latest.
+# The values of earliest and latest in JSON, as in Kafka's source.
 EARLIEST_SEQUENCE: Final = -2
 LATEST_SEQUENCE: Final = -1
 
-# Named as in Artemis' URLs (wire/tls_config.py); files are looked for on every machine that runs a task.
+# Names of Artemis' URLs (wire/tls_config.py). The files are read on every machine that runs a task.
 TLS: Final = (
     "sslEnabled", "trustStorePath", "trustStorePassword", "trustStoreType", "keyStorePath",
     "keyStorePassword", "keyStoreType", "keyStoreAlias", "crlPath", "verifyHost", "trustAll", "sniHost",
@@ -37,7 +37,7 @@ WRITE: Final = (
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
     "requestTimeout", "propertyColumns", "durable", "priority", "checkpointLocation", "queryName",
 )  # fmt: skip
-# Kafka's names whose meaning is another option here.
+# Options of Kafka's source that have another name here.
 KAFKA_NAMES: Final = {
     "kafka.bootstrap.servers": "servers",
     "subscribe": "queue",
@@ -53,7 +53,7 @@ _SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb":
 
 @dataclass(frozen=True)
 class Start:
-    """Where to begin (or end): `default` for nodes that `sequences` does not name.
+    """The start (or end) of a read: `default` applies to nodes that `sequences` does not name.
 
     `sequences`: node id or host:port -> sequence, or one of the two above.
     """
@@ -64,7 +64,7 @@ class Start:
 
 @dataclass(frozen=True)
 class LoginOptions:
-    """What reading and writing have in common."""
+    """The common options of reading and writing."""
 
     servers: tuple[str, ...]
     user: str | None
@@ -80,7 +80,7 @@ class LoginOptions:
         )
 
     def secret(self) -> str | None:
-        """The password; a file is read where it is needed, on every machine that runs a task."""
+        """Returns the password. A password file is read on demand, on every machine that runs a task."""
         if self.password_file is None:
             return self.password
         try:
@@ -91,7 +91,7 @@ class LoginOptions:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Limits None: none. `queue` is "queue" or "address::queue"."""
+    """The options of the source. A limit of None is no limit. `queue` is "queue" or "address::queue"."""
 
     login: LoginOptions
     queue: str
@@ -113,7 +113,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """Defaults for rows that say nothing themselves; `property_columns` "*": all others."""
+    """The options of the sink. Rows override the defaults; `property_columns` "*" means all other columns."""
 
     login: LoginOptions
     address: str | None
@@ -124,7 +124,7 @@ class WriteOptions:
 
 
 class Values:
-    """The options as given, found whatever their case; every complaint names the option."""
+    """The given options, whose names ignore case. Every error names the option."""
 
     def __init__(self, given: Mapping[str, str], known: tuple[str, ...]) -> None:
         self.given = {str(name).lower(): str(value) for name, value in given.items()}
@@ -152,7 +152,7 @@ class Values:
     def flag(self, name: str, default: bool) -> bool:
         text = (self.text(name) or str(default)).lower()
         if text not in {"true", "false"}:
-            raise OptionError(f"option {name}: {text!r} is neither true nor false")
+            raise OptionError(f"option {name}: {text!r} must be true or false")
         return text == "true"
 
     def choice(self, name: str, default: str | None, choices: tuple[str, ...]) -> str | None:
@@ -160,11 +160,11 @@ class Values:
         if text is None:
             return default
         if text.lower() not in choices:
-            raise OptionError(f"option {name}: {text!r} is none of {', '.join(choices)}")
+            raise OptionError(f"option {name}: {text!r} is not one of {', '.join(choices)}")
         return text.lower()
 
     def duration_s(self, name: str, default_s: float) -> float:
-        """A number of seconds, or one with a unit: 500ms, 120s, 2m, 1h."""
+        """Returns a duration in seconds: a number, or a number with a unit: 500ms, 120s, 2m, 1h."""
         text = self.text(name)
         if text is None:
             return default_s
@@ -181,7 +181,7 @@ class Values:
         return value
 
     def size(self, name: str) -> int | None:
-        """A number of bytes, or one with a unit: 64k, 10m, 1g."""
+        """Returns a number of bytes; the text may have a unit: 64k, 10m, 1g."""
         text = self.text(name)
         if text is None:
             return None
@@ -192,11 +192,11 @@ class Values:
         return int(digits) * _SIZES[unit]
 
     def names(self, name: str) -> tuple[str, ...]:
-        """A comma separated list."""
+        """Returns a comma separated list."""
         return tuple(part.strip() for part in (self.text(name) or "").split(",") if part.strip())
 
     def start(self, name: str, default: str) -> Start:
-        """earliest, latest, or JSON {"node id or host:port": sequence}."""
+        """Parses earliest, latest, or JSON {"node id or host:port": sequence}."""
         text = self.text(name)
         if text is None:
             return Start(default)
@@ -225,16 +225,16 @@ class Values:
 
 
 def unknown(name: str, by_lower: Mapping[str, str]) -> str:
-    """The sentence for an option nobody knows, with the nearest one that exists."""
+    """Returns the error text for an unknown option, with the most similar name."""
     if name in KAFKA_NAMES:
-        return f"unknown option {name}: here it is called {KAFKA_NAMES[name]}"
+        return f"unknown option {name}: its name here is {KAFKA_NAMES[name]}"
     near = difflib.get_close_matches(name, by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[near[0]]}?" if near else ""
     return f"unknown option {name}{hint} (known: {', '.join(sorted(by_lower.values()))})"
 
 
 def servers_of(values: Values) -> tuple[str, ...]:
-    """host:port of each node, in the order given, without repeats; a URL may add parameters."""
+    """Returns host:port of each node, in the given order, without repeats; a URL may add parameters."""
     servers = tuple(dict.fromkeys(values.names("servers")))
     if not servers:
         raise OptionError(
@@ -249,7 +249,7 @@ def servers_of(values: Values) -> tuple[str, ...]:
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
-    """OptionError names the option that is unknown, missing or wrong."""
+    """Parses the source's options. OptionError names an unknown, missing or invalid option."""
     values = Values(given, READ)
     address, queue = values.text("address"), values.text("queue")
     if queue is None and address is None:
@@ -282,7 +282,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
-    """OptionError names the option that is unknown, missing or wrong."""
+    """Parses the sink's options. OptionError names an unknown, missing or invalid option."""
     values = Values(given, WRITE)
     priority = values.number("priority", 0)
     if priority is not None and priority > 9:
@@ -298,7 +298,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def login_options(values: Values) -> LoginOptions:
-    """OptionError as above."""
+    """Parses the login's options. OptionError names an invalid option."""
     if values.text("password") is not None and values.text("passwordFile") is not None:
         raise OptionError("options password and passwordFile exclude each other")
     return LoginOptions(
@@ -313,12 +313,12 @@ def login_options(values: Values) -> LoginOptions:
 
 
 def tls_options(values: Values) -> tuple[tuple[str, str], ...]:
-    """Those that were given. OptionError when some are and sslEnabled is not true: nothing would be encrypted."""
+    """Returns the given TLS options. Raises OptionError if sslEnabled is not true: data would not be encrypted."""
     given = [(name, values.given[name.lower()]) for name in TLS if name.lower() in values.given]
     if not values.flag("sslEnabled", False):
         for name, _ in given:
             if name != "sslEnabled":
-                raise OptionError(f"option {name} counts only with sslEnabled=true")
+                raise OptionError(f"option {name} needs sslEnabled=true")
         return ()
     for name in ("verifyHost", "trustAll", "useDefaultSslContext"):
         values.flag(name, False)

@@ -24,14 +24,14 @@ from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
 
 
 class AtalantaDataSource(DataSource):
-    """Registered once a session, then `format("atalanta")`; see docs/guide/spark.md.
+    """The data source, registered once per session, then `format("atalanta")`; see docs/guide/spark.md.
 
-    Options are checked before anything is connected: OptionError.
+    Options are checked before any connection: OptionError.
     """
 
     @staticmethod
     def connect(server: str, credentials: Credentials) -> Gateway:
-        """Tests put a fake in its place."""
+        """Connects to a server. Tests replace this method."""
         return connect(server, credentials)
 
     @classmethod
@@ -64,6 +64,6 @@ def refuse_overwrite(overwrite: bool) -> None:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `format("atalanta")` known to a session, and the package to its workers (spark/environment/shipping.py)."""
+    """Registers `format("atalanta")` in a session, and the package in its workers (spark/environment/shipping.py)."""
     ship(spark)
     spark.dataSource.register(AtalantaDataSource)

@@ -184,7 +184,7 @@ def test_schemas_are_checked() -> None:
     assert "properties" not in default_schema(False).fieldNames()
     with pytest.raises(OptionError, match="column sequence is bigint, not string"):
         check_schema(ddl("sequence string"))
-    with pytest.raises(OptionError, match="column x is taken from the property"):
+    with pytest.raises(OptionError, match="column x is the property"):
         check_schema(ddl("x array<int>"))
 
 

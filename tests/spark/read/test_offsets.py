@@ -22,7 +22,7 @@ def test_an_offset_survives_json_in_the_order_of_nodes() -> None:
 def test_a_checkpoint_of_another_queue_is_refused() -> None:
     with pytest.raises(SparkSourceError, match="a query over queue p, but the options say q"):
         Offset.from_json(Offset("p", {}).to_json(), "q")
-    with pytest.raises(SparkSourceError, match="none of this source"):
+    with pytest.raises(SparkSourceError, match="not one of this source"):
         Offset.from_json({"partition-1": 5}, "q")
 
 
@@ -65,5 +65,5 @@ def test_the_longer_range_gives_more_partitions() -> None:
 
 def test_an_endless_sequence_is_none_of_this_source() -> None:
     value = {"queue": "q", "nodes": {"a": {"incarnation": "i", "sequence": float("inf"), "server": "h"}}}
-    with pytest.raises(SparkSourceError, match="none of this source"):
+    with pytest.raises(SparkSourceError, match="not one of this source"):
         Offset.from_json(value, "q")

@@ -206,7 +206,7 @@ def test_a_real_artemis_among_the_members_stops_the_query(
     fill(cluster, 5, 5)
     cluster.nodes[1].is_artemis = True
     query = archive(source(fake, cluster), tmp_path)
-    with pytest.raises(StreamingQueryException, match="node-2 is no Atalanta node"):
+    with pytest.raises(StreamingQueryException, match="node-2 is not an Atalanta node"):
         query.awaitTermination(30)
 
 
@@ -229,7 +229,7 @@ def test_a_queue_that_was_made_anew_is_noticed(
     del cluster.nodes[0].queues[QUEUE]
     cluster.nodes[0].queue(QUEUE).incarnation = "inc-2"
     fill(cluster, 3, 0)
-    with pytest.raises(StreamingQueryException, match="deleted and made anew"):
+    with pytest.raises(StreamingQueryException, match="deleted and created again"):
         archive(source(fake, cluster), tmp_path).awaitTermination(30)
     archive(source(fake, cluster, failOnDataLoss="false"), tmp_path).awaitTermination(30)
     assert len(rows(fake, tmp_path)) == 13

@@ -1,8 +1,7 @@
-"""CORE messages into Arrow record batches, column by column.
+"""Conversion of CORE messages into Arrow record batches, column by column.
 
-What every message has comes from LogColumns, whole columns at once. Texts and properties
-(spark/arrow/property_columns.py)
-need an object for each message, and so only where a message of the chunk has some.
+LogColumns provides the fields of every message as whole columns. Texts and properties (spark/arrow/property_columns.py)
+need an object per message, so they are read only if a message of the chunk has some.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from atalanta.spark.arrow.fetched import Fetched, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 
-# Its functions are made when it is imported: no type checker knows them.
+# pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
 
 ColumnMaker = Callable[[pa.DataType, Fetched], pa.Array]
 
-# Of a byte as it travels.
+# Bits of an encoded byte.
 KIND_TEXTS: Final = pa.array(
     [
         KINDS.get(kind, str(kind))
@@ -33,11 +32,11 @@ KIND_TEXTS: Final = pa.array(
     ]
 )
 UUID_DIGITS: Final = 32
-UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # of the digits
+UUID_PARTS: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))  # positions of the digits
 
 
 class BatchBuilder:
-    """Builds batches of one schema for one queue of one node."""
+    """The builder of batches of one schema for one queue of one node."""
 
     def __init__(self, schema: StructType, queue: str, node_id: str) -> None:
         self.queue = queue
@@ -49,7 +48,7 @@ class BatchBuilder:
         ]
 
     def build(self, count: int, entries: bytes) -> pa.RecordBatch:
-        """Of a chunk with messages. DecodeError if it, or the properties of a message, cannot be read."""
+        """Returns the batch of a chunk with messages. Raises DecodeError for a malformed chunk or property."""
         rows = Fetched(count, entries, self.queue, self.node_id)
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         if not arrays:
@@ -58,7 +57,7 @@ class BatchBuilder:
 
 
 def numbers(kind: pa.DataType, rows: Fetched, values: bytes) -> pa.Array:
-    """A column out of its bytes, which are not copied."""
+    """Returns a column over its bytes, which are not copied."""
     return pa.Array.from_buffers(kind, rows.count, [None, pa.py_buffer(values)])
 
 
@@ -68,10 +67,10 @@ def constant(kind: pa.DataType, value: str, rows: Fetched) -> pa.Array:
 
 # -- columns of the message ---------------------------------------------------------------------
 def bodies(kind: pa.DataType, rows: Fetched) -> pa.Array:
-    """Text in UTF-8, anything else as it travelled: also what a text message has instead of one."""
+    """Returns text in UTF-8 and any other body as sent, also a malformed body of a text message."""
     if rows.columns.any_text:
         return pa.array([body_of(message) for message in rows.messages], kind)
-    # The whole chunk as an array: bodies, and between them what lies between them.
+    # The chunk is one array: it has the bodies, and the other bytes between them.
     pieces = 2 * rows.count - 1
     buffers = [None, pa.py_buffer(rows.columns.edges), pa.py_buffer(rows.entries)]
     chunk = pa.Array.from_buffers(pa.binary(), pieces, buffers)
@@ -89,7 +88,7 @@ def body_of(message: Message) -> bytes:
 
 
 def text_of(message: Message) -> str | None:
-    """None also where a text message has no text: a stream could never go on behind it."""
+    """Returns the text, None also for a malformed one: an error would stop the stream there for ever."""
     if message.kind != TEXT:
         return None
     try:
@@ -112,7 +111,7 @@ def addresses(kind: pa.DataType, rows: Fetched) -> pa.Array:
 
 
 def expirations(kind: pa.DataType, rows: Fetched) -> pa.Array:
-    """Null: never."""
+    """Returns the expirations; null means never."""
     times = numbers(pa.int64(), rows, rows.columns.expirations)
     never = compute.equal(times, 0)
     return compute.if_else(never, None, times).cast(kind)
@@ -129,7 +128,7 @@ def group_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
 
 
 def user_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
-    """As UUIDs are written."""
+    """Returns the user ids in the text form of UUIDs."""
     columns = rows.columns
     ends = pa.array(range(0, (rows.count + 1) * UUID_DIGITS, UUID_DIGITS), pa.int32())
     digits = pa.py_buffer(columns.user_ids.hex().encode())
@@ -141,7 +140,7 @@ def user_ids(kind: pa.DataType, rows: Fetched) -> pa.Array:
 
 
 class TextProperty:
-    """A property that is a text, or shown as one; null where there is none."""
+    """A property shown as text; null if it is missing."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""The messages of one chunk: what is told column by column, and message objects for the rest."""
+"""The messages of one chunk: column data where available, message objects for the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atalanta.client.log_entries import LogColumns, Message, columns_of, entries
 
 
 class Fetched:
-    """`count` messages of `queue` at one node. DecodeError."""
+    """The chunk: `count` messages of `queue` at one node. Raises DecodeError."""
 
     def __init__(self, count: int, entries: bytes, queue: str, node_id: str) -> None:
         self.count = count
@@ -21,12 +21,12 @@ class Fetched:
 
     @cached_property
     def messages(self) -> list[Message]:
-        """Made at the first call: ten times the work of `columns`."""
+        """Returns the messages, decoded at the first call: ten times the work of `columns`."""
         return [entry.message for entry in entries_of(self.count, self.entries)]
 
 
 def texts(kind: pa.DataType, values: list[str | None]) -> pa.Array:
-    """Strings; what is no Unicode (a lone surrogate, which Java allows) becomes a question mark."""
+    """Returns a column of strings. Invalid Unicode (a lone surrogate, which Java allows) becomes a question mark."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:

@@ -1,9 +1,9 @@
 """Properties of messages as Arrow columns: the map `properties`, and a typed column for each other name.
 
-Properties in the map have one canonical text each: whole numbers and floats in
-decimal (the shortest that reads back as the same value; NaN, Infinity), booleans true and false,
-bytes in base64, null as null. Names of Artemis' own (_AMQ…, __AMQ…) are left out, but for those that
-tell where a dead or expired message came from; so are those shown in a column of their own.
+A property in the map has one canonical text. Whole numbers and floats are decimal (the shortest text that reads back
+as the same value; NaN, Infinity). Booleans are true and false, bytes base64, null is null. Artemis' own names (_AMQ…,
+__AMQ…) are left out, except those that name the origin of a dead or expired message. Properties with a column of their
+own are left out too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from atalanta.spark.arrow.fetched import Fetched, texts
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
 # _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
 ORIGIN_PREFIXES: Final = ("_AMQ_ORIG_", "_AMQ_ACTUAL_")
-# Shown in a column of their own.
+# Properties with a column of their own.
 OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
 
-# What a message of a bare chunk (LogColumns) may have all the same.
+# Properties that a message of a bare chunk (LogColumns) may still have.
 ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 
-# The longest time (ms) that microseconds of 64 bits hold, less one.
+# The longest time (ms) that fits into microseconds of 64 bits, less one.
 TIME_MS_MAX: Final = (1 << 63) // 1000 - 1
 
 _FLOAT: Final = struct.Struct(">f")
@@ -59,7 +59,7 @@ def property_map(kind: pa.DataType, rows: Fetched) -> pa.Array:
 
 
 class PropertyColumn:
-    """The typed property `name`; null where there is none, or where it does not convert."""
+    """The typed property `name`; null if it is missing or cannot be converted."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,7 +85,7 @@ def times(kind: pa.DataType, milliseconds: list[int | None]) -> pa.Array:
 
 
 def converter(kind: pa.DataType) -> Callable[[int, PropertyValue], Any]:
-    """(type code, value) -> the value as Arrow's `kind` wants it, None if it cannot be."""
+    """Returns a function (type code, value) -> the value for Arrow's `kind`, None if it cannot be converted."""
     if pa.types.is_string(kind):
         return canonical
     if pa.types.is_binary(kind):
@@ -100,7 +100,7 @@ def converter(kind: pa.DataType) -> Callable[[int, PropertyValue], Any]:
 
 
 class _Whole:
-    """Whole numbers that fit the column; floats without a fraction, and texts in decimal."""
+    """The conversion to whole numbers of the column's range, from floats without a fraction and decimal texts too."""
 
     def __init__(self, most: int) -> None:
         self.least = -most - 1
@@ -149,7 +149,7 @@ def _binary(code: int, value: PropertyValue) -> bytes | None:
 
 
 def canonical(code: int, value: PropertyValue) -> str | None:
-    """The one text of a property value, see above."""
+    """Returns the canonical text of a property value, see above."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -166,7 +166,7 @@ def canonical(code: int, value: PropertyValue) -> str | None:
 
 
 def shortest_float(value: float) -> str:
-    """The shortest decimal that reads back as the same 32-bit float."""
+    """Returns the shortest decimal that reads back as the same 32-bit float."""
     for digits in range(6, 9):
         text = f"{value:.{digits}g}"
         if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == value:

@@ -1,7 +1,7 @@
-"""The columns of the source: what there is, and which of them a query asked for.
+"""The columns of the source, and the selection of a query.
 
-A schema given by the user (`spark.readStream.schema(…)`) may name any of these columns in any
-order, with their types; every other column is the typed property of that name.
+A schema given by the user (`spark.readStream.schema(…)`) may name any of these columns in any order, with their types.
+Every other column is the typed property of that name.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ COLUMNS: Final = StructType(
 )
 TYPES: Final[dict[str, DataType]] = {field.name: field.dataType for field in COLUMNS.fields}
 
-# Types a property column may have.
+# Allowed types of a property column.
 PROPERTY_TYPES: Final = (
     StringType, BinaryType, BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType,
     DoubleType, TimestampType,
 )  # fmt: skip
 
-# CORE's message types by the names the column `type` shows.
+# CORE's message types under the names in the column `type`.
 KINDS: Final = {
     DEFAULT: "default",
     OBJECT: "object",
@@ -75,14 +75,14 @@ KIND_NUMBERS: Final = {name: number for number, name in KINDS.items()}
 
 
 def default_schema(include_headers: bool) -> StructType:
-    """Every column; without headers (includeHeaders=false) all but the map of properties."""
+    """Returns every column; without headers (includeHeaders=false) all but the map of properties."""
     return StructType(
         [field for field in COLUMNS.fields if include_headers or field.name != PROPERTIES]
     )
 
 
 def check_schema(schema: StructType) -> None:
-    """OptionError names the column whose type does not fit."""
+    """Checks a schema. Raises OptionError, which names a column of the wrong type."""
     for field in schema.fields:
         expected = TYPES.get(field.name)
         if expected is not None:
@@ -93,6 +93,6 @@ def check_schema(schema: StructType) -> None:
                 )
         elif not isinstance(field.dataType, PROPERTY_TYPES):
             raise OptionError(
-                f"column {field.name} is taken from the property of that name, which cannot be "
+                f"column {field.name} is the property of that name, which cannot be "
                 f"{field.dataType.simpleString()}"
             )

@@ -1,1 +1,1 @@
-"""Java, Python and the package as Spark's processes need them."""
+"""Java, Python and the package for Spark's processes."""

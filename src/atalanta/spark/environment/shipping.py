@@ -1,12 +1,11 @@
-"""The package itself in Spark's Python processes, when the job was given it as a wheel or a zip.
+"""Distribution of the package to Spark's Python processes, if the job received it as a wheel or a zip.
 
-`spark-submit --py-files x.whl` puts a wheel on the driver's path, but PySpark's workers look only
-into .zip, .egg and .jar files. A wheel is a zip: sent on under such a name it serves as well.
+`spark-submit --py-files x.whl` puts a wheel on the driver's path, but PySpark's workers read only .zip, .egg and .jar
+files. A wheel is a zip, so it is sent under such a name.
 
-The process that plans a stream (and the one that commits a sink's batches) runs beside the driver
-and gets no such file at all: Spark 4.2 tells it a folder for them, `streaming_job`, that it never
-fills (PythonStreamingSourceRunner.scala). It does get the environment of the data source, so its
-PYTHONPATH names the archive.
+The process that plans a stream (and the one that commits a sink's batches) runs next to the driver and receives no
+such file: Spark 4.2 gives it a folder, `streaming_job`, that stays empty (PythonStreamingSourceRunner.scala). It
+receives the environment of the data source, whose PYTHONPATH names the archive.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 WHEEL: Final = ".whl"
-# Spark sends these on by itself.
+# Archives that Spark distributes itself.
 ZIPS: Final = (".zip", ".egg", ".jar")
 PATH: Final = "PYTHONPATH"
 
@@ -32,7 +31,7 @@ log = logging.getLogger("atalanta.spark")
 
 
 def archive_of(module_file: str) -> Path | None:
-    """The wheel or zip a module was imported from, None if it lies in an ordinary folder."""
+    """Returns the wheel or zip a module was imported from, None for an ordinary folder."""
     for parent in Path(module_file).parents:
         if parent.suffix in (WHEEL, *ZIPS) and parent.is_file():
             return parent.absolute()
@@ -40,7 +39,7 @@ def archive_of(module_file: str) -> Path | None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Makes the archive known to the processes Spark starts, if there is one; once a context."""
+    """Adds the archive, if there is one, to the processes that Spark starts; once per context."""
     archive = archive_of(__file__)
     if archive is None:
         return
@@ -57,7 +56,7 @@ def ship(spark: SparkSession) -> None:
             archive.name,
         )
     if archive.suffix == WHEEL:
-        # Executors fetch the file when they start: it stays as long as the driver.
+        # Executors fetch the file at their start, so it has to exist as long as the driver.
         folder = tempfile.mkdtemp(prefix="atalanta-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         copy = Path(folder) / f"{archive.stem}.zip"
@@ -66,6 +65,6 @@ def ship(spark: SparkSession) -> None:
 
 
 def compiled(archive: Path) -> bool:
-    """Has the archive modules for this Python that only an unpacked package can use?"""
+    """Returns True if the archive has compiled modules for this Python, which work only in an unpacked package."""
     with zipfile.ZipFile(archive) as opened:
         return any(name.endswith(tuple(EXTENSION_SUFFIXES)) for name in opened.namelist())

@@ -1,4 +1,4 @@
-"""Gateway over `atalanta.client.blocking`: one connection to one node, which never goes elsewhere."""
+"""Gateway over `atalanta.client.blocking`: one connection that always stays with its node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atalanta.spark.gateway.gateway import (
 )
 
 NO_LIMIT: Final = -1
-# The client's errors, the more special first; the connection is of no use after the first group.
+# The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
     client.ConnectionLost,
     client.CallTimedOut,
@@ -52,7 +52,7 @@ TRANSLATED: Final[tuple[tuple[type[client.ClientError], type[GatewayError]], ...
 
 
 class CoreGateway:
-    """See Gateway. The client's connection takes calls of several threads in turn."""
+    """The gateway to a real node, see Gateway. The client's connection accepts calls of several threads."""
 
     def __init__(self, server: str, connection: blocking.Connection) -> None:
         self.server = server
@@ -134,7 +134,7 @@ class CoreGateway:
                     for message in messages:
                         transaction.send(destination(message), client_message(message))
             except client.DuplicateId as error:
-                # A message's own duplicate id is refused likewise, and is no repeated commit.
+                # A message's own duplicate id is refused the same way, and is not a repeated commit.
                 if any(message.duplicate_id is not None for message in messages):
                     raise GatewayError(str(error), error.code) from error
                 return False
@@ -145,7 +145,7 @@ class CoreGateway:
 
 
 def connect(server: str, credentials: Credentials) -> Gateway:
-    """NodeUnavailable, LoginRefused."""
+    """Connects to a node. Raises NodeUnavailable or LoginRefused."""
     with translated(server):
         connection = blocking.connect(
             url_of(server, credentials), user=credentials.user, password=credentials.password
@@ -154,7 +154,7 @@ def connect(server: str, credentials: Credentials) -> Gateway:
 
 
 def url_of(server: str, credentials: Credentials) -> str:
-    """The server's URL with what the source needs: one node, no reconnection, short waits."""
+    """Returns the server's URL with the options that the source needs: one node, no reconnect, short waits."""
     base = server if "://" in server else f"tcp://{server}"
     settings = {
         "stay": "true",
@@ -170,7 +170,7 @@ def url_of(server: str, credentials: Credentials) -> str:
 
 @contextmanager
 def translated(server: str) -> Iterator[None]:
-    """Errors of the client become those of errors.py, with the server in their text."""
+    """Translates errors of the client into those of errors.py, with the server in their text."""
     try:
         yield
     except GONE as error:
@@ -183,12 +183,12 @@ def translated(server: str) -> Iterator[None]:
 
 
 def bracketed(host: str | None) -> str:
-    """IPv6 addresses stand in brackets before a port."""
+    """Returns the host; an IPv6 address gets brackets, since a port follows."""
     return f"[{host}]" if host is not None and ":" in host else str(host)
 
 
 def destination(message: OutMessage) -> str:
-    """The client takes the routing type from a prefix."""
+    """Returns the destination with a prefix, from which the client takes the routing type."""
     prefixes = {"anycast": "queue://", "multicast": "topic://"}
     return prefixes.get(message.routing or "", "") + message.address
 

@@ -1,9 +1,8 @@
-"""The narrow, synchronous side of one node that the Spark source and sink use.
+"""The synchronous interface of one node for the Spark source and sink.
 
-`Gateway` is what they see, `CoreGateway` (spark/gateway/core_gateway.py) what talks to real nodes; tests put a
-fake in its place. Ranges are (start, end], sequences are per queue and node (log view,
-docs/internals/protocols/log-view.md). Methods raise the errors of errors.py, NodeUnavailable whenever the
-connection is gone: the caller then makes a new one.
+`CoreGateway` (spark/gateway/core_gateway.py) implements `Gateway` for real nodes; tests use a fake. Ranges are
+(start, end], sequences are per queue and node (log view, docs/internals/protocols/log-view.md). Methods raise the errors of
+errors.py. After NodeUnavailable the connection is lost and the caller creates a new one.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from atalanta.client.log_entries import PropertyValue
 
 @dataclass(frozen=True)
 class Member:
-    """A node of the cluster as the topology tells it; `server` is host:port."""
+    """A node of the topology; `server` is host:port."""
 
     node_id: str
     server: str
@@ -25,7 +24,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Position:
-    """Where a queue stands; `first` is the lowest live sequence (last + 1 if none)."""
+    """The limits of a queue; `first` is the lowest live sequence (last + 1 if none)."""
 
     node_id: str
     incarnation: str
@@ -38,7 +37,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Plan:
-    """The range from a start up to `end` holds `messages` of `bytes` in all."""
+    """A planned range from a start up to `end`, with `messages` of `bytes` in all."""
 
     end: int
     messages: int
@@ -47,7 +46,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a range in order, `count` messages as they travelled; go on at `next` unless `last`."""
+    """A received part of a range in order: `count` encoded messages. Continue at `next` unless `last`."""
 
     next: int
     last: bool
@@ -57,7 +56,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class LeaseGrant:
-    """The epoch under which a group may acknowledge."""
+    """A granted lease: the epoch under which a group may acknowledge."""
 
     epoch: int
     incarnation: str
@@ -66,7 +65,7 @@ class LeaseGrant:
 
 @dataclass(frozen=True)
 class LostRange:
-    """Sequences (start..end, both included) that left the queue otherwise than by `ack_through`."""
+    """Sequences (start..end, both included) whose messages left the queue by other means than `ack_through`."""
 
     start: int
     end: int
@@ -75,7 +74,7 @@ class LostRange:
 
 @dataclass
 class OutMessage:
-    """One message to send. Body and text exclude each other; times in ms, timestamp None: now."""
+    """A message to send. Body and text exclude each other; times in ms, timestamp None is the current time."""
 
     address: str
     routing: str | None
@@ -95,7 +94,7 @@ class OutMessage:
 
 @dataclass(frozen=True)
 class Credentials:
-    """How to log in, and how long connecting and one request may take (s); `tls`: parameters of the URL."""
+    """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL."""
 
     user: str | None
     password: str | None = field(repr=False)
@@ -105,17 +104,17 @@ class Credentials:
 
 
 class Gateway(Protocol):
-    """One connection to one node. Calls from several threads are answered one after another."""
+    """A connection to one node. Calls from several threads are answered one after another."""
 
     def topology(self) -> Sequence[Member]:
-        """Every node of the cluster this one knows of, itself included."""
+        """Returns every node of the cluster known to this one, itself included."""
 
     def position(self, queue: str) -> Position: ...
 
     def plan(
         self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int
     ) -> Plan:
-        """The longest range from `start` within the limits (-1: none), one message at least."""
+        """Returns the longest range from `start` within the limits (-1: none), with at least one message."""
 
     def read(
         self,
@@ -126,29 +125,29 @@ class Gateway(Protocol):
         max_bytes: int,
         selector: str | None,
     ) -> Iterator[Chunk]:
-        """(start, end] in pieces, up to one that is the last."""
+        """Yields (start, end] in chunks, up to one with `last`."""
         ...
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
-        """Messages acknowledged; durable when it returns, and a repeat does no harm."""
+        """Acknowledges and returns the number of messages. The result is durable; a repeat has no effect."""
 
     def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> LeaseGrant:
-        """Epoch 0 takes over with a new epoch, any other renews that one."""
+        """Leases the queue. Epoch 0 takes over with a new epoch, any other epoch is renewed."""
 
     def lost_ranges(
         self, queue: str, incarnation: str, start: int, end: int
     ) -> Sequence[LostRange]: ...
 
     def seek(self, queue: str, timestamp_ms: int) -> int:
-        """The sequence before the first live message that is not older."""
+        """Returns the sequence before the first live message of this timestamp or a later one."""
 
     def send_transaction(
         self, messages: Sequence[OutMessage], query: str, batch: int, partition: int
     ) -> bool:
-        """All or nothing, at most once for an id; False: it was there already."""
+        """Sends all messages or none, at most once per id. Returns False if the id was already committed."""
 
     def close(self) -> None: ...
 
 
 Connector = Callable[[str, Credentials], Gateway]
-"""Server (host:port or URL) and credentials -> a connection. NodeUnavailable, LoginRefused."""
+"""Server (host:port or URL) and credentials -> a connection. Raises NodeUnavailable or LoginRefused."""

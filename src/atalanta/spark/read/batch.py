@@ -1,4 +1,4 @@
-"""The batch source: a snapshot of the queues, read without lease and without acknowledging."""
+"""The batch source: a snapshot of the queues, without lease and acknowledgements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from atalanta.spark.read.starting_offsets import final_sequence, initial_sequenc
 
 
 class AtalantaBatchReader(DataSourceReader):
-    """startingOffsets to endingOffsets, all that is there by default."""
+    """A reader from startingOffsets to endingOffsets; the default is every message."""
 
     def __init__(self, options: ReadOptions, schema: StructType, connect: Connector) -> None:
         self.options = options
@@ -48,5 +48,5 @@ class AtalantaBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangePartition):
-            return iter(())  # Spark makes one partition of nothing when there is none
+            return iter(())  # without a partition, Spark creates one from nothing
         return RangeReader(self.options, self.schema, self.connect, partition.whole).batches()

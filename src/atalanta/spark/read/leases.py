@@ -1,7 +1,7 @@
-"""The lease of a group on each node's queue: taken over at the start, renewed until the query ends.
+"""The lease of a group on each node's queue: taken at the start, renewed until the query ends.
 
-It is never given up on purpose: a query that fails is started again, and must find the messages of
-its unfinished batch where they were. It ends by itself `leaseTimeout` after the last renewal.
+A lease is never released on purpose. A failed query is started again and must find the messages of its unfinished
+batch in the queue. The lease expires `leaseTimeout` after the last renewal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger("atalanta.spark")
 
 
 class Leases:
-    """Epochs by node and incarnation. What goes wrong in the background is raised by `check`."""
+    """The epochs by node and incarnation. `check` raises errors of the background thread."""
 
     def __init__(self, options: ReadOptions, members: Members) -> None:
         self.options = options
@@ -38,12 +38,12 @@ class Leases:
         self.thread: threading.Thread | None = None
 
     def check(self) -> None:
-        """Raises what a renewal met: another query took the group over, say."""
+        """Raises the error of a renewal, such as a takeover of the group by another query."""
         if self.failure is not None:
             raise self.failure
 
     def take(self, found: Mapping[str, Located]) -> None:
-        """The lease of every node that has none of ours yet, with a new epoch. Fenced."""
+        """Leases the queue of every new node, with a new epoch. Raises Fenced."""
         for node_id, located in found.items():
             key = (node_id, located.position.incarnation)
             if key not in self.epochs:
@@ -64,7 +64,7 @@ class Leases:
         self.ended.set()
 
     def fenced(self, error: Fenced) -> Fenced:
-        """The sentence the user reads in the query's exception."""
+        """Returns the error for the user after a takeover by another query."""
         return Fenced(
             f"another query took over group {self.options.group!r} of queue "
             f"{self.options.queue!r}, so this one stops: {error}. Give each query a group (and a "
@@ -73,9 +73,9 @@ class Leases:
         )
 
     def refused(self, error: Fenced) -> Fenced:
-        """The sentence for a queue that another group or a consumer has."""
+        """Returns the error for a queue that another group or a consumer uses."""
         return Fenced(
-            f"group {self.options.group!r} cannot have queue {self.options.queue!r}: {error}. The "
+            f"group {self.options.group!r} cannot lease queue {self.options.queue!r}: {error}. The "
             "lease of a query that ended lasts until its leaseTimeout is over",
             error.code,
         )
@@ -97,7 +97,7 @@ class Leases:
                 return
 
     def _renew(self) -> None:
-        """Every node that answers; one that is away keeps its queue pinned for a while anyhow."""
+        """Renews the lease at every node that answers. A node that is away keeps its queue pinned for a while."""
         found = self.members.poll(self.options.position_cache_s)
         for (node_id, incarnation), epoch in list(self.epochs.items()):
             located = found.get(node_id)

@@ -1,7 +1,7 @@
-"""The nodes of the cluster as a query's driver sees them: who is there, where each queue stands.
+"""The cluster's nodes for a query's driver: the reachable ones, and the position of each queue.
 
-`servers` are where to begin; the topology adds the members it names, and the offsets those that
-once were there. Only the driver uses this; a task talks to one node (spark/read/partition_reader.py).
+The search begins at `servers`. The topology adds further members, the offsets add former ones. Only the driver uses
+this; a task uses one node (spark/read/partition_reader.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, Queu
 from atalanta.spark.gateway.gateway import Connector, Gateway, Position
 from atalanta.spark.options import ReadOptions
 
-RETRY_S: Final = 0.2  # between two tries at a node that is waited for
+RETRY_S: Final = 0.2  # between two attempts at a node
 RETRY_MAX_S: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 5.0
 
@@ -28,14 +28,14 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass(frozen=True)
 class Located:
-    """A position and the host:port it was asked at."""
+    """A position and the host:port that reported it."""
 
     server: str
     position: Position
 
 
 class Link:
-    """One server and, while it can be reached, a connection to it."""
+    """A server, and a connection to it while it is reachable."""
 
     def __init__(self, server: str, node_id: str | None) -> None:
         self.server = server
@@ -46,7 +46,7 @@ class Link:
         self.next_try_s = 0.0
 
     def drop(self, why: str) -> None:
-        """Close; the next poll tries again."""
+        """Closes the connection; the next poll connects again."""
         gateway, self.gateway, self.position = self.gateway, None, None
         self.error = why
         if gateway is not None:
@@ -54,7 +54,7 @@ class Link:
 
 
 class Members:
-    """Polls every link; the last result serves again for `positionCache`. Safe for threads."""
+    """The members. A poll asks every link; its result is reused for `positionCache`. Thread-safe."""
 
     def __init__(self, options: ReadOptions, connect: Connector) -> None:
         self.options = options
@@ -63,12 +63,12 @@ class Members:
         self.links: dict[str, Link] = {one: Link(one, None) for one in options.login.servers}
         self.found: dict[str, Located] = {}
         self.polled_at_s = float("-inf")
-        # Spark's JVM. It may be process 1 of a container: only a change tells that it is gone.
+        # Spark's JVM. It may be process 1 of a container, so only a change of the parent shows its end.
         self.parent_pid = os.getppid()
 
-    # -- what is there --------------------------------------------------------------------------
+    # -- positions ------------------------------------------------------------------------------
     def poll(self, max_age_s: float) -> dict[str, Located]:
-        """Node id -> position, of every node that answers now and has the queue."""
+        """Returns node id -> position, for every node that answers now and has the queue."""
         with self.lock:
             now = time.monotonic()
             if now - self.polled_at_s <= max_age_s:
@@ -76,7 +76,7 @@ class Members:
             found: dict[str, Located] = {}
             for link in list(self.links.values()):
                 self._poll_link(link, found)
-            # Members learnt in this very poll are asked at once: a first poll sees all.
+            # Members found by this poll are asked at once, so that a first poll is complete.
             for link in self._learn():
                 self._poll_link(link, found)
             self.found = found
@@ -86,10 +86,10 @@ class Members:
     def wait_for(
         self, required: Mapping[str, str], all_servers: bool, max_age_s: float
     ) -> dict[str, Located]:
-        """Positions as soon as every required node (id -> host:port) answers.
+        """Returns positions as soon as every required node (id -> host:port) answers.
 
-        `all_servers`: also every server of the options. NodeTimeout names who is missing: after
-        `nodeTimeout`, or at once with unreachable=fail. DriverGone when Spark was killed meanwhile.
+        `all_servers` also requires every server of the options. NodeTimeout names the missing nodes, after
+        `nodeTimeout` or at once with unreachable=fail. Raises DriverGone if Spark ended meanwhile.
         """
         deadline = time.monotonic() + self.options.login.node_timeout_s
         with self.lock:
@@ -107,7 +107,7 @@ class Members:
             if time.monotonic() >= deadline:
                 raise NodeTimeout(
                     f"not reachable for {self.options.login.node_timeout_s:g} s (nodeTimeout): "
-                    f"{names}. The query waits for every node of its offsets, lest rows come too "
+                    f"{names}. The query waits for every node of its offsets, so that no row is too "
                     "late for a watermark. If a node is gone for good, name its id in removedNodes"
                 )
             if not said:
@@ -117,9 +117,9 @@ class Members:
             max_age_s = 0.0
 
     def call(self, node_id: str, action: Callable[[Gateway], T]) -> T:
-        """`action` at that node, again after a reconnection if the node went away meanwhile.
+        """Executes `action` at that node, and again after a reconnect if the connection was lost.
 
-        `action` must be repeatable. NodeTimeout and DriverGone as in wait_for.
+        `action` must be repeatable. Raises NodeTimeout and DriverGone like wait_for.
         """
         deadline = time.monotonic() + self.options.login.node_timeout_s
         while True:
@@ -139,7 +139,7 @@ class Members:
                 time.sleep(RETRY_S)
 
     def gateway(self, node_id: str) -> Gateway | None:
-        """The open connection to that node, if there is one."""
+        """Returns the open connection to that node, if there is one."""
         link = self._link_of(node_id)
         return None if link is None else link.gateway
 
@@ -150,13 +150,13 @@ class Members:
             self.found = {}
 
     def _check_driver(self) -> None:
-        """An orphan must not hold on to nodes and leases while its successor starts. DriverGone."""
+        """Raises DriverGone after Spark's end: an orphan must release nodes and leases for its successor."""
         if os.getppid() != self.parent_pid:
             raise DriverGone(f"Spark (process {self.parent_pid}) has ended, so this query does too")
 
     # -- links ----------------------------------------------------------------------------------
     def _poll_link(self, link: Link, found: dict[str, Located]) -> None:
-        """Into `found` if the node answers. LogViewUnsupported and LoginRefused pass through."""
+        """Adds the node to `found` if it answers. LogViewUnsupported and LoginRefused are raised."""
         if link.node_id is not None and link.node_id in found:
             return
         if link.gateway is None and not self._open(link):
@@ -190,14 +190,14 @@ class Members:
         except NodeUnavailable as error:
             link.error = str(error)
             ended = time.monotonic()
-            # A server that only times out must not slow the others down at every poll.
+            # A server that only times out must not delay the others at every poll.
             link.next_try_s = ended + min(RETRY_MAX_S, max(RETRY_S, 5 * (ended - began)))
             return False
         link.next_try_s = 0.0
         return True
 
     def _learn(self) -> list[Link]:
-        """Links for members only the topology knows; also for one that came back elsewhere."""
+        """Adds links for members that only the topology knows, or that have a new server now."""
         known = {link.node_id for link in self.links.values() if link.gateway is not None}
         new: list[Link] = []
         for link in list(self.links.values()):
@@ -217,7 +217,7 @@ class Members:
         return new
 
     def _hint(self, required: Mapping[str, str]) -> None:
-        """The offsets may know a server that neither the options nor the topology name now."""
+        """Adds servers from the offsets that neither the options nor the topology name now."""
         known = {link.node_id for link in self.links.values()}
         for node_id, server in required.items():
             if node_id not in known and server and server not in self.links:
@@ -240,7 +240,7 @@ class Members:
     def _absent(
         self, found: Mapping[str, Located], required: Mapping[str, str], all_servers: bool
     ) -> list[str]:
-        """What is waited for, in words."""
+        """Returns a text about the missing nodes."""
         absent = []
         for node_id, server in required.items():
             if node_id not in found:

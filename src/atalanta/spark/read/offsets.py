@@ -1,14 +1,13 @@
-"""Offsets as Spark's checkpoint keeps them: one entry per node, with the incarnation of its queue.
+"""Offsets in Spark's checkpoint: one entry per node, with the incarnation of its queue.
 
     {"queue": "flights::archive",
      "nodes": {"<node id>": {"incarnation": "…", "from": 1200, "sequence": 1234,
                              "server": "host:port"}}}
 
-`server` is for people (and error texts). `from` is the sequence the entry's own range begins after.
-Usually the previous offset says the same, but it does not know a node (or incarnation) that is new,
-and before the first batch there is none: Spark asks for the initial offset again when it repeats that
-batch after a crash. So a repetition reads the same range in any case.
-Spark compares offsets as JSON texts, so an entry in which nothing happened stays as it was.
+`server` is for people (and error texts). `from` is the sequence after which the entry's own range begins. Usually the
+previous offset has the same value. It does not know a new node (or incarnation), and before the first batch there is
+none: Spark asks for the initial offset again when it repeats that batch after a crash. With `from` a repetition always
+reads the same range. Spark compares offsets as JSON texts, so that the entry of an idle queue does not change.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from atalanta.spark.errors import SparkSourceError
 
 @dataclass(frozen=True)
 class Entry:
-    """Everything up to `sequence` of that incarnation is read."""
+    """The position at one node: every message up to `sequence` of that incarnation is read."""
 
     incarnation: str
     sequence: int
@@ -42,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Range:
-    """(start, end] of one incarnation of the queue at one node."""
+    """A range: (start, end] of one incarnation of the queue at one node."""
 
     node_id: str
     incarnation: str
@@ -52,7 +51,7 @@ class Range:
 
 
 class Offset:
-    """Immutable by convention; entries are kept in the order of the node ids."""
+    """An offset, immutable by convention; entries are in the order of the node ids."""
 
     def __init__(self, queue: str, entries: Mapping[str, Entry]) -> None:
         self.queue = queue
@@ -66,7 +65,7 @@ class Offset:
 
     @staticmethod
     def from_json(value: Mapping[str, Any], queue: str) -> Offset:
-        """SparkSourceError if the checkpoint is not one of a query over `queue`."""
+        """Parses an offset. Raises SparkSourceError if the checkpoint is not one of a query over `queue`."""
         try:
             entries = {
                 str(node): Entry(
@@ -80,7 +79,7 @@ class Offset:
             stored = str(value["queue"])
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise SparkSourceError(
-                f"the checkpoint holds an offset that is none of this source: {value!r} ({error!r})"
+                f"the checkpoint holds an offset that is not one of this source: {value!r} ({error!r})"
             ) from error
         if stored != queue:
             raise SparkSourceError(
@@ -91,7 +90,7 @@ class Offset:
 
 
 def ranges(start: Offset, end: Offset) -> list[Range]:
-    """What lies between two offsets, in the order of the node ids; empty ranges are left out."""
+    """Returns the ranges between two offsets, in the order of the node ids, without empty ones."""
     found = []
     for node, entry in end.entries.items():
         if entry == start.entries.get(node) or entry.begins_after is None:
@@ -104,7 +103,7 @@ def ranges(start: Offset, end: Offset) -> list[Range]:
 
 
 def split(whole: Range, parts: int) -> list[Range]:
-    """The range in up to `parts` pieces of about equal length in sequences."""
+    """Splits the range into up to `parts` pieces of about the same length in sequences."""
     length = whole.end - whole.start
     parts = max(1, min(parts, length))
     cuts = [whole.start + length * index // parts for index in range(parts + 1)]
@@ -115,7 +114,7 @@ def split(whole: Range, parts: int) -> list[Range]:
 
 
 def split_all(wholes: list[Range], min_partitions: int) -> list[Range]:
-    """At least `min_partitions` pieces where there is as much to read; long ranges give more."""
+    """Splits ranges into at least `min_partitions` pieces if they are long enough; long ranges give more."""
     if len(wholes) >= min_partitions or not wholes:
         return wholes
     total = sum(whole.end - whole.start for whole in wholes)

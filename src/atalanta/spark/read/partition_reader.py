@@ -1,7 +1,7 @@
-"""What a task does: read one range of one node's queue, whatever happens to the connection.
+"""The reader of a task: it reads one range of one node's queue and survives lost connections.
 
-A node that restarts, or a connection that breaks, is waited for up to `nodeTimeout`, and reading
-goes on behind the last batch that was handed out: Spark's local master never retries a task.
+After a restart of the node or a lost connection it waits up to `nodeTimeout` and continues after the last returned
+batch: Spark's local master never retries a task.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ RETRY_S: Final = 0.2
 
 log = logging.getLogger("atalanta.spark")
 
-# Connections a worker process keeps for its next task of the same login: (process id, server, login) -> connection.
+# Connections kept for the worker process' next task: (process id, server, login) -> connection.
 _idle: dict[tuple[int, str, LoginOptions], Gateway] = {}
 
 
-# The process whose imports the collector passes over.
+# The process whose imported objects the garbage collector skips.
 _spared_in = 0
 
 
 def spare_collector() -> None:
-    """Spark's workers collect garbage after every task: 40 ms of looking at what was imported, all of which stays.
+    """Excludes imported objects from garbage collection: Spark's workers collect after every task, which takes 40 ms.
 
-    Once a process, when all is imported. A process that was forked since has its own tasks before it.
+    This happens once per process, after all imports. A forked process has its own tasks and does it again.
     """
     global _spared_in
     if _spared_in != os.getpid():
@@ -58,7 +58,7 @@ def spare_collector() -> None:
 
 @dataclass
 class RangePartition(InputPartition):
-    """All a task must know: (start, end] of one incarnation at one node."""
+    """The input of a task: (start, end] of one incarnation at one node."""
 
     whole: Range
 
@@ -68,7 +68,7 @@ class RangePartition(InputPartition):
 
 
 class RangeReader:
-    """One task."""
+    """The reader of one task."""
 
     def __init__(
         self, options: ReadOptions, schema: StructType, connect: Connector, part: Range
@@ -79,19 +79,19 @@ class RangeReader:
         self.server = part.server
         self.position = part.start
         self.gateway: Gateway | None = None
-        # Here, and not above: the process that plans a query needs none of it, and waits for 0.2 s of imports.
+        # Imported here: the process that plans a query does not need it and would wait 0.2 s.
         from atalanta.spark.arrow.columns import BatchBuilder
 
         self.builder = BatchBuilder(schema, options.queue, part.node_id)
         spare_collector()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """In order of the sequence. NodeTimeout, DataLost."""
+        """Yields batches in the order of the sequence. Raises NodeTimeout or DataLost."""
         try:
             yield from self._all()
             self._give_back()
         finally:
-            # After an error, or when Spark wants no more rows, the connection is in mid-answer.
+            # After an error, or when Spark needs no more rows, the connection is in the middle of an answer.
             if self.gateway is not None:
                 self.gateway.close()
                 self.gateway = None
@@ -111,7 +111,7 @@ class RangeReader:
                 self._skip(error)
 
     def _chunks(self) -> Iterator[Chunk]:
-        """What is left of the range."""
+        """Yields the rest of the range."""
         return self._gateway().read(
             self.options.queue,
             self.part.incarnation,
@@ -123,7 +123,7 @@ class RangeReader:
 
     # -- the connection -------------------------------------------------------------------------
     def _gateway(self) -> Gateway:
-        """One to the right node: another server may have taken over the address meanwhile."""
+        """Returns a connection to the right node: another server may use the address now."""
         if self.gateway is not None:
             return self.gateway
         gateway = _idle.pop(self._key(), None) or self._open(self.server)
@@ -157,7 +157,7 @@ class RangeReader:
             _idle[key] = gateway
 
     def _lose(self, error: NodeUnavailable, deadline: float) -> None:
-        """Drop the connection and look where the node is now. NodeTimeout."""
+        """Closes the connection and finds the node's current server. Raises NodeTimeout."""
         gateway, self.gateway = self.gateway, None
         if gateway is not None:
             gateway.close()
@@ -171,7 +171,7 @@ class RangeReader:
         self.server = self._where() or self.server
 
     def _where(self) -> str | None:
-        """The node's host:port in the topology of whoever answers first."""
+        """Returns the node's host:port in the topology of the first server that answers."""
         for server in dict.fromkeys((self.server, *self.options.login.servers)):
             try:
                 gateway = self._open(server)
@@ -188,15 +188,15 @@ class RangeReader:
         return None
 
     def _skip(self, error: GatewayError) -> None:
-        """Go on behind what is gone, or DataLost."""
+        """Continues after the lost range, or raises DataLost."""
         part = self.part
         if self.options.fail_on_data_loss:
             raise DataLost(
                 f"queue {self.options.queue} at node {part.node_id} ({self.server}): messages of "
                 f"the range ({self.position}, {part.end}] are gone: {error}. Set "
-                "failOnDataLoss=false to go on without them"
+                "failOnDataLoss=false to continue without them"
             ) from error
-        log.warning("node %s: %s; going on without (failOnDataLoss=false)", part.node_id, error)
+        log.warning("node %s: %s; continuing without (failOnDataLoss=false)", part.node_id, error)
         resume = part.end
         if isinstance(error, RangeLost) and self.gateway is not None:
             acked = self.gateway.position(self.options.queue).acked_through

@@ -1,4 +1,4 @@
-"""How far one batch goes at each node."""
+"""The length of one batch at each node."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Final
 from atalanta.spark.gateway.gateway import Gateway, Plan
 from atalanta.spark.read.members import Members
 
-# A node may turn out to hold less than its share (sequences have gaps): the rest is shared again.
+# A node may have less than its share (sequences have gaps): the rest is distributed again.
 ROUNDS_MAX: Final = 3
-# Not worth a further round: less than this part of the limit.
+# A smaller rest of the limit than this part is not distributed again.
 REST_WORTH: Final = 0.05
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of a whole batch; None is no limit."""
+    """The limits of a whole batch; None is no limit."""
 
     messages: int | None
     bytes: int | None
@@ -25,7 +25,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Stretch:
-    """(start, last] of one node's queue, whose messages have `mean_bytes` on average."""
+    """The readable range (start, last] of one node's queue, whose messages have `mean_bytes` on average."""
 
     incarnation: str
     start: int
@@ -34,7 +34,7 @@ class Stretch:
 
 
 class Budget:
-    """What is left of one limit; -1 stands for "no limit" in requests."""
+    """The rest of one limit; -1 stands for "no limit" in requests."""
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
@@ -55,7 +55,7 @@ class Budget:
 def ends(
     members: Members, queue: str, stretches: Mapping[str, Stretch], limits: Limits
 ) -> dict[str, int]:
-    """Node -> the sequence its range ends with (its start if there is nothing to read)."""
+    """Returns node -> the sequence at which its range ends (its start if there is no message)."""
     if limits.messages is None and limits.bytes is None:
         return {node: max(stretch.start, stretch.last) for node, stretch in stretches.items()}
     reached = {node: stretch.start for node, stretch in stretches.items()}
@@ -100,10 +100,10 @@ class Request:
 
 
 def share(limit: int, weights: Mapping[str, int]) -> dict[str, int]:
-    """`limit` in proportion to `weights`, whole numbers by largest remainder.
+    """Distributes `limit` in proportion to `weights`, in whole numbers by largest remainder.
 
-    No share exceeds its weight. Each positive weight gets 1 at least as long as `limit` allows it;
-    the sum is min(limit, sum of the weights).
+    No share exceeds its weight. Each positive weight gets at least 1 as long as `limit` allows it. The sum is
+    min(limit, sum of the weights).
     """
     names = sorted(name for name, weight in weights.items() if weight > 0)
     total = sum(weights[name] for name in names)

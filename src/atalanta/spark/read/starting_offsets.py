@@ -1,4 +1,4 @@
-"""Where a new query (or a batch read) begins and ends at one node."""
+"""The start and end of a new query (or a batch read) at one node."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atalanta.spark.read.members import Located
 
 
 def initial_sequence(options: ReadOptions, located: Located, gateway: Gateway) -> int:
-    """The sequence the query begins after. DataLost if what `startingOffsets` names is gone."""
+    """Returns the sequence after which the query begins. Raises DataLost if `startingOffsets` names lost messages."""
     position = located.position
     earliest = max(position.first - 1, position.acked_through)
     if options.starting_timestamp_ms is not None:
@@ -35,7 +35,7 @@ def initial_sequence(options: ReadOptions, located: Located, gateway: Gateway) -
 
 
 def final_sequence(options: ReadOptions, located: Located) -> int:
-    """The sequence a batch read ends with."""
+    """Returns the sequence at which a batch read ends."""
     named = sequence_of(options.ending, located)
     if named == LATEST_SEQUENCE:
         return located.position.last
@@ -45,7 +45,7 @@ def final_sequence(options: ReadOptions, located: Located) -> int:
 
 
 def sequence_of(start: Start, located: Located) -> int:
-    """What the option says of this node: by its id, by its server, or for all others."""
+    """Returns the option's value for this node: by its id, by its server, or the default."""
     default = EARLIEST_SEQUENCE if start.default == EARLIEST else LATEST_SEQUENCE
     by_server = start.sequences.get(located.server, default)
     return start.sequences.get(located.position.node_id, by_server)

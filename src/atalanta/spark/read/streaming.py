@@ -1,11 +1,10 @@
-"""The streaming source: planning, leasing and acknowledging, in the driver of the query.
+"""The streaming source: planning, leases and acknowledgements, in the driver of the query.
 
-Acknowledging: Spark gives `latestOffset` as `start` only offsets whose batch stands in its commit
-log (or the initial one), while `commit` never hears of the last batch. So everything up to `start`
-is acknowledged there: not at the first call after a start of the query, but from the second on. A
-run with Trigger.AvailableNow that finds nothing to read makes no second call; then the first does.
-Where there is more to read the nodes do it while Spark writes its plan down; the batch waits for them: a query
-that was fenced must not begin another.
+Spark passes as `start` of `latestOffset` only offsets whose batch is in its commit log (or the initial one), while
+`commit` is never called for the last batch. Therefore every message up to `start` is acknowledged in `latestOffset`,
+from its second call after a start of the query on. A run with Trigger.AvailableNow and nothing to read makes no second
+call; then the first call acknowledges. If there is more to read, the nodes acknowledge while Spark writes its plan.
+The batch waits for them, since a fenced query must not begin another batch.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ log = logging.getLogger("atalanta.spark")
 
 
 class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Pickled to tasks as it was made: connections and leases exist in the driver only."""
+    """The reader. Tasks receive a pickled copy without connections and leases, which only the driver has."""
 
     def __init__(self, options: ReadOptions, schema: StructType, connect: Connector) -> None:
         self.options = options
@@ -49,18 +48,18 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.connect = connect
         self._members: Members | None = None
         self._leases: Leases | None = None
-        # Node -> (incarnation, last sequence) beyond which Trigger.AvailableNow does not read.
+        # Node -> (incarnation, last sequence), the limit of Trigger.AvailableNow.
         self._target: dict[str, tuple[str, int]] | None = None
         self._latest_calls = 0
         self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
         self._background: Background | None = None
 
-    # -- what Spark calls in the driver -----------------------------------------------------------
+    # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
-        """Waits for every server of the options: who is missing now would come too late later.
+        """Returns the initial offset. Every server of the options must answer: later its rows would be too late.
 
-        Spark asks twice and compares nothing: the first answer stands.
+        Spark calls this twice and compares nothing, so the first answer is kept.
         """
         if self._initial is not None:
             return self._initial.to_json()
@@ -106,11 +105,11 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if not first:
                 self._acknowledging.start(partial(self._acknowledge, before))
         elif not first or self._target is not None:
-            self._acknowledge(before)  # a run that ends leaves nothing unacknowledged behind
+            self._acknowledge(before)  # a run that ends has acknowledged every batch
         return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Of the nodes that answer now: Spark shows it in the progress of the query."""
+        """Returns the latest offset of the nodes that answer now; Spark shows it in the query's progress."""
         found = self.members.poll(max(1.0, self.options.position_cache_s))
         if not found:
             return None
@@ -121,7 +120,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Offset(self.options.queue, entries).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """After a restart Spark begins here with the unfinished batch: the leases come first."""
+        """Plans the tasks. After a restart Spark begins here with the unfinished batch, so leases are taken first."""
         self._acknowledging.settle()
         queue = self.options.queue
         wholes = ranges(Offset.from_json(start, queue), Offset.from_json(end, queue))
@@ -137,21 +136,21 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(part) for part in split_all(wholes, self.options.min_partitions)]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing to acknowledge here (see above); a query that lost its lease stops."""
+        """Acknowledges nothing (see above), but stops a query that lost its lease."""
         if self._leases is not None:
             self.leases.check()
 
     def stop(self) -> None:
-        """Spark calls it only after an error; leases end by themselves."""
+        """Closes the reader. Spark calls this only after an error; leases expire."""
         if self._leases is not None:
             self._leases.stop()
         if self._members is not None:
             self._members.close()
 
-    # -- what Spark calls in a task ---------------------------------------------------------------
+    # -- calls of Spark in a task -------------------------------------------------------------------
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangePartition):
-            raise TypeError(f"{partition!r} is none of this source's partitions")
+            raise TypeError(f"{partition!r} is not a partition of this source")
         return RangeReader(self.options, self.schema, self.connect, partition.whole).batches()
 
     # -- members and leases -----------------------------------------------------------------------
@@ -174,26 +173,26 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._background
 
     def _present(self, before: Offset) -> dict[str, Located]:
-        """Positions, once every node of the offsets answers."""
+        """Returns positions, once every node of the offsets answers."""
         removed = self.options.removed_nodes
         required = {
             node: entry.server for node, entry in before.entries.items() if node not in removed
         }
         found = self.members.wait_for(required, False, self.options.position_cache_s)
         if not found:
-            # Every node of the offsets was removed: at least one must be there to go on with.
+            # Every node of the offsets was removed: at least one other must exist.
             found = self.members.wait_for({}, True, 0.0)
         return {node: located for node, located in found.items() if node not in removed}
 
     def _acknowledge(self, before: Offset) -> None:
-        """Everything up to `before` is processed for good: the queues may forget it."""
+        """Acknowledges every message up to `before`: the queues may delete them."""
         for node, entry in before.entries.items():
             reached = (entry.incarnation, entry.sequence)
             key = (node, entry.incarnation)
             if self._acked.get(node) == reached or key not in self.leases.epochs:
                 continue
             if self._initial is not None and entry == self._initial.entries.get(node):
-                continue  # nothing was read yet: what `latest` skips is not deleted for that
+                continue  # nothing was read yet: messages that `latest` skips are not deleted
             epoch = self.leases.epoch(node, entry.incarnation)
             try:
                 self.members.call(node, partial(acknowledge, self.options, entry, epoch))
@@ -218,7 +217,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Offset(self.options.queue, entries)
 
     def _stretches(self, before: Offset, found: Mapping[str, Located]) -> dict[str, Stretch]:
-        """What could be read of each node, without any limit."""
+        """Returns the readable range of each node, without any limit."""
         result = {}
         for node, located in found.items():
             position = located.position
@@ -235,14 +234,14 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     )
                     start = position.acked_through
             else:
-                self._lost(node, "the queue was deleted and made anew")
+                self._lost(node, "the queue was deleted and created again")
                 start = max(position.first - 1, position.acked_through)
             last = position.last
             if self._target is not None:
                 if node not in self._target:
                     if entry is None:
-                        continue  # came after the trigger: the next run reads it
-                    # It was away at the start of the run: what it has now is the target.
+                        continue  # added after the trigger: the next run reads it
+                    # The node was away at the start of the run: its current position is the target.
                     self._target[node] = (position.incarnation, last)
                 incarnation, target = self._target[node]
                 last = min(last, target) if incarnation == position.incarnation else last
@@ -250,7 +249,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return result
 
     def _limits(self, limit: ReadLimit) -> Limits:
-        """ReadAllAvailable overrules the options; of two limits Spark passes only one on."""
+        """Returns the limits. ReadAllAvailable overrides the options; of two limits Spark passes only one."""
         if isinstance(limit, ReadMaxRows):
             return Limits(limit.max_rows, self.options.max_bytes)
         if isinstance(limit, ReadMaxBytes):
@@ -271,7 +270,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _lost(self, node: str, why: str) -> None:
         text = f"queue {self.options.queue} at node {node}: {why}"
         if self.options.fail_on_data_loss:
-            raise DataLost(f"{text}. Set failOnDataLoss=false to go on without them")
+            raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
         log.warning("%s; going on (failOnDataLoss=false)", text)
 
 
@@ -287,21 +286,21 @@ def mean_bytes(located: Located) -> int:
 
 
 class Background:
-    """One action at a time in a thread of its own."""
+    """A thread for one action at a time."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
     def start(self, action: Callable[[], None]) -> None:
-        """Returns at once; the one before must be settled."""
+        """Starts an action and returns. The previous one must have been settled."""
         thread = threading.Thread(target=self._run, args=(action,), daemon=True)
         thread.name = "atalanta-acknowledging"
         self._thread = thread
         thread.start()
 
     def settle(self) -> None:
-        """Waits for the end of what was started, and raises what it met, from then on each time."""
+        """Waits for the end of the action and raises its error, from then on at each call."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join()

@@ -1,4 +1,4 @@
-"""Rows of a DataFrame into messages: the columns the sink knows, and what others become."""
+"""Conversion of DataFrame rows into messages: the sink's own columns, and property columns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from atalanta.spark.gateway.gateway import OutMessage
 from atalanta.spark.options import WriteOptions
 
 WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
-# Column -> types it may have. `value` is Kafka's name of the payload.
+# Column -> allowed types. `value` is Kafka's name of the payload.
 SINK_COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
     "body": (BinaryType,),
     "text": (StringType,),
@@ -47,15 +47,15 @@ SINK_COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
     "reply_to": (StringType,),
     "duplicate_id": (StringType,),
 }
-# Columns of the source that mean nothing to a new message: let through, so that what was read can
-# be written back as it is.
+# Columns of the source without a meaning for a new message. They are accepted, so that rows of the source can be
+# written unchanged.
 SOURCE_ONLY: Final = frozenset(
     {"queue", "node", "sequence", "message_id", "user_id", "redelivered"}
 )
 
 
 class RowReader:
-    """Checked once against the schema of the DataFrame; OptionError names the column."""
+    """The converter of rows, checked once against the DataFrame's schema. OptionError names the column."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         self.options = options
@@ -75,18 +75,18 @@ class RowReader:
                 self._add_property(field.name, field.dataType)
             elif field.name not in SOURCE_ONLY:
                 raise OptionError(
-                    f"the sink does not know the column {field.name}: name it in propertyColumns "
+                    f"unknown column {field.name}: name it in propertyColumns "
                     "to send it as a property, or drop it "
                     f"(known: {', '.join(SINK_COLUMNS)})"
                 )
         if not payload and not self.property_types and PROPERTIES not in names:
             raise OptionError("nothing to send: there is no column body, text, value or properties")
         if options.address is None and "address" not in names:
-            raise OptionError("where to? Set the option address, or add a column address")
+            raise OptionError("no address: set the option address, or add a column address")
         self.map_type = next((f.dataType for f in schema.fields if f.name == PROPERTIES), None)
 
     def messages(self, batch: pa.RecordBatch) -> Iterator[OutMessage]:
-        """SparkSourceError names what is wrong with a row."""
+        """Yields messages. SparkSourceError names the error in a row."""
         columns: dict[str, list[Any]] = {}
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if name not in SOURCE_ONLY or name in self.property_types:
@@ -155,7 +155,7 @@ def check_type(name: str, kind: DataType) -> None:
 
 
 def milliseconds(column: pa.Array) -> list[Any]:
-    """Python values; timestamps as milliseconds since the epoch."""
+    """Returns Python values; timestamps are milliseconds since the epoch."""
     if pa.types.is_timestamp(column.type):
         numbers = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist()
         return [None if value is None else value // 1000 for value in numbers]
@@ -164,9 +164,9 @@ def milliseconds(column: pa.Array) -> list[Any]:
 
 
 def payload_of(row: dict[str, Any]) -> tuple[bytes | None, str | None, int]:
-    """(body, text, CORE message type) from `value`, `text`, `body` and `type`.
+    """Returns (body, text, CORE message type) from `value`, `text`, `body` and `type`.
 
-    Text goes before body, so that rows of the source, which have both, stay text messages.
+    Text precedes body, so that rows of the source, which have both, stay text messages.
     """
     value = row.get("value")
     text = row.get("text")
@@ -180,7 +180,7 @@ def payload_of(row: dict[str, Any]) -> tuple[bytes | None, str | None, int]:
         return (None, text, TEXT) if text is not None else (body or b"", None, BYTES)
     kind = KIND_NUMBERS.get(name)
     if kind is None:
-        raise SparkSourceError(f"column type: {name!r} is none of {', '.join(KIND_NUMBERS)}")
+        raise SparkSourceError(f"column type: {name!r} is not one of {', '.join(KIND_NUMBERS)}")
     if kind == TEXT:
         return None, text if text is not None else (body or b"").decode("utf-8", "replace"), kind
     if body is None and text is not None:
@@ -189,7 +189,7 @@ def payload_of(row: dict[str, Any]) -> tuple[bytes | None, str | None, int]:
 
 
 def typed(value: Any, kind: DataType) -> PropertyValue:
-    """The value with the Java type of its column: int is int, bigint long, float float …"""
+    """Returns the value with the Java type of its column: int is int, bigint long, float float …"""
     if isinstance(kind, ByteType):
         return Byte(value)
     if isinstance(kind, ShortType):
@@ -203,4 +203,4 @@ def typed(value: Any, kind: DataType) -> PropertyValue:
         return result
     if isinstance(kind, TimestampType) and isinstance(value, int):
         return value
-    raise TypeError(f"{kind.simpleString()} is no type of a property")
+    raise TypeError(f"{kind.simpleString()} is not a type of a property")

@@ -1,8 +1,7 @@
-"""The sink: one transaction a partition, at most once under the id query/batch/partition.
+"""The sink: one transaction per partition, at most once under the id query/batch/partition.
 
-The node of a partition follows from the sorted `servers` alone, never from the live topology: a
-batch that is written again after a crash meets the node that knows whether it has it already. While
-that node is away the write waits, up to `nodeTimeout`.
+The sorted `servers` alone decide the node of a partition, not the live topology. A batch that is written again after a
+crash thus reaches the node that knows its id. While that node is away the write waits, up to `nodeTimeout`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one task did; `repeated`: the node had the transaction already."""
+    """The result of one task; `repeated`: the node already had the transaction."""
 
     server: str
     messages: int
@@ -45,14 +44,14 @@ class Written(WriterCommitMessage):
 
 
 def server_for(servers: Sequence[str], query: str, partition: int) -> str:
-    """The same node for the same partition of the same query, as long as `servers` stays."""
+    """Returns the server of a partition: the same for the same query, as long as `servers` does not change."""
     ordered = sorted(servers)
     digest = hashlib.sha256(f"{query}/{partition}".encode()).digest()
     return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
 
 
 class PartitionWriter:
-    """Writes what one task is given. Its rows stay in memory until the node has committed them."""
+    """The writer of one task's rows. The rows stay in memory until the node has committed them."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.options = options
@@ -62,7 +61,7 @@ class PartitionWriter:
     def write(
         self, batches: Iterator[pa.RecordBatch], query: str, batch: int, partition: int
     ) -> Written:
-        """NodeTimeout if the node stays away. Nothing is sent for an empty partition."""
+        """Writes the rows. Raises NodeTimeout if the node does not return. An empty partition sends nothing."""
         server = server_for(self.options.login.servers, query, partition)
         messages = [message for one in batches for message in self.rows.messages(one)]
         if not messages:
@@ -96,7 +95,7 @@ class PartitionWriter:
 
 
 class AtalantaStreamWriter(DataSourceStreamArrowWriter):
-    """For streaming queries: a batch that is run again is not sent again."""
+    """The writer of streaming queries: a repeated batch is not sent again."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.writer = PartitionWriter(options, schema, connect)
@@ -113,11 +112,11 @@ class AtalantaStreamWriter(DataSourceStreamArrowWriter):
 
 
 class AtalantaBatchWriter(DataSourceArrowWriter):
-    """For batch writes: a task that is run again is not sent again, a job that is run again is."""
+    """The writer of batch queries: a repeated task is not sent again, a repeated job is."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
         self.writer = PartitionWriter(options, schema, connect)
-        # Made once in the driver and carried to the tasks by pickling.
+        # Created once in the driver and pickled to the tasks.
         self.run = f"batch-{uuid.uuid4()}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
