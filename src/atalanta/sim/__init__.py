@@ -1,4 +1,5 @@
-"""A virtual world for whole clusters: network, disks, clocks and faults from one seed. Pure.
+"""The simulator of whole clusters: virtual network, disks, clocks and faults from one seed, without real input or
+output.
 
-The nodes in it are the real ones (`atalanta.node.node.Node`); only what surrounds them is simulated.
+The nodes in it are real ones (`atalanta.node.node.Node`); only their environment is simulated.
 """

@@ -1,6 +1,7 @@
-"""`python -m atalanta.sim --seed 42 [--count 200] [--nodes 3] [--seconds 12] [--hours 1]`: rehearse a cluster.
+"""`python -m atalanta.sim --seed 42 [--count 200] [--nodes 3] [--seconds 12] [--hours 1]`: simulates a cluster.
 
-Prints one line a run; a broken promise prints the command that replays it and the story of the message concerned.
+The command prints one line per run. For a violation it prints the command that replays it and the history of the
+message.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from atalanta.sim.rehearsal import Failure, rehearse
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit status 1 when a promise was broken."""
+    """Runs the seeds. Returns exit status 1 after a violation."""
     parser = argparse.ArgumentParser(prog="python -m atalanta.sim", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--count", type=int, default=1, help="how many seeds")

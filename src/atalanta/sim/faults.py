@@ -1,4 +1,4 @@
-"""What goes wrong in a world, drawn from its seed: crashes, stops, partitions, cuts, slow links and disks."""
+"""The faults of a simulation, drawn from its seed: crashes, stops, partitions, cuts, slow links and disks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ RESTART_NS_MAX: Final = 4 * SECOND
 PARTITION_NS_MAX: Final = 12 * SECOND
 AWAY_NS_MAX: Final = 30 * SECOND  # of a consumer that moved
 ABSENCE_NS_MAX: Final = 2 * SECOND  # of a client that was killed
-LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # in long runs now and then
-LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # of the faults, in worlds where nodes leave
-CUT_AT_FREEZE: Final = 0.5  # of the departures where clients follow
-CUT_SHARES: Final = (0.0, 0.1, 0.3)  # of the faults: clients lose their connections, and nothing else happens
-LONG_RUN_SECONDS: Final = 60.0  # beyond it nodes must also have time to get something done
+LONG_ABSENCE_NS_MAX: Final = 60 * SECOND  # occasional, in long runs
+LEAVE_SHARES: Final = (0.05, 0.15, 0.3)  # share of the faults, in simulations with scale-down
+CUT_AT_FREEZE: Final = 0.5  # share of the scale-downs, in simulations whose clients follow
+CUT_SHARES: Final = (0.0, 0.1, 0.3)  # share of the faults: clients lose their connections without another fault
+LONG_RUN_SECONDS: Final = 60.0  # a longer run has fewer faults, so that nodes make progress
 
 
 class Faults:
-    """Rates are drawn too ("swarm"), so that seeds differ in kind and not only in timing."""
+    """The generator of faults. Their rates are drawn too ("swarm testing"), so that seeds differ in kind."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class Faults:
         self.crashes: int = 0
         self.stops: int = 0
         self.departures: int = 0
-        self.leaving: dict[str, int] = {}  # in which life
+        self.leaving: dict[str, int] = {}  # life of the node that is being scaled down
         self.may_leave = False
-        self.followers = False  # clients follow who leaves
+        self.followers = False  # clients follow the messages of a scaled-down node
         self.cut_share: float = self.random.choice(CUT_SHARES)
-        self.staying: list[str] = []  # these never leave
+        self.staying: list[str] = []  # nodes that are never scaled down
         self.leave_share: float = self.random.choice(LEAVE_SHARES)
         self.departed = departed
         self.failed_disks: int = 0
@@ -69,7 +69,7 @@ class Faults:
             host.on_started = self._started
 
     def shape(self) -> None:
-        """Latency, chunking and disks of this world."""
+        """Draws latency, chunk size and disk speed."""
         draw = self.random
         self.network.latency_ns = (50_000, draw.choice((300_000, 2_000_000, 20_000_000)))
         self.network.chunk_bytes_max = draw.choice((31, 200, 1_500, 4_000, 65_536, 65_536))
@@ -77,7 +77,7 @@ class Faults:
             host.disk.job_max_ns = draw.choice((200_000, 2_000_000, 30_000_000))
 
     def strike(self) -> None:
-        """One fault now, the next one after a while, until the time is over."""
+        """Causes one fault now and schedules the next, until the time is over."""
         if self.over or self.world.seconds() >= self.until:
             return
         for host in self.hosts:
@@ -113,7 +113,7 @@ class Faults:
         self.world.at(self.random.randint(1, 2 * self.every_ns), self.strike)
 
     def end(self) -> None:
-        """Everything works again, and what was planted for later does not happen."""
+        """Ends every fault and cancels the planned ones."""
         self.over = True
         self.network.heal()
         for host in self.hosts:
@@ -130,7 +130,7 @@ class Faults:
             self._start_later(host)
 
     def _crash_at_commit(self, host: Host) -> None:
-        """Between two commits, or inside one: what must live or die together shows it."""
+        """Crashes the node between two commits or inside one, to show records that must be atomic together."""
         life = host.life
         commits = self.random.randint(1, 12)
         host.disk.strike_at_commit(commits, lambda: self._crash_if(host, life))
@@ -140,7 +140,7 @@ class Faults:
             self.crash(host)
 
     def _gave_up(self, host: Host, why: str) -> None:
-        """A node whose disk fails ends itself, and is started again; for no other reason may it end."""
+        """Restarts a node that ended itself after a disk failure. Any other reason is a violation."""
         if not host.disk.failed:
             raise Violation(f"{host.name} gave up on a disk that works: {why}")
         self.failed_disks += 1
@@ -148,7 +148,7 @@ class Faults:
         self._start_later(host)
 
     def _ambush(self, host: Host) -> None:
-        """The disk hangs, all clients are cut off and come back with their repeats, and the node dies."""
+        """Blocks the disk, disconnects all producers, so that they reconnect and repeat, and then crashes the node."""
         if not host.up:
             return
         life = host.life
@@ -175,13 +175,13 @@ class Faults:
         host.disk.fail_next_sync()
 
     def leave_now(self, name: str) -> None:
-        """Another part of the load has found a good moment."""
+        """Scales the node down at a moment chosen by another load."""
         for host in self.hosts:
             if host.name == name and self.may_leave and not self.over:
                 self._leave(host)
 
     def _leave(self, host: Host) -> None:
-        """It gives all it has to another, if one is there, and comes back later with what it could not give."""
+        """Scales the node down to another one if there is one. The node returns later with the rest."""
         if host.node is None or host.node.scale_down is None or host.disk.failed:
             return
         if host.name in self.staying:
@@ -194,7 +194,7 @@ class Faults:
                 self._cut_when_frozen(host, host.life, self.world.now + 5 * SECOND)
 
     def _cut_when_frozen(self, host: Host, life: int, until: int) -> None:
-        """Members lose their links to it, and with them the answers to what it has taken up last."""
+        """Cuts the members' connections to it, and with them the answers to the last accepted messages."""
         part = None if host.node is None else host.node.scale_down
         if part is None or host.life != life or self.over or self.world.now > until:
             return
@@ -208,7 +208,7 @@ class Faults:
                 self.network.cut_connection(connection)
 
     def _started(self, host: Host) -> None:
-        """After a crash it goes on leaving."""
+        """Watches a scale-down that continues after a crash."""
         if host.node is not None and host.node.scale_down is not None:
             if host.node.scale_down.frozen:
                 self._watch(host)
@@ -248,7 +248,7 @@ class Faults:
             self.world.at(self.random.randint(1, PARTITION_NS_MAX), self.network.heal)
 
     def _cut(self) -> None:
-        """A connection breaks; now and then its machine dies shortly after, when the client has come back."""
+        """Cuts a connection. Sometimes its node crashes shortly after, when the client has reconnected."""
         connections = sorted(self.network.streams)
         if not connections:
             return
@@ -262,7 +262,7 @@ class Faults:
                     return
 
     def _cut_clients(self, host: Host) -> None:
-        """About half of those that are connected to it."""
+        """Cuts about half of the clients connected to the node."""
         streams = self.network.streams
         for connection in sorted(streams):
             stream = streams[connection]
@@ -283,7 +283,7 @@ class Faults:
             self.world.at(self.random.randint(1, absence_ns_max), client.start)
 
     def _move(self, consumer: Consumer) -> None:
-        """Not for ever: where nothing is redistributed, what it leaves behind waits for it."""
+        """Moves a consumer for a limited time: without redistribution, messages of its old queue wait for it."""
         consumer.move(self._somewhere())
         self.world.at(self.random.randint(1, AWAY_NS_MAX), consumer.go_home)
 

@@ -1,4 +1,4 @@
-"""The shell of one simulated node: the real Node on virtual ports, which can crash and come back."""
+"""The shell of one simulated node: a real Node on virtual ports, which can crash and restart."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SimLinks(Links):
     def dial_secure(
         self, key: str, host: str, port: int, connector: str, timeout_ms: int = -1
     ) -> None:
-        """TLS changes nothing of what is simulated."""
+        """Dials like `dial`: TLS makes no difference in the simulation."""
         self.dial(key, host, port)
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
@@ -102,7 +102,7 @@ class SimLinks(Links):
 
 
 class SimPasswords(Passwords):
-    """In no time, but never from within the call."""
+    """The password check: it takes no time, but never answers within the call."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -125,7 +125,7 @@ class SimIds(Ids):
 
 
 class SimTrace(Trace):
-    """Counters, and every event into the world's story; what is about single messages stays out of the digest."""
+    """The trace: counters and events. Events of single messages are not part of the digest."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -151,7 +151,7 @@ class SimTrace(Trace):
 
 
 class HostLarge(LargeInputs):
-    """What the files of large messages answer, to the node that lives then."""
+    """The results of jobs for large message files, delivered to the current node."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -178,7 +178,7 @@ class HostLarge(LargeInputs):
 
 
 def ignore_join(how: str, group: str, place: str, interface: str, local_port: int) -> None:
-    """Nobody looks at how groups are joined."""
+    """Ignores a join of a discovery group."""
 
 
 def nobody_looks() -> None:
@@ -186,7 +186,7 @@ def nobody_looks() -> None:
 
 
 class Host(Machine):
-    """`life` counts starts: what belongs to an earlier life is void. The disk outlives crashes."""
+    """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class Host(Machine):
         self.doors: dict[int, str] = {port: "netty-acceptor"}  # acceptors by port
         self.meeting_doors: dict[int, str] = {}  # opened by the node itself
         self.make_node = make_node
-        self.late = ""  # timers with that in their keys come so much later: others go on in between
+        self.late = ""  # delays timers with this text in their keys, so that other events come first
         self.late_by_ns = 0
         self.up = False
         self.life = 0
@@ -216,16 +216,16 @@ class Host(Machine):
         self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
         self.node: Node | None = None
-        self.stops: list[int] = []  # when it ended in good order
-        self.ending: Callable[[], None] = nobody_looks  # called before the node is gone
+        self.stops: list[int] = []  # times of graceful stops
+        self.ending: Callable[[], None] = nobody_looks  # called before the node ends
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
-        # Told why, just before a node that cannot go on ends itself.
+        # Called with the reason before a node ends itself after an error.
         self.on_gave_up: Callable[[Host, str], None] | None = None
-        # Told when the node runs again.
+        # Called when the node runs again.
         self.on_started: Callable[[Host], None] | None = None
         self._flush_due = False
 
-    # -- life -----------------------------------------------------------------------------------
+    # -- start and end --------------------------------------------------------------------------
     def start(self) -> None:
         self.life += 1
         self.up = True
@@ -253,7 +253,7 @@ class Host(Machine):
             self.on_started(self)
 
     def crash(self) -> None:
-        """Power is gone: connections end, the unsynced part of the disk is lost."""
+        """Simulates a power failure: connections end, the part of the disk without sync is lost."""
         self.ending()
         self.world.note(f"{self.name} crashes")
         self.up = False
@@ -264,7 +264,7 @@ class Host(Machine):
         self.large.crash()
 
     def stop(self) -> None:
-        """A graceful stop: good-byes go out, the disk keeps what was committed."""
+        """Stops the node gracefully: it disconnects its clients, the disk keeps committed data."""
         if self.node is None:
             return
         self.node.stop(self.world.now)
@@ -346,7 +346,7 @@ class Host(Machine):
             self.flush_later()
 
     def flush_later(self) -> None:
-        """Once per instant, after all inputs of it: as a loop turn would."""
+        """Flushes once per instant, after all inputs of it, like one event-loop iteration."""
         if not self._flush_due:
             self._flush_due = True
             life = self.life

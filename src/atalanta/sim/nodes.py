@@ -1,4 +1,4 @@
-"""Configurations for simulated clusters: N alike nodes with distributed queues, one with an extra subscription."""
+"""Configurations of simulated clusters: N equal nodes with distributed queues, one with an extra subscription."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ GROUP_ADDRESS: Final = "231.7.7.7"
 GROUP_PORT: Final = 9876
 MEETING_PORT: Final = 7800
 HEADLESS: Final = "headless"
-DEPARTURES_SHARE: Final = 0.7  # of the worlds
+DEPARTURES_SHARE: Final = 0.7  # of the simulations
 PERMISSIONS: Final = ("send", "consume", "browse", "createDurableQueue", "createAddress", "manage")
 
 
 class Shape:
-    """What the nodes of one world have in common. The defaults are a calm cluster with static connectors."""
+    """The common settings of the nodes. The defaults are a cluster with static connectors and without faults."""
 
     def __init__(self) -> None:
         self.mode: str = ON_DEMAND
         self.discovery: bool = False
-        self.meeting: str = ""  # kind of the place where a discovery group meets; "" the UDP group
+        self.meeting: str = ""  # kind of the JGroups protocol of the discovery group; "" is the UDP group
         self.segment_bytes: int = 131_072
         self.block_bytes: int = 2 << 20
         self.redistribution_delay_ms: int = 200
@@ -68,22 +68,22 @@ class Shape:
         self.subjects: list[Subject] = []
         self.joiner: int = (
             -1
-        )  # the node that nobody's static connectors name: it comes later, and is told of
+        )  # a node that no static connectors name: it joins later, and the topology names it
 
     def draw(self, world: World) -> None:
-        """Small segments and blocks make compaction and torn commits frequent; with little memory queues page or
-        senders wait."""
+        """Draws the settings. Small segments and blocks cause frequent compaction and torn commits. With little memory
+        queues page or senders block."""
         draw = world.random("nodes")
         self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
-        # By a stream of its own: what other things are drawn stays as it was.
+        # A separate generator: the other draws stay the same.
         kinds = ("", MULTICAST_PLACE, HOSTS, DNS, FOLDER)
         self.meeting = world.random("meeting").choice(kinds)
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))
         self.full_policy = draw.choice(("PAGE", "PAGE", "BLOCK"))
-        # Drawn apart, so that the worlds of older seeds stay as they were.
+        # A separate generator: the simulations of older seeds stay the same.
         self.parked_timeout_ms = world.random("parked").choice((0, 500, 2_000, 10_000))
         little = 10_000 if self.full_policy == "BLOCK" else 1_500
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
@@ -92,8 +92,8 @@ class Shape:
         self.departures = world.random("departures").random() < DEPARTURES_SHARE
 
     def taken_everywhere(self) -> bool:
-        """Whether every node must have consumers of its own: what lies there goes nowhere else, or (where nodes leave
-        and senders wait) makes the room that a node which leaves waits for."""
+        """Returns True if every node needs consumers: messages are not moved to other nodes, or (with scale-down and
+        blocked senders) a consumer must free the memory that a scale-down waits for."""
         return not self.redistributes() or (self.departures and self.full_policy == "BLOCK")
 
     def redistributes(self) -> bool:
@@ -112,7 +112,7 @@ def queue(
 
 
 def addresses(index: int) -> list[AddressConfig]:
-    """`orders` and `book` anycast; `prices` multicast: `archive` everywhere, a filtered `alerts` on the first."""
+    """Returns `orders` and `book`, anycast, and `prices`, multicast: `archive` everywhere, `alerts` on the first."""
     orders = AddressConfig(ORDERS)
     orders.add(queue(ORDERS, ORDERS, ANYCAST))
     book = AddressConfig(BOOK)
@@ -150,7 +150,7 @@ def cluster_settings(index: int, count: int, shape: Shape) -> ClusterSettings:
 
 
 def meeting(kind: str, count: int) -> Meeting | None:
-    """The place of a JGroups stack; of TCPPING's hosts only the first is named."""
+    """Returns the discovery protocol of a JGroups stack. Of TCPPING's hosts only the first is named."""
     if not kind:
         return None
     return Meeting(
@@ -186,7 +186,7 @@ def security() -> Security:
 def node_config(
     index: int, shape: Shape, cluster: ClusterSettings | None, configured: list[AddressConfig]
 ) -> NodeConfig:
-    """Node `node-<index>`; a fresh configuration every time, as a restarted process would read it."""
+    """Returns a new configuration of node `node-<index>`, as a restarted process would read it."""
     broker = BrokerConfig()
     broker.name = f"n{index}"
     broker.addresses = configured
@@ -214,7 +214,7 @@ def node_config(
 
 
 def node_maker(index: int, count: int, shape: Shape) -> Callable[[Ports], Node]:
-    """Makes the node anew at each start, as a restarted process would."""
+    """Returns a function that creates the node at each start, like a restarted process."""
 
     def make(ports: Ports) -> Node:
         cluster = cluster_settings(index, count, shape) if count > 1 else None

@@ -1,4 +1,4 @@
-"""Runs one seed; a broken promise is run again with its story, and told with the command that replays it."""
+"""Simulation of one seed. A seed with a violation runs again to record the message's history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from atalanta.sim.scenario import Outcome, Scenario, story_of
 
 
 class Failure:
-    """A seed that broke a promise: `report` is what a person needs to look into it."""
+    """A seed with a violation: `report` is the text for the developer."""
 
     def __init__(self, seed: int, report: str) -> None:
         self.seed = seed
@@ -15,7 +15,7 @@ class Failure:
 
 
 def rehearse(seed: int, nodes: int, seconds: float, faults: bool = True) -> Outcome | Failure:
-    """The outcome, or what went wrong with the story of the message concerned."""
+    """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
         return Scenario(seed, nodes, seconds, faults).run()
     except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError) as error:

@@ -1,4 +1,4 @@
-"""One run: a cluster under load with faults from the seed, then everything heals and must come to rest."""
+"""One simulation: a cluster under load with faults from the seed, then without faults until it is idle."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from atalanta.store.segment import segment_number
 
 HEAL_SECONDS_MAX: Final = 120
 MESSAGES_PER_SECOND: Final = (6, 16)  # of one producer
-LAST_MESSAGES: Final = 12  # of one producer, after everything has healed
+LAST_MESSAGES: Final = 12  # of one producer, after the end of the faults
 LATE_SECONDS_MAX: Final = 60.0
 REPLAY_CHECK_NS: Final = 30 * SECOND
 LOOK_NS: Final = SECOND
-PATIENT_SHARE: Final = 0.4  # of the clients go on with their sessions when they have lost a connection
-NEAR_NS: Final = 2 * SECOND  # events of the nodes that a message's story tells too
+PATIENT_SHARE: Final = 0.4  # of the clients reattach their sessions after a lost connection
+NEAR_NS: Final = 2 * SECOND  # events of the nodes this close to a message's history are part of it
 
 
 class Outcome:
-    """Figures of a run that kept its promises."""
+    """Figures of a run without a violation."""
 
     def __init__(self) -> None:
         self.digest = ""
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Scenario:
-    """`telling` also keeps the story of every message, or of the one `about` (story_of); nothing else changes by it."""
+    """A run. `telling` records the history of every message, or of `about` only (story_of), without other effects."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Scenario:
         self.shape.draw(self.world)
         joining = self.world.random(
             "join"
-        )  # drawn apart: the worlds of older seeds stay as they were
+        )  # a separate generator: the simulations of older seeds stay the same
         self.joins_at: int = 0
         if nodes > 2 and joining.random() < 0.3:
             self.shape.joiner = nodes - 1
@@ -133,12 +133,12 @@ class Scenario:
         for subject in self.subjects:
             subject.leave = self.faults.leave_now
 
-    # -- who is there ---------------------------------------------------------------------------
+    # -- clients --------------------------------------------------------------------------------
     def _make_producers(self) -> list[Producer]:
         total = max(8, int(self.seconds * self.random.randint(*MESSAGES_PER_SECOND)))
         mean_ns = int(self.seconds * 0.8 * SECOND / total)
         if self.seconds > LONG_RUN_SECONDS:
-            total *= 2  # The load must not end before the faults do.
+            total *= 2  # The load must not end before the faults.
         made = [
             Producer(self.world, self.network, f"p{index}", host.name, self.ledger, total, mean_ns)
             for index, host in enumerate(self.hosts)
@@ -148,7 +148,7 @@ class Scenario:
         return made
 
     def _make_consumers(self, nodes: int) -> list[SimClient]:
-        """At least one of orders, or one at every node."""
+        """Creates consumers: at least one of orders, or one at every node."""
         count = nodes if self.shape.taken_everywhere() else self.random.randint(1, nodes)
         made: list[SimClient] = [
             Consumer(self.world, self.network, f"c{index}", self._place(index), self.ledger, ORDERS)
@@ -158,7 +158,7 @@ class Scenario:
             made.append(
                 Mover(self.world, self.network, f"m{index}", self._somewhere(), self.ledger)
             )
-        # Where a node leaves to takes over its subscriptions; unless they go back they must be read there.
+        # The target of a scale-down takes over subscriptions; unless they return, they must be read there.
         away = self.shape.departures and self.shape.taken_everywhere()
         for host in self.hosts if away else self.hosts[:1]:
             name = "alert" if host is self.hosts[0] else f"alert-{host.name}"
@@ -179,7 +179,7 @@ class Scenario:
         return made
 
     def _choose_late(self) -> list[SimClient]:
-        """They come at the end, or after LATE_SECONDS_MAX: until then their messages must outlive every compaction."""
+        """Chooses clients that start late, up to LATE_SECONDS_MAX: their messages must survive every compaction."""
         return [reader for reader in self.readers if self.random.random() < 0.25]
 
     def _somewhere(self) -> str:
@@ -189,7 +189,7 @@ class Scenario:
         return self.hosts[index].name if self.shape.taken_everywhere() else self._somewhere()
 
     def knows_alerts(self, name: str) -> int:
-        """The life of that node while it has a binding for alerts, else 0."""
+        """Returns the life of that node while it has a binding for alerts, else 0."""
         for host in self.hosts:
             if host.name == name and host.node is not None:
                 address = host.node.broker.addresses.get(PRICES)
@@ -207,7 +207,7 @@ class Scenario:
 
     # -- run ------------------------------------------------------------------------------------
     def run(self) -> Outcome:
-        """Violation if a promise is broken."""
+        """Runs the simulation. Raises Violation."""
         for index, host in enumerate(self.hosts):
             delay_ns = self.random.randint(0, SECOND)
             if index == self.shape.joiner:
@@ -238,7 +238,7 @@ class Scenario:
         start(self.hosts[self.shape.joiner])
 
     def _look(self) -> None:
-        """What a node gives away while it leaves is at both for a moment."""
+        """Checks the nodes. During a scale-down a message may be at both nodes for a moment."""
         if not self.departed.under_way():
             check_one_queue(self.hosts)
         self.departed.check_orders()
@@ -250,7 +250,7 @@ class Scenario:
         if self.world.seconds() < self.seconds:
             self.world.at(REPLAY_CHECK_NS, self._check_replays)
 
-    # -- rest -----------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def _heal(self) -> None:
         for host in self.hosts:
             self.replays += check_replay(host)
@@ -291,7 +291,7 @@ class Scenario:
         return all(producer.done() for producer in self.producers) and not self._left()
 
     def _left(self) -> list[str]:
-        """Messages that are still somewhere, by node and queue, and nodes that do not know everybody yet."""
+        """Returns messages still in queues, by node and queue, and nodes that do not know every member yet."""
         left = [
             f"{producer.name} waits for {sorted(producer.open)[:5]}"
             for producer in self.producers
@@ -317,7 +317,7 @@ class Scenario:
         return [*self.producers, *self.consumers, *self.readers, *own]
 
     def _key_left(self) -> str:
-        """One of the messages that are left, for its story."""
+        """Returns the key of one remaining message, for its history."""
         for host in self.hosts:
             if host.node is None:
                 continue
@@ -368,7 +368,7 @@ class Scenario:
 
 
 def story_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
-    """The story of the message `key` (if the scenario was telling), then what happened to the nodes near its lines."""
+    """Returns the history of message `key`, if it was recorded, and the nodes' events close to its lines."""
     about = [line for line in scenario.world.story if key and line.key == key]
     events = [line for line in scenario.world.story if not line.key]
     if not about:
@@ -379,6 +379,6 @@ def story_of(scenario: Scenario, key: str, lines_max: int = 60) -> list[str]:
 
 
 def _distance_ns(times: list[int], when: int) -> int:
-    """From `when` to the nearest of `times`, which are sorted."""
+    """Returns the distance from `when` to the nearest of the sorted `times`."""
     index = bisect_left(times, when)
     return min(abs(time - when) for time in times[max(0, index - 1) : index + 1])

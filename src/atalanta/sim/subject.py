@@ -1,6 +1,6 @@
-"""What only a share of the worlds has beside the load that all have: settings of nodes, clients, and checks of its own.
+"""A subject: an optional part of a simulation with node settings, clients and checks of its own.
 
-Each subject draws from a generator of its own, so that worlds without it stay what they were.
+Each subject has its own random generator, so that simulations without it stay the same.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from atalanta.sim.world.world import World
 
 
 class Subject:
-    """Made before the nodes are; `populate` comes once they are there, not yet started.
+    """The base class. It is created before the nodes; `populate` is called once they exist and have not started.
 
-    `roams`: its senders and consumers may follow a node that leaves.
+    `roams`: its senders and consumers may follow the messages of a scaled-down node.
     """
 
     roams: bool = False
@@ -29,36 +29,36 @@ class Subject:
         self.network = network
         self.ledger = ledger
         self.hosts: list[Host] = []
-        self.departed = Departed()  # of this world, once it is there
-        self.leave: Callable[[str], None] = stay  # has the node of that name leave now, if nodes leave here
+        self.departed = Departed()  # of this simulation, once it exists
+        self.leave: Callable[[str], None] = stay  # scales the node of that name down, if the simulation has scale-downs
         self.senders: list[SimClient] = []
-        self.staying: list[str] = []  # nodes that do not leave in such worlds
-        self.takers: list[SimClient] = []  # faults restart them now and then
+        self.staying: list[str] = []  # nodes that are not scaled down
+        self.takers: list[SimClient] = []  # consumers that faults restart
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        """Add to the configuration that node `index` reads at each start."""
+        """Adds to the configuration that node `index` reads at each start."""
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
-        """Make the clients; the load lasts for so many virtual seconds."""
+        """Creates the clients. The load lasts `seconds` of virtual time."""
         raise NotImplementedError
 
     def mend(self) -> None:
-        """The world has healed: senders come to an end, and all takers are there."""
+        """Starts the end of the load after the faults: senders finish, and every consumer is connected."""
         for client in [*self.senders, *self.takers]:
             if not client.up:
                 client.start()
 
     def left(self) -> list[str]:
-        """What is not done yet."""
+        """Returns the work that is not complete yet."""
         return []
 
     def resume(self) -> bool:
-        """Everything is at rest: True if now the subject has begun with something more."""
+        """Returns True if the subject starts further work, now that the simulation is idle."""
         return False
 
     def check(self) -> None:
-        """At the very end. Violation for a promise that was broken."""
+        """Checks the guarantees at the very end. Raises Violation."""
 
 
 def stay(name: str) -> None:
-    """Nobody leaves."""
+    """Does nothing, for simulations without scale-down."""

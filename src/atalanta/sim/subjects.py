@@ -1,4 +1,4 @@
-"""Which subjects a world has: drawn from its seed, each from a generator of its own."""
+"""The subjects of a simulation, drawn from its seed, each by a separate generator."""
 
 from __future__ import annotations
 

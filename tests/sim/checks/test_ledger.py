@@ -56,7 +56,7 @@ def test_what_nobody_sent_does_not_come() -> None:
 def test_what_is_confirmed_arrives() -> None:
     ledger = ledger_with("p0/1")
     ledger.confirm("p0/1", False)
-    with pytest.raises(Violation, match="p0/1 left orders, but nobody took it"):
+    with pytest.raises(Violation, match="p0/1 left orders without a delivery"):
         ledger.check()
     ledger.acknowledge(ORDERS, "p0/1")
     ledger.check()
@@ -102,7 +102,7 @@ def test_a_bridge_keeps_the_order_of_each_sender() -> None:
     made = CoreBridges(world, Network(world), Ledger(world), 3, Shape())
     for key in ("bp0/1", "bp0/3", "bp1/2", "bp0/3", "bp0/1"):
         made.arrived(taken(key))
-    with pytest.raises(Violation, match="brought bp0/2 after number 3"):
+    with pytest.raises(Violation, match="delivered bp0/2 after number 3"):
         made.arrived(taken("bp0/2"))
 
 
@@ -118,7 +118,7 @@ def test_a_divert_owes_what_it_takes(exclusive: bool) -> None:
             made.kept(taken("dp0/2", even=True))
     made.ledger.confirm("dp0/2", False)
     made.ledger.acknowledge("mail", "dp0/2")
-    with pytest.raises(Violation, match="dp0/2 never came out of copies"):
+    with pytest.raises(Violation, match="dp0/2 was never delivered from copies"):
         made.check()
     made.ledger.acknowledge("copies", "dp0/2")
     made.check()

@@ -45,7 +45,7 @@ def test_a_key_of_a_shard_has_one_node() -> None:
 def test_a_routed_message_is_owed() -> None:
     made = routers(HASHED)
     made.ledger.confirm("rp-k1/3", False)
-    with pytest.raises(Violation, match=r"rp-k1/3 never came out of shelf\.k1"):
+    with pytest.raises(Violation, match=r"rp-k1/3 was never delivered from shelf\.k1"):
         made.check()
     made.ledger.acknowledge("shelf.k1", "rp-k1/3")
     made.check()

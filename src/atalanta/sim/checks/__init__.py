@@ -1,1 +1,1 @@
-"""Checks of the promises that a simulated cluster must keep."""
+"""Checks of the guarantees that a simulated cluster must keep."""

@@ -1,9 +1,8 @@
-"""A group never splits: where its messages were delivered, to whom, and in which order.
+"""The check that a message group is never split: it records node, consumer and order of every delivery.
 
-A group belongs to one queue of each routing name. It may move to another node only when its node stops in good
-order, or when it was unused for its timeout (docs/guide/message-groups.md). So two messages that were
-certainly routed near each other are at one node; "certainly": between its first sending and its confirmation a
-message was routed.
+A group belongs to one queue of each routing name. It may move to another node only after a graceful stop of its node,
+or if it was unused for its timeout (docs/guide/message-groups.md). Two messages that were certainly routed close
+in time must therefore be at one node. A message is certainly routed between its first send and its confirmation.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
-# Until everybody has heard of a stop, messages may still go where the group was.
+# Until every node knows of a stop, messages may still go to the group's old node.
 NEWS_NS: Final = 5 * SECOND
 BEHIND_RECORDS: Final = 20
-SEEN_NS: Final = SECOND // 5  # a departure is looked for ten times a second
+SEEN_NS: Final = SECOND // 5  # a departure is checked for ten times a second
 
 
 class Grouped:
-    """One message: `at` is the node by queue, once delivered; `last` if it was sent when the world was at rest."""
+    """A message: `at` is the node by queue after its delivery; `last` if it was sent after the faults had ended."""
 
     def __init__(self, key: str, group: str, now: int, last: bool) -> None:
         self.key = key
@@ -37,7 +36,7 @@ class Grouped:
 
 
 class GroupLedger:
-    """`apart_ns`: a group unused for that long may move, negative: never."""
+    """The record of all groups. `apart_ns`: a group unused for that long may move; negative: never."""
 
     def __init__(self, world: World, network: Network, ledger: Ledger, apart_ns: int) -> None:
         self.world = world
@@ -55,7 +54,7 @@ class GroupLedger:
         ] = {}  # number by queue, node, sender, group
         self.held: dict[
             tuple[str, str, str], dict[str, Consumer]
-        ] = {}  # by queue, node, group: key -> who
+        ] = {}  # by queue, node, group: key -> consumer
         self.closing = False
 
     # -- senders --------------------------------------------------------------------------------
@@ -71,14 +70,14 @@ class GroupLedger:
         self.ledger.tell(key, f"{key} is refused: {why}")
         found = self.messages[key]
         if found.last and not self._disk_behind():
-            raise Violation(f"{key} is refused though the world is at rest: {why}", key)
+            raise Violation(f"{key} is refused after the faults have ended: {why}", key)
         if found.at:
             raise Violation(f"{key} was delivered and then refused: {why}", key)
         found.refused = True
 
     def _disk_behind(self) -> bool:
-        """Decisions come when they are on disk. Where that takes 30 ms a block, and blocks are small, what was
-        appended before them (a cleaning of the journal) may take longer than `timeout`."""
+        """Returns True if a node's disk is slow. A decision is sent after it is on disk. With 30 ms per small block,
+        earlier records (a journal compaction) may take longer than `timeout`."""
         for host in self.hosts:
             if host.node is not None:
                 journal = host.node.broker.journal
@@ -88,13 +87,13 @@ class GroupLedger:
 
     # -- consumers ------------------------------------------------------------------------------
     def deliver(self, who: Consumer, key: str, group: str | None) -> None:
-        """`who` gets a message of its queue; what it holds it has not acknowledged."""
+        """Records a delivery to `who`. The consumer holds the message until it acknowledges it."""
         found = self.messages.get(key)
         queue = who.queue
         if found is None or found.group != group:
-            raise Violation(f"{queue} delivered {key} of group {group}, which nobody sent so", key)
+            raise Violation(f"{queue} delivered {key} of group {group}, which no client sent in that group", key)
         if found.refused:
-            raise Violation(f"{queue} delivered {key}, which its sender was told is refused", key)
+            raise Violation(f"{queue} delivered {key}, which was refused to its sender", key)
         before = found.at.get(queue, "")
         first = before != who.target
         if before and first and before not in self.departed.origins(who.target, found.sent_at):
@@ -126,11 +125,11 @@ class GroupLedger:
         self.newest[place] = int(number)
 
     def _connected(self, who: Consumer) -> bool:
-        """Also the node must think so."""
+        """Returns True if both the client and the node regard the connection as open."""
         return who.attached() and self.network.peer_of[who.conn] in self.network.streams
 
     def release(self, who: Consumer, key: str) -> None:
-        """It is acknowledged."""
+        """Records the acknowledgement of a message."""
         found = self.messages[key]
         self.held.get((who.queue, who.target, found.group), {}).pop(key, None)
 

@@ -1,6 +1,6 @@
-"""What was promised and what happened: the checkers of a simulation.
+"""The ledger of a simulation: it records promises and deliveries, and checks them.
 
-Keys of messages are "producer/number". Every violation names its message, whose story is told then.
+Keys of messages are "producer/number". Every violation names its message, whose history is then printed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARCELS: Final = "parcels"
 
 
 class Violation(AssertionError):
-    """A promise was broken; the text says which, for which message (`key`, "" if for none)."""
+    """A broken guarantee; the text names it and the message (`key`, "" without one)."""
 
     def __init__(self, text: str, key: str = "") -> None:
         super().__init__(text)
@@ -26,10 +26,10 @@ class Violation(AssertionError):
 
 
 class Ledger:
-    """`confirmed`: the broker said it is safe. `settled`: an acknowledgement was confirmed.
+    """The record of all messages. `confirmed`: confirmed sends. `settled`: confirmed acknowledgements.
 
-    An order leaves `orders` in one of two ways: a consumer acknowledges it, or a mover takes it and puts a copy into
-    `book` in one transaction. Readers of logs see `archive` and `book`, each message exactly once.
+    An order leaves `orders` in one of two ways. A consumer acknowledges it, or a mover takes it and puts a copy into
+    `book` in one transaction. Readers of logs read `archive` and `book`, each message exactly once.
     """
 
     def __init__(self, world: World) -> None:
@@ -41,12 +41,12 @@ class Ledger:
         self.alerting: dict[str, bool] = {}
         self.delivered: dict[tuple[str, str], int] = {}
         self.acknowledging: dict[tuple[str, str], bool] = {}
-        self.settled: dict[tuple[str, str], int] = {}  # when
+        self.settled: dict[tuple[str, str], int] = {}  # time of the confirmed acknowledgement
         self.moved: dict[str, bool] = {}
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.redelivered: int = 0
-        # May a node's log show a producer's messages out of order? (sim/checks/departed.py)
+        # Returns True if a node's log may have a producer's messages out of order (sim/checks/departed.py).
         self.excuses: Callable[[str, str], bool] = never
 
     def tell(self, key: str, line: str) -> None:
@@ -55,7 +55,7 @@ class Ledger:
 
     # -- senders --------------------------------------------------------------------------------
     def sending(self, key: str, to_prices: bool, alert: bool, durable: bool) -> None:
-        """What is not durable may get lost."""
+        """Records a send. A non-durable message may be lost."""
         self.sent[key] = True
         if not durable:
             return
@@ -74,9 +74,10 @@ class Ledger:
 
     # -- consumers ------------------------------------------------------------------------------
     def deliver(self, queue: str, key: str, who: str, left_at: int) -> None:
-        """`left_at`: when the node closed the connection it comes over, 0 if it has not.
+        """Records a delivery. `left_at` is the time when the node closed the connection, 0 if it is open.
 
-        What was on its way then went to somebody else: nobody can acknowledge it over that connection any more.
+        A message on its way at that time was delivered to another consumer. It cannot be acknowledged over this
+        connection any more.
         """
         self.tell(key, f"{who} gets {key} from {queue}")
         if key not in self.sent:
@@ -92,7 +93,7 @@ class Ledger:
             self.redelivered += 1
 
     def acknowledge(self, queue: str, key: str) -> None:
-        """The acknowledgement is on its way; it may or may not arrive."""
+        """Records that an acknowledgement was sent; it may be lost."""
         self.acknowledging[(queue, key)] = True
 
     def settle(self, queue: str, key: str) -> None:
@@ -102,7 +103,7 @@ class Ledger:
         self.settled[(queue, key)] = self.world.now
 
     def move(self, key: str) -> None:
-        """A transaction that took the order and wrote it into the book is confirmed."""
+        """Records the confirmed commit of a transaction that moved the order into the book."""
         self.tell(key, "the transaction that moved it is confirmed")
         self.moved[key] = True
         if (ORDERS, key) in self.settled:
@@ -111,7 +112,7 @@ class Ledger:
 
     # -- readers of logs ------------------------------------------------------------------------
     def commit_read(self, node: str, queue: str, keys: list[str]) -> None:
-        """A reader's batch was committed: each message exactly once, in order per node and producer."""
+        """Records the committed batch of a reader: each message exactly once, in order per node and producer."""
         for key in keys:
             self.tell(key, f"the reader of {queue} at {node} commits it")
             if (queue, key) in self.read:
@@ -132,14 +133,14 @@ class Ledger:
 
     # -- at the end -----------------------------------------------------------------------------
     def check(self) -> None:
-        """Violation for the first confirmed message that did not arrive where it had to."""
+        """Raises Violation for the first confirmed message that did not arrive."""
         for key in self.confirmed:
             if key in self.orders:
                 self._check_order(key)
             if key in self.prices and (ARCHIVE, key) not in self.read:
                 raise Violation(f"confirmed message lost: {key} is not in the archive", key)
             if key in self.alerting and (ALERTS, key) not in self.delivered:
-                raise Violation(f"confirmed message lost: {key} never came out of alerts", key)
+                raise Violation(f"confirmed message lost: {key} was never delivered from alerts", key)
         for key in self.moved:
             if (BOOK, key) not in self.read:
                 raise Violation(f"a confirmed transaction moved {key}, but it is not in book", key)
@@ -147,11 +148,11 @@ class Ledger:
     def _check_order(self, key: str) -> None:
         in_book = (BOOK, key) in self.read
         if not in_book and (ORDERS, key) not in self.acknowledging:
-            raise Violation(f"confirmed message lost: {key} left orders, but nobody took it", key)
+            raise Violation(f"confirmed message lost: {key} left orders without a delivery", key)
         if in_book and (ORDERS, key) in self.settled and key not in self.moved:
             raise Violation(f"{key} was acknowledged by a consumer, and moved into book too", key)
 
 
 def never(node: str, producer: str) -> bool:
-    """Where nobody leaves."""
+    """Returns False, for worlds in which no node is scaled down."""
     return False

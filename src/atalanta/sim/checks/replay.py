@@ -1,7 +1,7 @@
-"""The journal read back must be what is in memory: a checker for what a crash has not shown yet.
+"""The check that a recovery from the journal gives the state in memory, to find errors before a crash shows them.
 
-It looks only while nothing waits for the disk; then a node that died now would have to come back with the same
-durable messages, sequences, leases and duplicate ids.
+It runs only while no record waits for the disk. A restart at that moment must recover the same durable messages,
+sequences, leases and duplicate ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from atalanta.sim.world.large_files import SimLargeFiles
 
 
 class SilentTrace(Trace):
-    """What the shadow of a node counts and tells is nobody's business."""
+    """A trace without output for the recovered copy of a node."""
 
     def count(self, name: str, n: int = 1) -> None:
         return None
@@ -31,18 +31,18 @@ class SilentTrace(Trace):
 
 
 class NoIds(Ids):
-    """What a shadow is given when it is made, it uses for nothing."""
+    """Ids for the recovered copy, which never uses them."""
 
     def uuid(self) -> bytes:
         return bytes(16)
 
 
 def never(delay_ns: int, call: Callable[[], None]) -> None:
-    """Jobs of a shadow's disk are not done."""
+    """Ignores a job of the copy's disk."""
 
 
 def check_replay(host: Host) -> bool:
-    """Violation if a restart would change anything; False if it could not be told (journal not idle, node down)."""
+    """Raises Violation if a restart would change anything. Returns False if the journal is busy or the node is down."""
     node = host.node
     if node is None or not node.journal.idle() or host.disk.busy() or host.disk.failed:
         return False
@@ -79,7 +79,7 @@ def _compare(name: str, live: Broker, replayed: Broker) -> None:
 
 
 def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
-    """(ms, message id, queue id) of what was sent for later; what comes back later is among the references."""
+    """Returns (ms, message id, queue id) of messages sent for later; redeliveries are among the references."""
     return sorted(
         (at_ms, int(reference.message.id), reference.queue.id)
         for reference, at_ms in broker.scheduled.times.items()

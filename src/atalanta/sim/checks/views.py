@@ -1,4 +1,4 @@
-"""What nodes and clients believe of the cluster, beside what is true: after healing all of it must agree."""
+"""The views that nodes and clients have of the cluster. After the end of all faults they must be correct."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ View = dict[str, tuple[str, int]]
 
 
 def wrong_views(hosts: list[Host], clients: list[SimClient]) -> list[str]:
-    """One line for each view that is not the truth; nothing is said of nodes that are down.
+    """Returns one line for each wrong view of a running node or a client.
 
-    A node must know every member under the address where it listens, and nobody else; have a link to each of them; and
-    know of each the queues and consumers that are there. A client must know the same members as the nodes.
+    A node must know every member under the address of its acceptor, and no other. It must have a bridge to each
+    member and know its queues and consumers. A client must know the same members as the nodes.
     """
     found: list[str] = []
     truth: View = {}
@@ -52,7 +52,7 @@ def _names(view: View) -> list[str]:
 
 
 def _wrong_bindings(name: str, cluster: Cluster, owner: Node) -> list[str]:
-    """What that node knows of the queues of `owner`, and their consumers."""
+    """Returns errors in that node's view of the queues of `owner` and their consumers."""
     record = cluster.peers.get(owner.broker.node_id)
     if record is None or not record.linked() or not record.bindings.complete:
         return [f"{name} has no link to {owner.config.broker.name}"]
@@ -60,13 +60,13 @@ def _wrong_bindings(name: str, cluster: Cluster, owner: Node) -> list[str]:
     bridged = [each.queue_name for each in owner.config.bridges.bridges]
     for queue in owner.broker.queues.values():
         if queue.durable and not queue.name.startswith("$"):
-            # A core bridge takes messages, but is no consumer that others are told of (as in Artemis).
+            # A core bridge takes messages, but is not announced to other nodes as a consumer (as in Artemis).
             count = 0 if queue.name in bridged else queue.consumer_count()
             there[queue.name + owner.broker.node_id] = count
     known = {
         cluster_name: binding.consumer_count if binding.connected else -1
         for cluster_name, binding in record.bindings.bindings.items()
-        if not cluster_name.startswith("$")  # where a router's links get their answers
+        if not cluster_name.startswith("$")  # the reply queues of a router's connections
     }
     if known == there:
         return []

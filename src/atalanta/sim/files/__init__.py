@@ -1,1 +1,1 @@
-"""The rehearsal of configuration files in the simulator."""
+"""The simulation of configuration files."""

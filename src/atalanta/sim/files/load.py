@@ -1,4 +1,4 @@
-"""Load for a rehearsal: producers that send at a rate, consumers that take what they get, one address each."""
+"""The load of a rehearsal: producers with a rate, and consumers, for one address each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREDIT_BYTES = 100_000
 
 @dataclass
 class Load:
-    """`rate` messages a second for `address` are sent at node `source` and consumed at `targets` from `queue`."""
+    """A load: `rate` messages a second for `address`, sent at node `source` and consumed at `targets` from `queue`."""
 
     address: str
     source: str
@@ -32,7 +32,7 @@ class Load:
 
 @dataclass
 class Tally:
-    """What became of one Load. `got` counts messages by node, `waited_ns` are times from sending to arrival."""
+    """The results of one Load. `got` counts messages by node, `waited_ns` are times from the send to the delivery."""
 
     load: Load
     sent: int = 0
@@ -47,14 +47,14 @@ class Tally:
     waited_ns: list[int] = field(default_factory=list)
 
     def missing(self) -> int:
-        """How many are confirmed and have come to no consumer; without consumers nothing is expected."""
+        """Returns the number of confirmed messages without a delivery; without consumers it is 0."""
         if not self.load.targets:
             return 0
         return sum(1 for key in self.confirmed_keys if key not in self.arrived)
 
 
 class FileClient(SimClient):
-    """A client of a node that a file describes; its first acceptor is the one it takes."""
+    """A client of a node that a file describes. It uses the node's first acceptor."""
 
     def at_node(self, host: FileHost) -> None:
         self.port = host.port
@@ -62,7 +62,7 @@ class FileClient(SimClient):
 
 
 class FileProducer(FileClient):
-    """Sends durable messages, confirmed one by one; what a lost connection left open is sent again, same ids."""
+    """A producer of durable messages, confirmed one by one. After a lost connection it repeats with the same ids."""
 
     def __init__(self, world: FileWorld, name: str, host: FileHost, tally: Tally) -> None:
         super().__init__(world.world, world.network, name, host.address)
@@ -114,8 +114,10 @@ class FileProducer(FileClient):
             self.tally.refused[text] = self.tally.refused.get(text, 0) + 1
 
 
+
+
 class FileConsumer(FileClient, Taking):
-    """Acknowledges each message as it comes; counts what comes twice, and whether it was marked so.
+    """A consumer that acknowledges each message, and counts repeats with and without a redelivery mark.
 
     `owners` are the tallies of all loads by their producers' names.
     """
@@ -136,11 +138,11 @@ class FileConsumer(FileClient, Taking):
         self.consumer.handled(delivery.cost)
 
     def _count(self, key: str, delivery_count: int) -> None:
-        """For the load that sent it: several loads may share a queue. What another load's address, or a divert, brings
-        into this queue is for that load's own queue to count."""
+        """Counts a message for the load that sent it, since several loads may share a queue. Messages that another
+        load's address or a divert routed here are counted at that load's own queue."""
         owner = self.owners.get(key.rpartition("/")[0])
         if owner is None or owner.load.queue != self.tally.load.queue:
-            return  # of no load: the nodes' own notifications, say
+            return  # of no load, such as a notification of a node
         if key in owner.arrived:
             owner.repeats += 1
             if delivery_count > 1:

@@ -1,5 +1,6 @@
-"""What a cluster becomes that is started from files: links, topologies, hops, what each address reaches; and what
-becomes of it where one node is missing.
+"""The cluster that configuration files form: links, topologies, hops, and the targets of each address.
+
+The plan also has the clusters that remain without one node.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FROM_TOPOLOGY: Final = "the topology"
 
 @dataclass
 class Link:
-    """`source` sends to `target` over the cluster connection `connection`; `found` says how it learnt of it."""
+    """A connection: `source` sends to `target` over `connection`; `found` is the source of its address."""
 
     source: str
     target: str
@@ -31,7 +32,7 @@ class Link:
 
 @dataclass
 class Reach:
-    """Messages for `queue` sent at `source` can go to `target`, so many hops away."""
+    """A route: messages for `queue` sent at `source` can go to `target`, `hops` away."""
 
     queue: str
     address: str
@@ -42,8 +43,8 @@ class Reach:
 
 @dataclass
 class Plan:
-    """`members` are the nodes that each node tells its clients; `without` is what the others become without one node:
-    the groups of nodes that still reach each other."""
+    """The result. `members` are the nodes that each node announces to its clients. `without` has the groups of nodes
+    that still reach each other without one node."""
 
     nodes: list[str]
     links: list[Link] = field(default_factory=list)
@@ -53,16 +54,16 @@ class Plan:
     failed: dict[str, str] = field(default_factory=dict)
 
     def islands(self) -> list[list[str]]:
-        """Groups of nodes that reach each other, over any number of links in either direction."""
+        """Returns the groups of nodes that reach each other, over any number of links in either direction."""
         return groups(self.nodes, [(link.source, link.target) for link in self.links])
 
     def one_way(self) -> list[Link]:
-        """Links without one back."""
+        """Returns links without a link in the other direction."""
         pairs = {(link.source, link.target) for link in self.links}
         return [link for link in self.links if (link.target, link.source) not in pairs]
 
     def critical(self) -> list[str]:
-        """Nodes whose absence splits what is one cluster with them."""
+        """Returns nodes whose absence splits their cluster."""
         parted = []
         for label, islands in self.without.items():
             whole = [
@@ -76,7 +77,7 @@ class Plan:
 
 
 def groups(nodes: list[str], pairs: list[tuple[str, str]]) -> list[list[str]]:
-    """The connected parts of an undirected graph, in the order of `nodes`."""
+    """Returns the connected parts of an undirected graph, in the order of `nodes`."""
     island_of = {node: {node: True} for node in nodes}
     for one, two in pairs:
         first, second = island_of[one], island_of[two]
@@ -93,9 +94,9 @@ def groups(nodes: list[str], pairs: list[tuple[str, str]]) -> list[list[str]]:
 
 
 def form(nodes: Callable[[], list[FileNode]], seed: int = 1) -> Plan:
-    """Starts all nodes, and then all but each, in worlds of their own; what they become within half a minute.
+    """Starts all nodes, then all but one for each node, in separate simulations of half a minute.
 
-    `nodes` makes the nodes anew for each world.
+    `nodes` creates new nodes for each simulation.
     """
     plan = _formed(nodes(), seed)
     if len(plan.nodes) > 2:
@@ -127,7 +128,7 @@ def _formed(nodes: list[FileNode], seed: int) -> Plan:
 
 
 def clusters_of(node: Node) -> list[Cluster]:
-    """Its cluster connections."""
+    """Returns the node's cluster connections."""
     return [] if node.clusters is None else list(node.clusters.connections)
 
 
@@ -140,7 +141,7 @@ def _links(plan: Plan, label: str, cluster: Cluster, labels: dict[str, str]) -> 
 
 
 def _how(cluster: Cluster, target: TransportConfiguration | None) -> str:
-    """The connector or group of the file that leads there; else it was told by others."""
+    """Returns the connector or group of the file that has this address; otherwise it came from the topology."""
     config = cluster.config
     for name in config.static_connectors:
         if target is not None and cluster.transport(name).same_target(target):

@@ -1,4 +1,4 @@
-"""A rehearsal: the nodes of files under load, with nodes that die, stop, start and join, watched second by second."""
+"""A rehearsal: the nodes of configuration files under load, while nodes crash, stop, start and join."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from atalanta.sim.world.world import EPOCH, SECOND
 
 KILL, STOP, START, JOIN, CUT, HEAL = "kill", "stop", "start", "join", "cut", "heal"
 FORMING_S: Final = 15.0  # before any load
-SETTLING_S: Final = 30.0  # after the load has ended
-STUCK_S: Final = 3.0  # messages that lie longer without a consumer there are told
+SETTLING_S: Final = 30.0  # after the end of the load
+STUCK_S: Final = 3.0  # messages that wait longer without a consumer there are reported
 
 
 @dataclass
 class Event:
-    """At `at_s` seconds of load: `what` happens to the node (or to the two nodes) `label`."""
+    """An event at `at_s` seconds of load: `what` happens to the node (or to the two nodes) `label`."""
 
     at_s: float
     what: str
@@ -33,7 +33,7 @@ class Event:
 
 @dataclass
 class Backlog:
-    """Messages of `queue` at `node`, the same one in front from `since_s` to `until_s`, `most` at once."""
+    """A backlog of `queue` at `node`: the same message first from `since_s` to `until_s`, at most `most` messages."""
 
     node: str
     queue: str
@@ -52,8 +52,8 @@ FORWARD: Final = ".sf."  # in the names of store-and-forward queues
 
 @dataclass
 class Report:
-    """What came of it. `left` are messages in queues at the end, by node and queue; `down` nodes that are away then,
-    with what they have on their disks."""
+    """The result of a rehearsal. `left` are messages in queues at the end, by node and queue. `down` are nodes that are
+    down then, with the messages on their disks."""
 
     events: list[Event]
     tallies: list[Tally]
@@ -67,7 +67,7 @@ class Report:
     seconds: float = 0.0
 
     def waiting(self, tally: Tally) -> int:
-        """Messages of that load that lie in queues of nodes that run."""
+        """Returns the number of messages of that load in queues of running nodes."""
         return sum(
             count
             for (_, queue), count in self.left.items()
@@ -75,12 +75,12 @@ class Report:
         )
 
     def lost(self, tally: Tally) -> int:
-        """Confirmed, at no consumer, and in no queue; not counted while nodes are down, which may have them."""
+        """Returns the number of confirmed messages in no queue and at no consumer; 0 while nodes are down."""
         return 0 if self.down else max(0, tally.missing() - self.waiting(tally))
 
 
 class Rehearsal:
-    """One run; `run` gives the report. Times are seconds since the load began."""
+    """One run; `run` returns the report. Times are seconds since the start of the load."""
 
     def __init__(
         self, nodes: list[FileNode], loads: list[Load], events: list[Event], seconds: float, seed: int
@@ -92,11 +92,11 @@ class Rehearsal:
         self.report = Report(self.events, [])
         self.producers: list[FileProducer] = []
         self.open: dict[tuple[str, str], Backlog] = {}
-        self.heads: dict[tuple[str, str], int] = {}  # the message in front, by node and queue
+        self.heads: dict[tuple[str, str], int] = {}  # id of the first message, by node and queue
         self.began = 0
 
     def run(self) -> Report:
-        """Deterministic: the same files, load, events and seed give the same report."""
+        """Runs the rehearsal. The same files, load, events and seed give the same report."""
         world = self.world
         for host in world.hosts.values():
             host.on_gave_up = self._gave_up
@@ -132,7 +132,7 @@ class Rehearsal:
             self.producers.append(producer)
             producer.start()
 
-    # -- what happens ---------------------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------
     def _happening(self, event: Event) -> Callable[[], None]:
         return lambda: self._happen(event)
 
@@ -162,9 +162,9 @@ class Rehearsal:
     def _gave_up(self, host: object, why: str) -> None:
         self.report.ended[getattr(host, "name", "")] = why
 
-    # -- what is seen ---------------------------------------------------------------------------
+    # -- observations ---------------------------------------------------------------------------
     def _look(self) -> None:
-        """Queues whose first message is that of a second ago."""
+        """Records queues whose first message has not changed for a second."""
         now = self.now_s()
         up = self.world.up()
         heads: dict[tuple[str, str], int] = {}
@@ -186,7 +186,7 @@ class Rehearsal:
                 backlog.consumers = backlog.consumers or bool(queue.consumers)
         for key in list(self.open):
             if key[0] not in up:
-                self.open[key].until_s = now  # what lies in a node that is down lies there until it is back
+                self.open[key].until_s = now  # messages of a stopped node wait until it starts again
                 heads[key] = self.heads[key]
             elif heads.get(key) != self.heads.get(key):
                 self._close(self.open.pop(key))
@@ -213,7 +213,7 @@ class Rehearsal:
 
 
 def front_of(queue: Queue) -> int:
-    """The id of the first message that is in the queue still, -1 if there is none."""
+    """Returns the id of the first message in the queue, -1 if it is empty."""
     if queue.message_count:
         for reference in queue.references:
             if reference.state != DONE:

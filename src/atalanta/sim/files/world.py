@@ -1,7 +1,7 @@
-"""A virtual world of the very nodes that files describe: who meets whom there is what the files lead to.
+"""The simulation of the nodes that files describe, which shows the connections that result from the files.
 
-A node is reached at every place where a connection may arrive: the addresses of its acceptors, and for an acceptor on
-all interfaces the hosts under which the node announces itself. Names and addresses are taken as they are written.
+A node is reached at every address of its acceptors. For an acceptor on all interfaces these are the hosts under which
+the node announces itself. Names and addresses are used as written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from atalanta.sim.world.world import SECOND, World
 
 @dataclass
 class FileNode:
-    """`label` names the node for people; `doors` are (host, port, acceptor) where it listens."""
+    """A node: `label` is its name for people; `doors` are (host, port, acceptor) where it listens."""
 
     label: str
     make: Callable[[Ports], Node]
@@ -42,7 +42,7 @@ class FileHost(Host):
         self._enter_names()
 
     def _enter_names(self) -> None:
-        """Whoever looks for members behind a name of the DNS is taken to stand behind it."""
+        """Registers each DNS name that members look up with the host of their acceptors."""
         if self.node is None:
             return
         texts = self.node.config.own.dns_texts()
@@ -55,7 +55,7 @@ class FileHost(Host):
 
 
 class FileWorld:
-    """The hosts by label; `run` lets virtual time pass."""
+    """The hosts by label; `run` advances virtual time."""
 
     def __init__(self, nodes: list[FileNode], seed: int = 1) -> None:
         self.world = World(seed)
@@ -66,7 +66,7 @@ class FileWorld:
             self.add(node)
 
     def add(self, node: FileNode) -> FileHost:
-        """A further node, not started."""
+        """Adds a further node without starting it."""
         host = FileHost(self.world, self.network, node)
         self.hosts[node.label] = host
         return host
@@ -78,9 +78,9 @@ class FileWorld:
                 host.start()
 
     def run(self, seconds: float) -> None:
-        """Virtual time passes."""
+        """Advances virtual time."""
         self.world.run_until(self.world.now + int(seconds * SECOND))
 
     def up(self) -> dict[str, Node]:
-        """The nodes that run, by label."""
+        """Returns the running nodes by label."""
         return {label: host.node for label, host in self.hosts.items() if host.node is not None}

@@ -1,1 +1,1 @@
-"""Loads of simulated clusters, one subject each."""
+"""Loads of simulated clusters, one subject per module."""

@@ -1,4 +1,4 @@
-"""A core bridge from a queue of one node to an address of another: nothing is lost, nothing comes twice, in order."""
+"""A core bridge from a queue of one node to an address of another: no loss, no duplicate, in order."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ SHARE: Final = 0.25
 
 
 class CoreBridges(Sending):
-    """`exports` at one node, `imports` at another, a bridge between them.
+    """The load: `exports` at one node, `imports` at another, a bridge between them.
 
-    Where nodes leave, one of two: the target stays, and there is a bridge at each node: whoever takes over `exports`
-    brings them on, and what the bridge of the node before had sent without seeing the answer is no other message for
-    it. Or the source stays, the target may leave, and the bridge follows it (docs/guide/bridges.md). Bridges of two
-    nodes may be at different nodes then, and one does not know what the other sent there.
+    With scale-down there are two variants. In the first the target stays and every node has a bridge. The node that
+    takes over `exports` forwards its messages. A message that the former node's bridge had sent without an answer must
+    not arrive twice. In the second the source stays, the target may be scaled down, and the bridge follows it
+    (docs/guide/bridges.md). The bridges of two nodes may then have different targets. Neither bridge knows the messages that
+    the other one sent to its target.
     """
 
     def __init__(
@@ -43,12 +44,12 @@ class CoreBridges(Sending):
         self.confirmation_bytes = self.random.choice((-1, 1_000, 1 << 20))
         self.may_block = shape.full_policy == "BLOCK"
         ends = world.random("core bridge ends")
-        # Where senders wait for memory, what waits for a target that leaves may be what its own target waits for.
+        # If senders block on memory, messages for a target in scale-down may wait for the memory of its own target.
         self.follows = shape.departures and not self.may_block and ends.random() < 0.5
         self.everywhere = shape.departures and not self.follows
-        # `imports` are where the target has left to: unless they go back somebody takes them there.
+        # `imports` are at the node that took over from the target: unless they return, they need a consumer there.
         self.taken_everywhere = self.follows and shape.taken_everywhere()
-        # One queue in turn with those of the same name at other nodes.
+        # One queue, used alternately with queues of the same name at other nodes.
         self.in_turn = self.everywhere and shape.mode == STRICT
         self.newest: dict[str, int] = {}
         self.seen: dict[str, bool] = {}
@@ -61,7 +62,7 @@ class CoreBridges(Sending):
                 address = AddressConfig(name)
                 address.add(queue(name, name, ANYCAST))
                 config.broker.addresses.append(address)
-                # What comes back later than the next message would break the order.
+                # A redelivery after the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
         if sends:
             bridge = BridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
@@ -70,12 +71,12 @@ class CoreBridges(Sending):
             bridge.static_connectors = [f"n{self.target}"]
             bridge.retry_interval_ms = 300
             if self.follows:
-                # Who else is the target has not heard of what it sent there last.
+                # Another target does not know the last messages sent to the first one.
                 bridge.reconnect_attempts_same_node = -1
             bridge.connection_ttl_ms = 6_000
             bridge.check_period_ms = 2_000
             if self.may_block:
-                # Memory may be full at both ends, and messages of the cluster go the other way (docs/guide/bridges.md).
+                # Memory may be full at both ends; the cluster forwards in the other direction (docs/guide/bridges.md).
                 bridge.producer_window_bytes = -1
             if self.confirmation_bytes > 0:
                 bridge.confirmation_window_bytes = self.confirmation_bytes
@@ -110,18 +111,18 @@ class CoreBridges(Sending):
             )
 
     def arrived(self, message: Message) -> None:
-        """First sight of each message in the order of its sender."""
+        """Checks the order of each sender at the first delivery of a message."""
         key = str(message.properties.get("key"))
         if key in self.seen:
             return
         self.seen[key] = True
         sender, _, number = key.partition("/")
         if int(number) < self.newest.get(sender, -1) and not self._may_mix():
-            raise Violation(f"the bridge brought {key} after number {self.newest[sender]}", key)
+            raise Violation(f"the bridge delivered {key} after number {self.newest[sender]}", key)
         self.newest[sender] = int(number)
 
     def _may_mix(self) -> bool:
-        """What one of them left at another node takes another way; as do messages for consumers at several nodes."""
+        """Returns True if order is not guaranteed: messages left at another node, or consumers at several nodes."""
         if self.follows:
             self.departed.look()
             return self.taken_everywhere or bool(self.departed.handovers)
@@ -130,4 +131,4 @@ class CoreBridges(Sending):
     def check(self) -> None:
         for key in self.ledger.confirmed:
             if key.startswith("bp") and (IMPORTS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: the bridge never brought {key}", key)
+                raise Violation(f"confirmed message lost: the bridge never delivered {key}", key)

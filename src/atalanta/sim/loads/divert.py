@@ -1,4 +1,4 @@
-"""A divert at every node: what it takes comes out once where it leads, at the address only if it is not exclusive."""
+"""A divert at every node: a diverted message is delivered once at its target, and at its address if not exclusive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARE: Final = 0.25
 
 
 class Diverts(Sending):
-    """Every second message is taken, wherever it is sent; not again where another node sends it on to."""
+    """The load: every second message matches, at any node. A forwarded message is not diverted again."""
 
     roams = True
 
@@ -69,12 +69,12 @@ class Diverts(Sending):
     def kept(self, message: Message) -> None:
         if self.exclusive and even(message):
             key = str(message.properties.get("key"))
-            raise Violation(f"{key} came to {MAIL} though it is diverted", key)
+            raise Violation(f"{key} was delivered from {MAIL} though it is diverted", key)
 
     def diverted(self, message: Message) -> None:
         if not even(message):
             key = str(message.properties.get("key"))
-            raise Violation(f"{key} came to {COPIES} though the divert's filter does not match", key)
+            raise Violation(f"{key} was delivered from {COPIES} though the divert's filter does not match", key)
 
     def check(self) -> None:
         for key in self.ledger.confirmed:
@@ -84,11 +84,11 @@ class Diverts(Sending):
             taken = int(number) % 2 == 0
             for name, owed in ((MAIL, not (taken and self.exclusive)), (COPIES, taken)):
                 if owed and (name, key) not in self.ledger.acknowledging:
-                    raise Violation(f"confirmed message lost: {key} never came out of {name}", key)
+                    raise Violation(f"confirmed message lost: {key} was never delivered from {name}", key)
 
 
 class MailSender(Sender):
-    """Says of each message whether the divert takes it."""
+    """A sender that marks each message for the divert or not."""
 
     def message(self, key: str, number: int) -> Message:
         message = super().message(key, number)

@@ -1,7 +1,7 @@
-"""Message groups with grouping handlers: senders at every node, consumers at every node, and no group is ever split.
+"""Message groups with grouping handlers: every node has senders and consumers, and a group is never split.
 
 Node n0 decides (LOCAL), the others ask it. The groups' address has one anycast queue on every node, or two
-subscriptions there, each of which has decisions of its own.
+subscriptions with decisions of their own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
 
 
 class Groups(Subject):
-    """The settings of this world's handlers, and their clients."""
+    """The load: the handlers' settings and their clients."""
 
     roams = True
 
@@ -60,7 +60,7 @@ class Groups(Subject):
         for name in self.queues:
             address.add(queue(name, WORK, self.kind()))
         config.broker.addresses.append(address)
-        # A message that comes back later than the next one of its group would break its order.
+        # A redelivery after the next message of its group would break its order.
         config.settings.add(WORK, {"redelivery_delay_ms": 0})
         handler = GroupingHandlerConfig("groups", LOCAL if index == 0 else REMOTE, WORK)
         handler.timeout_ms = self.timeout_ms
@@ -95,7 +95,7 @@ class Groups(Subject):
     def group(self) -> str:
         return f"g{self.random.randrange(self.count)}"
 
-    # -- rest -----------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def _own(self) -> list[GroupSender]:
         return [each for each in self.senders if isinstance(each, GroupSender)]
 
@@ -108,7 +108,7 @@ class Groups(Subject):
         return [f"{each.name} waits for {list(each.open)}" for each in self._own() if each.open]
 
     def resume(self) -> bool:
-        """One more message to every group from every node: whatever was before, now they meet."""
+        """Sends one more message to every group from every node: after the faults they must meet at one node."""
         if self.closing:
             return False
         self.closing = True
@@ -122,7 +122,10 @@ class Groups(Subject):
 
 
 class GroupSender(SimClient):
-    """Sends to one group or another, up to `window` unconfirmed; repeats after a loss; what is refused is forgotten."""
+    """A sender to several groups, with up to `window` unconfirmed messages. It repeats after a lost connection.
+
+    A refused message is not repeated.
+    """
 
     def __init__(
         self, world: World, network: Network, name: str, target: str, groups: Groups, total: int
@@ -132,14 +135,14 @@ class GroupSender(SimClient):
         self.checks = groups.checks
         self.total = total
         self.next = 0
-        self.open: dict[int, str] = {}  # its group by the number of the message
+        self.open: dict[int, str] = {}  # group by the number of the message
         self.random = world.random(f"groups/{name}")
         self.window = self.random.choice((1, 4))
         self.pause_ns_max = 2 * SECOND // groups.per_second
         self.leaving = False
 
     def at_ease(self) -> bool:
-        """As Sender.at_ease."""
+        """Returns the same as Sender.at_ease."""
         self.leaving = bool(self.open)
         return not self.open
 
@@ -175,7 +178,7 @@ class GroupSender(SimClient):
             self._transmit(number, group)
 
     def send_to_all(self, names: list[str]) -> None:
-        """All at once, when the world is at rest."""
+        """Sends to all groups at once, after the faults have ended."""
         for group in names:
             self._begin(group)
         self.total = self.next
@@ -206,7 +209,7 @@ class GroupSender(SimClient):
 
 
 class GroupConsumer(Consumer):
-    """Tells the checks also at which node, and what it holds."""
+    """A consumer that records its node and its unacknowledged messages for the check."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Large messages: sent in pieces, forwarded in segments, whole when they arrive, and no file is left behind."""
+"""Large messages, sent in pieces and forwarded in segments: they arrive complete, and every file is deleted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STEPS: Final = 6
 
 
 class LargeMessages(Sending):
-    """`freight` on every node, one consumer, or one at each node where messages are not moved."""
+    """The load: `freight` on every node, with one consumer, or one per node without redistribution."""
 
     roams = True
 
@@ -83,13 +83,11 @@ class LargeMessages(Sending):
     def check(self) -> None:
         for key in self.ledger.confirmed:
             if key.startswith("lp") and (FREIGHT, key) not in self.ledger.acknowledging:
-                raise Violation(
-                    f"confirmed message lost: {key} was never taken from {FREIGHT}", key
-                )
+                raise Violation(f"confirmed message lost: {key} was never delivered from {FREIGHT}", key)
 
 
 def body_of(key: str) -> bytes:
-    """What a message of that key must be; the first of every STEPS is an ordinary one."""
+    """Returns the body for a key; the first of every STEPS is a body of an ordinary message."""
     _, _, number = key.partition("/")
     size = SMALLEST_BYTES + int(number) % STEPS * STEP_BYTES
     return (key.encode() + b".") * (size // (len(key) + 1) + 1)
@@ -116,7 +114,7 @@ class LargeSender(Sender):
 
 
 class LargeConsumer(Consumer):
-    """Looks at what the engine has put together."""
+    """A consumer that checks the bodies that the client engine has assembled."""
 
     def on_message(self, delivery: Delivery) -> None:
         message = delivery.message

@@ -1,13 +1,13 @@
-"""Connection routers: producers and consumers of one key come through any door, and are to meet on one node.
+"""Connection routers: producers and consumers of one key use any acceptor and must be routed to the same node.
 
-A shelf (address and anycast queue, on every node) for each key, with one sender and one consumer. Of five kinds:
+Each key has an address with an anycast queue on every node, one sender and one consumer. There are four kinds:
 
-- hashed: every node has a door; the targets are all nodes, known from the cluster connection, a discovery group or
+- hashed: every node has a router; the targets are all nodes, known from the cluster connection, a discovery group or
   static connectors, chosen by CONSISTENT_HASH;
 - first: the same with static connectors in one order, and FIRST_ELEMENT;
-- gate: one node has a door, and remembers over restarts where it has sent a key (ROUND_ROBIN or LEAST_CONNECTIONS);
-  clients of one key stay there (local target filter);
-- shards: CONSISTENT_HASH_MODULO and a local target filter: each node takes its share of the keys, and refuses others.
+- gate: one node has a router and its cache keeps the target of a key over restarts (ROUND_ROBIN or
+  LEAST_CONNECTIONS); clients of one key stay there (local target filter);
+- shards: CONSISTENT_HASH_MODULO and a local target filter: each node accepts its share of the keys and refuses others.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ STAYS: Final = "k0"  # at the gate
 
 
 class Routers(Sending):
-    """What the routers of this world do, and the clients that they route."""
+    """The load: the routers' settings and the clients that they route."""
 
     def __init__(
         self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape
@@ -80,7 +80,7 @@ class Routers(Sending):
         self.quorum = self.random.choice((1, 1, 2))
         self.gate = self.random.randrange(nodes)
         self.keys = [f"k{number}" for number in range(self.random.randint(2, KEYS_MAX))]
-        self.homes: dict[str, str] = {}  # of keys that have but one node for ever
+        self.homes: dict[str, str] = {}  # of keys with a fixed node
         self.closing = False
 
     # -- nodes ----------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class Routers(Sending):
             self._collect()
 
     def _collect(self) -> None:
-        """What a client has left behind at a node is taken by somebody who is at home there."""
+        """Moves messages that a client left at a node to a consumer of that node."""
         for host in self.hosts:
             for key in self.keys:
                 self.takers.append(
@@ -166,7 +166,7 @@ class Routers(Sending):
                 )  # fmt: skip
 
     def arrived(self, key: str, node: str) -> None:
-        """A client of that key is served there."""
+        """Records that the node serves a client of that key."""
         home = self.homes.get(key, "")
         if self.kind == SHARDS:
             home = self.homes.setdefault(key, node)
@@ -177,7 +177,7 @@ class Routers(Sending):
         clients = [*self.senders, *self.takers]
         return [each for each in clients if isinstance(each, RoutedSender | RoutedConsumer)]
 
-    # -- rest -----------------------------------------------------------------------------------
+    # -- end ------------------------------------------------------------------------------------
     def mend(self) -> None:
         if not self.everywhere:
             self._collect()
@@ -198,7 +198,7 @@ class Routers(Sending):
         return found
 
     def resume(self) -> bool:
-        """All come through a door once more: whatever was before, now they meet."""
+        """Reconnects every client through a router: after the faults, clients of one key must meet at one node."""
         if self.closing:
             return False
         self.closing = True
@@ -215,7 +215,7 @@ class Routers(Sending):
             if name.startswith("rp-"):
                 wanted = (shelf(name.removeprefix("rp-")), key)
                 if wanted not in self.ledger.acknowledging:
-                    raise Violation(f"confirmed message lost: {key} never came out of {wanted[0]}", key)
+                    raise Violation(f"confirmed message lost: {key} was never delivered from {wanted[0]}", key)
         met: dict[str, str] = {}
         for client in self._routed():
             node = met.setdefault(client.routing.key, client.target)

@@ -1,4 +1,4 @@
-"""A subject whose senders each have a number of messages to send, and are done when all of them are confirmed."""
+"""A subject with senders of a fixed number of messages. It ends when all of them are confirmed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from atalanta.sim.subject import Subject
 
 
 class Sending(Subject):
-    """Those of `senders` that are no Sender end in ways of their own."""
+    """The base class. Entries of `senders` other than Sender have an end of their own."""
 
     def mend(self) -> None:
         super().mend()

@@ -1,4 +1,4 @@
-"""Peers that hardly read: what is sent to them piles up at the sender, who is told that it does."""
+"""Peers that read slowly: data accumulates at the sender, which is notified."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from atalanta.sim.world.world import SECOND, World
 
 SHARE: Final = 0.15
 STALL_MS: Final = (50, 900)
-SLOW_NS_MAX: Final = 8 * SECOND  # longer than a link's time to live
+SLOW_NS_MAX: Final = 8 * SECOND  # longer than the TTL of a cluster connection
 
 
 class SlowReaders(Subject):
-    """Now and then a node, or one of the clients, reads only in short moments for some seconds."""
+    """The load: sometimes a node or a client reads only in short intervals for some seconds."""
 
     def __init__(self, world: World, network: Network, ledger: Ledger) -> None:
         super().__init__(world, network, ledger)

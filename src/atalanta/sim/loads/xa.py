@@ -1,6 +1,6 @@
-"""XA: workers take from `stock` and send to `sold` in branches that are prepared, decided, and found after crashes.
+"""XA: workers take from `stock` and send to `sold` in branches that are prepared, decided, and recovered after crashes.
 
-Whatever fails between, a branch takes effect wholly or not at all, and as its manager decided.
+A branch takes effect completely or not at all, and as its transaction manager decided, whatever fails in between.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from atalanta.wire.core.packets.transaction import (
 STOCK: Final = "stock"
 SOLD: Final = "sold"
 SHARE: Final = 0.25
-LEAVES: Final = 0.5  # of the times when a worker dies
+LEAVES: Final = 0.5  # of the times when a worker crashes
 BRANCH_MAX: Final = 3
 
 
 class Transactions(Sending):
-    """Queues `stock` and `sold` on every node; workers at one node or at each, as messages can be moved or not."""
+    """The load: queues `stock` and `sold` on every node; workers at one node, or at each without redistribution."""
 
     roams = True
 
@@ -116,7 +116,7 @@ class Transactions(Sending):
         return found
 
     def _conclude(self) -> None:
-        """Once all nodes are there again: what none of them has in doubt has ended somewhere as it was to end."""
+        """Concludes branches once all nodes run: a branch that none of them has in doubt ended as decided."""
         if self.departed.under_way():
             return
         in_doubt: dict[str, bool] = {}
@@ -130,7 +130,7 @@ class Transactions(Sending):
                 self.gone(name, branch)
 
     def gone(self, name: str, branch: Branch) -> None:
-        """No node has it in doubt any more."""
+        """Records that no node has the branch in doubt any more."""
         if branch.state == ROLLBACK:
             self.ended(name, False)
         elif branch.state == COMMIT:
@@ -139,7 +139,7 @@ class Transactions(Sending):
             self.ended(name, True)
 
     def ended(self, name: str, committed: bool) -> None:
-        """Told by the node; or by nobody, if the answer is on its way yet."""
+        """Records the end of a branch; the node's answer may still be on its way."""
         branch = self.branches[name]
         if branch.state in (COMMITTED, ROLLED_BACK):
             return
@@ -149,7 +149,7 @@ class Transactions(Sending):
                 self.ledger.settle(STOCK, key)
 
     def decide(self, name: str) -> None:
-        """A node has it in doubt: it is ended as it was decided, and if it was not, it is rolled back."""
+        """Ends a branch in doubt at a node as decided; without a decision it is rolled back."""
         branch = self.branches[name]
         if branch.state in (COMMITTED, ROLLED_BACK):
             raise Violation(f"branch {name} is in doubt, but was {branch.state}", branch.keys[0])
@@ -185,7 +185,7 @@ class Transactions(Sending):
 class XaWorker(Taking):
     """A client and the manager of its branches, whose log (`subject.branches`) survives; it dies now and then.
 
-    Branches that were given up undecided are rolled back wherever they turn up (presumed abort).
+    Undecided branches of a crashed worker are rolled back at every node that has them (presumed abort).
     """
 
     transacted = True
@@ -204,7 +204,7 @@ class XaWorker(Taking):
         self.waiting: list[Delivery] = []
         self.calls = 0  # whose answers are awaited
         self.current = ""
-        # Deliveries stop for a rollback, as with a JMS client: what still arrives before its answer was given back.
+        # Deliveries stop for a rollback, like in a JMS client: a message that arrives before its answer was returned.
         self.rolling = 0
 
     def on_session(self) -> None:
@@ -288,7 +288,7 @@ class XaWorker(Taking):
             )
         if step == "prepare":
             decided = COMMIT if self.random.random() < 0.75 else ROLLBACK
-            if branch.state == OPEN:  # who found it in doubt elsewhere may have been quicker
+            if branch.state == OPEN:  # the recovery at another node may have been faster
                 branch.state = decided
             if self.random.random() < 0.3:
                 self._die()

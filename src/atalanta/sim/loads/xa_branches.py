@@ -1,4 +1,4 @@
-"""Branches as their manager knows them: what was decided of each."""
+"""Branches in the log of their transaction manager, with its decisions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from atalanta.message.encoding.buffer import Reader
 from atalanta.node.node import Node
 from atalanta.wire.core.packets.transaction import Xid, decode_xid
 
-# What a manager knows of a branch.
-OPEN: Final = "open"  # nothing was decided: it must not take effect
+# States of a branch in the transaction manager's log.
+OPEN: Final = "open"  # undecided: it must not take effect
 WHOLE: Final = "one phase"  # the node decides
 COMMIT: Final = "commit"
 ROLLBACK: Final = "rollback"
@@ -30,6 +30,6 @@ def name_of(xid: Xid) -> str:
 
 
 def branches_in_doubt(node: Node) -> list[str]:
-    """Their names."""
+    """Returns the names of the branches that the node has in doubt."""
     found = node.broker.branches.in_doubt()
     return [name_of(decode_xid(Reader(xid), "xid")) for xid in found]

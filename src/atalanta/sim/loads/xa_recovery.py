@@ -1,4 +1,4 @@
-"""Who looks for branches in doubt at a node that their worker does not know: where its node left them."""
+"""Recovery of branches in doubt at nodes that took over from the worker's node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Recoverer(SimClient):
-    """A recovery manager with the log of all workers. Of the workers at its own node each looks after its own."""
+    """A recovery manager with the log of all workers. The workers at its own node recover their branches themselves."""
 
     transacted = True
     xa = True

@@ -1,9 +1,9 @@
-"""A virtual disk: jobs take time, and a crash tears the one in work and loses those behind it.
+"""A virtual disk: jobs take time. A crash tears the current job and loses the waiting ones.
 
-A commit zeroes what is behind it in its last block, as far as it may. What a crash may leave
-(kernel.ports.Disk): of a commit any subset of its pages, each old or new, in no order; of a creation a file of any
-length or none; of a deletion the file or not; of a file that is used again either head under the old name, the new
-one under the new. Draws come from the generator given, calls from the scheduler given, so one seed gives one story.
+A commit zeroes the bytes after it in its last block, as far as allowed. kernel.ports.Disk defines the results of a
+crash. A commit leaves any subset of its pages, each old or new. A creation leaves a file of any length or none, a
+deletion the file or none, a reused file either header under the old name, or the new one under the new name. Random
+draws come from the given generator, calls from the given scheduler, so that one seed gives one result.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ DELETE: Final = 2
 SET_ASIDE: Final = 3
 REUSE: Final = 4
 
-# Bytes that reach a disk together: sectors, or pages of the page cache.
+# Bytes that are written to a disk together: sectors, or pages of the page cache.
 PAGE_SIZES: Final = (512, 4096)
-# A commit may reach to the next multiple of this.
+# A commit may write up to the next multiple of this.
 BLOCK_BYTES: Final = 4096
 
 
@@ -41,13 +41,13 @@ class _Job:
 
 
 class SimDisk(Disk):
-    """`at(delay_ns, call)` schedules. The files outlive `crash`, what waits does not."""
+    """The disk. `at(delay_ns, call)` schedules a call. Files survive `crash`, waiting jobs do not."""
 
     def __init__(
         self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
     ) -> None:
         self.files: dict[str, bytearray] = {}
-        # One job takes a draw between these, and its size at this speed; `slow` multiplies both.
+        # A job takes a random time between these, and its size at this speed; `slow` multiplies both.
         self.job_min_ns: int = 50_000
         self.job_max_ns: int = 2_000_000
         self.bytes_per_ms: int = 500_000
@@ -61,33 +61,33 @@ class SimDisk(Disk):
         self._fail_next = False
         self._strike_in = 0
         self._strike: Callable[[], None] | None = None
-        # Counts crashes and healings: calls scheduled before one are void.
+        # The number of crashes and heals: calls scheduled before one are ignored.
         self._life = 0
         self._committed: Callable[[int], None] | None = None
         self._failed: Callable[[str], None] | None = None
 
     def attach(self, committed: Callable[[int], None], failed: Callable[[str], None]) -> None:
-        """Who hears of completed commits and of failure: the node of this life."""
+        """Sets the callbacks of the current node for completed commits and a failure."""
         self._committed = committed
         self._failed = failed
 
     def busy(self) -> bool:
-        """Whether a job is waiting or in work."""
+        """Returns True while a job is waiting or in progress."""
         return bool(self._jobs)
 
     # --- faults -----------------------------------------------------------------------------------
 
     def fail_next_sync(self) -> None:
-        """The next job that ends fails, and the disk works no more until `crash`."""
+        """Lets the next job fail at its end. The disk then stays failed until `crash`."""
         self._fail_next = True
 
     def strike_at_commit(self, commits: int, strike: Callable[[], None]) -> None:
-        """Call `strike` in the middle of a commit, `commits` (1 = the next) from now."""
+        """Calls `strike` in the middle of a commit, `commits` (1 = the next) from now."""
         self._strike_in = commits
         self._strike = strike
 
     def heal(self) -> None:
-        """No fault is planted any more, and the job in work begins again at full speed."""
+        """Cancels planned faults and restarts the current job at full speed."""
         self.slow = 1
         self._fail_next = False
         self._strike_in = 0
@@ -96,7 +96,7 @@ class SimDisk(Disk):
             self._begin()
 
     def crash(self) -> None:
-        """Power is lost: the job in work is torn, the others never happen. The disk works again."""
+        """Simulates a power failure: the current job is torn, waiting jobs are lost. The disk works again."""
         self._life += 1
         if self._working:
             self._tear(self._jobs[0])
@@ -107,7 +107,7 @@ class SimDisk(Disk):
         self.failed = False
 
     def flip_bit(self, name: str, offset: int, bit: int = 0) -> None:
-        """Silent damage: one bit of a file changes."""
+        """Simulates silent damage: one bit of a file changes."""
         self.files[name][offset] ^= 1 << bit
 
     def _tear(self, job: _Job) -> None:
@@ -128,7 +128,7 @@ class SimDisk(Disk):
                 self._finish(job)
 
     def _tear_commit(self, job: _Job) -> None:
-        """Each page of the file that the commit touches is new or old, independently."""
+        """Writes the pages of a torn commit: each is new or old, independently."""
         draw = self._random
         page = draw.choice(PAGE_SIZES)
         share = draw.choice((0.0, 0.1, 0.5, 0.9, 1.0))
@@ -188,7 +188,7 @@ class SimDisk(Disk):
         file[offset : offset + len(data)] = data
 
     def _commit_data(self, job: _Job) -> bytes:
-        """With the zeros behind it."""
+        """Returns the data of a commit with the zeros after it."""
         end = job.offset + len(job.data)
         zeros = min(-end % BLOCK_BYTES, len(self._file(job.name)) - end)
         return job.data + bytes(max(0, zeros))

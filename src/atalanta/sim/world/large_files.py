@@ -1,7 +1,7 @@
-"""Virtual files of large messages: jobs take time; a crash keeps of what was not synced whatever the draw says.
+"""Virtual files of large messages: jobs take time. A crash keeps a random part of the data without sync.
 
-What a crash may leave (kernel.ports.LargeFiles): of a file any prefix of what was appended since its sync, with or
-without its pages' content; of one that was never synced nothing at all; a deleted file, again.
+kernel.ports.LargeFiles defines the results of a crash: any prefix of the bytes appended since the last sync, with or
+without the content of its pages; nothing of a file without any sync; a deleted file, again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Job:
 
 
 class LargeInputs:
-    """The node of this life, as far as files of large messages concern it."""
+    """The callbacks of the current node for files of large messages."""
 
     def large_written(self, file: int, size: int) -> None:
         raise NotImplementedError
@@ -47,7 +47,7 @@ class LargeInputs:
 
 
 class SimLargeFiles(LargeFiles):
-    """`at(delay_ns, call)` schedules; `contents` outlive `crash`. `full_at`: no file grows beyond so many bytes."""
+    """The files. `at(delay_ns, call)` schedules; `contents` survive `crash`. `full_at`: the maximum bytes of a file."""
 
     def __init__(
         self, at: Callable[[int, Callable[[], None]], None], generator: random.Random
@@ -57,8 +57,8 @@ class SimLargeFiles(LargeFiles):
         self.job_min_ns: int = 20_000
         self.job_max_ns: int = 500_000
         self.bytes_per_ms: int = 500_000
-        self._synced: dict[int, int] = {}  # bytes that a crash leaves; not named: nothing is safe
-        self._deleted: dict[int, bytes] = {}  # since the last sync of anything: a crash may bring them back
+        self._synced: dict[int, int] = {}  # bytes that survive a crash; a missing file has none
+        self._deleted: dict[int, bytes] = {}  # since the last sync of any file: a crash may restore them
         self._given_up: dict[int, bool] = {}
         self._at = at
         self._random = generator
@@ -68,14 +68,14 @@ class SimLargeFiles(LargeFiles):
         self._node: LargeInputs | None = None
 
     def attach(self, node: LargeInputs) -> None:
-        """Who hears of what was done: the node of this life."""
+        """Sets the current node, which receives the results."""
         self._node = node
 
     def busy(self) -> bool:
         return bool(self._jobs)
 
     def crash(self) -> None:
-        """Power is lost: jobs that wait never happen, and what was not synced is left to chance."""
+        """Simulates a power failure: waiting jobs are lost, data without sync is kept or lost at random."""
         draw = self._random
         self._life += 1
         self._jobs.clear()
@@ -99,7 +99,7 @@ class SimLargeFiles(LargeFiles):
         self._synced = {file: len(data) for file, data in self.contents.items()}
 
     def damage(self, file: int, size: int) -> None:
-        """The file is shorter than it was said to be; gone if `size` < 0."""
+        """Makes the file shorter than recorded; deletes it if `size` < 0."""
         self._synced[file] = size
         if size < 0:
             del self.contents[file]
@@ -128,7 +128,7 @@ class SimLargeFiles(LargeFiles):
     def delete(self, file: int) -> None:
         self._add(_Job(DELETE, file, b"", 0, 0))
 
-    # --- work -------------------------------------------------------------------------------------
+    # --- jobs -------------------------------------------------------------------------------------
 
     def _add(self, job: _Job) -> None:
         self._jobs.append(job)

@@ -10,7 +10,7 @@ CONNECT_TIMEOUT_NS: Final = 3 * SECOND
 
 
 class Machine:
-    """Whatever has connections in the virtual world: a node's host, a client."""
+    """A member of the virtual network: a node's host or a client."""
 
     name: str = ""
     up: bool = True
@@ -34,7 +34,7 @@ class Machine:
         raise NotImplementedError
 
     def on_choked(self, conn: int, choked: bool) -> None:
-        """Much of what was written is not taken by the peer; or it is again."""
+        """Handles a send buffer that is full because the peer does not read, or that is free again."""
 
     def on_resolved(self, key: str, places: list[tuple[str, int]], why: str) -> None:
         raise NotImplementedError
@@ -51,18 +51,18 @@ class Stream:
         self.target = target
         self.target_conn = target_conn
         self.free_at: int = 0
-        self.ends_at: int = 0  # when its source closed the connection, 0 if it has not
+        self.ends_at: int = 0  # time when its source closed the connection, 0 if it is open
         self.held: list[bytes] = []
         self.choked = False
-        self.dialed = False  # its source has opened the connection
+        self.dialed = False  # its source opened the connection
 
 
 class Network:
-    """`latency_ns` and `chunk_bytes_max` shape streams; `block` cuts a direction between two machines.
+    """The network. `latency_ns` and `chunk_bytes_max` shape streams; `block` cuts one direction between two machines.
 
-    `names` is the DNS: (host, port) by name, port 0 where the asker says it; `names_fail` is why it does not answer.
-    `folders` are shared by all machines: content by name. Who is `stalled` reads nothing; a sender is told when more
-    than `choke_bytes` wait for it.
+    `names` is the DNS: (host, port) by name, port 0 if the client sets it; `names_fail` is the error of the DNS.
+    `folders` are shared by all machines: content by name. A `stalled` machine reads nothing; a sender is notified when
+    more than `choke_bytes` wait.
     """
 
     def __init__(self, world: World) -> None:
@@ -155,7 +155,7 @@ class Network:
         self.world.at_time(when, arrive)
 
     def close(self, conn: int, why: str) -> None:
-        """The other side hears of it after everything that was sent."""
+        """Closes the connection. The other side is notified after all data that was sent."""
         stream = self.streams.get(conn)
         if stream is None:
             return
@@ -173,7 +173,7 @@ class Network:
         self.world.at_time(when, arrive)
 
     def left_at(self, conn: int) -> int:
-        """When the other side closed this connection, whose last bytes may still be on their way; 0: it has not."""
+        """Returns the time when the other side closed this connection, 0 if open. Data may still be on its way."""
         stream = self.streams.get(self.peer_of.get(conn, 0))
         return 0 if stream is None else stream.ends_at
 
@@ -181,7 +181,7 @@ class Network:
         self.streams.pop(conn, None)
 
     def drop_machine(self, machine: Machine) -> None:
-        """The machine crashed: its streams end; peers notice a reset after a while."""
+        """Ends the streams of a crashed machine; peers notice a reset after a while."""
         self.unlisten(machine)
         for conn in [conn for conn, stream in self.streams.items() if stream.source is machine]:
             far = self.peer_of[conn]
@@ -190,7 +190,7 @@ class Network:
             self._reset_later(far, target)
 
     def leave(self, machine: Machine) -> None:
-        """The machine ends in good order: what it has sent arrives, then its streams end."""
+        """Ends the streams of a gracefully stopped machine, after the data that it sent."""
         self.unlisten(machine)
         for conn in [conn for conn, stream in self.streams.items() if stream.source is machine]:
             self.close(conn, "the machine has stopped")
@@ -205,7 +205,7 @@ class Network:
         self.world.at(self._latency(machine), arrive)
 
     def cut_connection(self, conn: int) -> None:
-        """Both ends see a reset; what was on the way is lost."""
+        """Cuts the connection: both ends see a reset, and data on its way is lost."""
         stream = self.streams.get(conn)
         if stream is None:
             return
@@ -218,18 +218,18 @@ class Network:
         self.blocked[(source, target)] = True
 
     def heal(self) -> None:
-        """All directions work again; what streams held goes out now."""
+        """Restores all directions and delivers the data that streams held back."""
         self.blocked.clear()
         self.slow.clear()
         for conn, stream in list(self.streams.items()):
             self._go_on(conn, stream)
 
     def stall(self, name: str) -> None:
-        """That machine reads nothing more, until `read_again`; what is on its way still arrives."""
+        """Stops the machine's reads until `read_again`. Data on its way still arrives in its buffer."""
         self.stalled[name] = True
 
     def read_again(self, name: str) -> None:
-        """It takes all that has piled up."""
+        """Delivers all accumulated data."""
         if self.stalled.pop(name, None):
             for conn, stream in list(self.streams.items()):
                 if stream.target.name == name:
@@ -250,7 +250,7 @@ class Network:
             self._tell_choked(conn, stream, True)
 
     def _tell_choked(self, conn: int, stream: Stream, choked: bool) -> None:
-        """Never from within a write."""
+        """Notifies the sender, never within a write."""
 
         def arrive() -> None:
             if self.streams.get(conn) is stream and stream.source.up and stream.choked == choked:

@@ -1,4 +1,4 @@
-"""Virtual time: a heap of calls, one random generator a subject, and a digest of everything that happened."""
+"""Virtual time: a heap of calls, one random generator per subject, and a digest of every event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STORY_LINES_MAX: Final = 200_000
 
 
 class Line:
-    """One line of the story; `key` names the message it is about, "" if it is about none."""
+    """A line of a history; `key` names its message, "" for other events."""
 
     def __init__(self, when: int, key: str, text: str) -> None:
         self.when = when
@@ -26,10 +26,10 @@ class Line:
 
 
 class World:
-    """Time is integer nanoseconds: float time can swap two chunks of one stream (facts, style-models 3b).
+    """The simulated world. Time is in integer nanoseconds: with float time two chunks of one stream can change places.
 
-    `telling`: also what happens to single messages goes into the story (to the message `about` only, if it is not "").
-    It changes nothing else: the digest and every draw are the same, so a failed seed is simply run again with it.
+    `telling` also records events of single messages (of the message `about` only, if it is not ""). This has no other
+    effect: the digest and every draw are the same, so that a failed seed can run again with it.
     """
 
     def __init__(self, seed: int, telling: bool = False, about: str = "") -> None:
@@ -45,7 +45,7 @@ class World:
         self.story: list[Line] = []
 
     def random(self, subject: str) -> random.Random:
-        """A generator of its own for each subject, so that one more draw in one does not shift the others."""
+        """Returns the generator of a subject, so that one more draw in it does not change the others."""
         known = self._generators.get(subject)
         if known is None:
             known = random.Random(f"{self.seed}/{subject}")
@@ -60,7 +60,7 @@ class World:
         heapq.heappush(self._heap, (max(when, self.now), self._order, call))
 
     def step(self) -> bool:
-        """Run the next call; False when nothing is left."""
+        """Runs the next call. Returns False if none is left."""
         if not self._heap:
             return False
         when, _, call = heapq.heappop(self._heap)
@@ -75,12 +75,12 @@ class World:
         self.now = max(self.now, until)
 
     def note(self, line: str) -> None:
-        """Into the digest and the story. `line` must not contain anything that differs from run to run."""
+        """Adds a line to digest and history. `line` must be the same in every run of the seed."""
         self._digest.update(f"{self.now} {line}\n".encode("utf-8", "surrogatepass"))
         self._remember(Line(self.now, "", line))
 
     def tell(self, key: str, line: str) -> None:
-        """Into the story of one message only; ask `telling` before the line is built."""
+        """Adds a line to one message's history; check `telling` before the line is built."""
         if not self.about or key == self.about:
             self._remember(Line(self.now, key, line))
 
