@@ -1,4 +1,6 @@
-"""Log view: repeatable reads of a queue by sequence (docs/internals/protocols/log-view.md), for Spark and similar systems.
+"""Log view: repeatable reads of a queue by sequence, for Spark and similar systems.
+
+The protocol: docs/internals/protocols/log-view.md.
 
 Ranges are (start, end]. Every call is repeated automatically after a reconnect. All calls but `lease` with epoch 0 are
 idempotent.

@@ -96,7 +96,12 @@ def test_without_them_nothing_is_asked(tmp_path: Path) -> None:
                 "no entry is left to check",
             ],
         ),
-        ("ping-command", "ping 10.0.0.1", "", ["does not get the address: add the second value, as in '%d %s' or '%2$s'"]),
+        (
+            "ping-command",
+            "ping 10.0.0.1",
+            "",
+            ["does not get the address: add the second value, as in '%d %s' or '%2$s'"],
+        ),
     ],
 )
 def test_what_artemis_leaves_out_is_left_out_with_a_warning(

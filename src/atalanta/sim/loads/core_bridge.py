@@ -31,8 +31,8 @@ class CoreBridges(Sending):
     With scale-down there are two variants. In the first the target stays and every node has a bridge. The node that
     takes over `exports` forwards its messages. A message that the former node's bridge had sent without an answer must
     not arrive twice. In the second the source stays, the target may be scaled down, and the bridge follows it
-    (docs/guide/bridges.md). The bridges of two nodes may then have different targets. Neither bridge knows the messages that
-    the other one sent to its target.
+    (docs/guide/bridges.md). The bridges of two nodes may then have different targets. Neither bridge knows the
+    messages that the other one sent to its target.
     """
 
     def __init__(

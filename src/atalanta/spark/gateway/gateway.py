@@ -1,8 +1,8 @@
 """The synchronous interface of one node for the Spark source and sink.
 
 `CoreGateway` (spark/gateway/core_gateway.py) implements `Gateway` for real nodes; tests use a fake. Ranges are
-(start, end], sequences are per queue and node (log view, docs/internals/protocols/log-view.md). Methods raise the errors of
-errors.py. After NodeUnavailable the connection is lost and the caller creates a new one.
+(start, end], sequences are per queue and node (log view, docs/internals/protocols/log-view.md). Methods raise the
+errors of errors.py. After NodeUnavailable the connection is lost and the caller creates a new one.
 """
 
 from __future__ import annotations
