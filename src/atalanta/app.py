@@ -1,7 +1,7 @@
-"""The composition root: a broker.xml becomes configuration, ports, a node and a running shell.
+"""The composition root: creates configuration, ports, node and shell from a broker.xml, and runs them.
 
-The only module, beside the commands, that knows all others. Everything that can keep a node from
-starting is turned into a StartupError here: an exit status and lines for people.
+Besides the commands it is the only module that imports all others. Each reason against a start becomes a
+StartupError here: an exit status and readable lines.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Ready = Callable[[list[str]], None]
 
 
 class StartupError(Exception):
-    """The node cannot start: `status` for the process, `lines` for stderr. `files` are those that are wrong."""
+    """The node cannot start: `status` for the process, `lines` for stderr. `files` are the files with problems."""
 
     def __init__(self, status: int, lines: Sequence[str], files: Sequence[Path] = ()) -> None:
         super().__init__("\n".join(lines))
@@ -79,7 +79,7 @@ class StartupError(Exception):
 
 @dataclass
 class Storage:
-    """Where a node's journal lies; `folder` is None for a node that keeps everything in memory."""
+    """The folder of a node's journal; `folder` is None for a node that keeps everything in memory."""
 
     node_id: uuid.UUID
     folder: DataFolder | None
@@ -87,7 +87,7 @@ class Storage:
     large: Path | None = None
 
     def disk(self, shell: Shell, configuration: Configuration) -> FileDisk | MemoryDisk:
-        """The Disk port for `shell`'s node, and who watches it."""
+        """Returns the Disk port for `shell`'s node, and starts its monitoring."""
         driver = shell.driver
         if self.folder is None:
             shell.analyzer = critical_analyzer(shell, configuration.broker, lambda: 0.0)
@@ -106,7 +106,7 @@ class Storage:
     def large_files(
         self, shell: Shell, configuration: Configuration
     ) -> FolderLargeFiles | MemoryLargeFiles:
-        """The LargeFiles port for `shell`'s node."""
+        """Returns the LargeFiles port for `shell`'s node."""
         driver = shell.driver
         if self.large is None:
             return MemoryLargeFiles(
@@ -128,13 +128,13 @@ class Storage:
         )
 
     def close(self) -> None:
-        """Lets another process have the folder."""
+        """Releases the folder for other processes."""
         if self.folder is not None:
             self.folder.close()
 
 
 def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
-    """One node in the foreground, from its files to its end; the exit status, or StartupError.
+    """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
     `web` is host:port of the HTTP server for metrics and health, None for none.
     """
@@ -152,7 +152,7 @@ def run_broker(broker_xml: Path, ready: Ready, web: str | None = None) -> int:
 
 
 def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Configuration, Security]:
-    """Configuration, users and roles; StartupError with every problem, each with file and line."""
+    """Reads configuration, users and roles; StartupError has every problem with file and line."""
     try:
         configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
         return configuration, read_security(configuration)
@@ -163,9 +163,9 @@ def read_files(broker_xml: Path, from_command_line: bool = False) -> tuple[Confi
 
 
 def open_storage(configuration: Configuration) -> Storage:
-    """The locked data folder with the node id in it.
+    """Opens and locks the data folder and reads its node id.
 
-    It is the journal's own folder: nodes may share a parent, never a journal.
+    The folder is the journal's own: nodes may share a parent folder, never a journal.
     """
     new_id = SystemIds().uuid
     if not configuration.broker.persistence_enabled:
@@ -192,8 +192,8 @@ async def serve(
     ready: Ready,
     web: str | None = None,
 ) -> int:
-    """The node in the running loop, to its end, or one life after another while its network comes and goes; the exit
-    status."""
+    """Runs the node in the running loop and returns the exit status. With a network check the node may stop and
+    start again several times."""
     loop = asyncio.get_running_loop()
     server = await start_web(web) if web is not None else None
     check = network_check(loop, configuration.network_check)
@@ -203,7 +203,7 @@ async def serve(
         guard = NetworkGuard(loop, check, configuration.network_check.period_ms / 1_000)
         if server is not None:
             guard.on_change = server.network_changed
-        lives = Lives(configuration, security, storage, ready, server, guard)
+        lives = NodeRuns(configuration, security, storage, ready, server, guard)
         return await guard.run(lives.next)
     finally:
         if server is not None:
@@ -211,8 +211,8 @@ async def serve(
 
 
 @dataclass
-class Lives:
-    """What a node is told at each of its starts, where the check of the network ends it and starts it again."""
+class NodeRuns:
+    """The parameters of each start of a node that the network check stops and starts."""
 
     configuration: Configuration
     security: Security
@@ -223,8 +223,11 @@ class Lives:
     begun: int = 0
 
     async def next(self) -> int | None:
-        """One life, with the files as they are now, or as they were if those are no good; None if it cannot begin
-        (somebody has its port, a key store is being written). What is on disk stays where it was opened."""
+        """Runs the node once with the current files, or with the earlier ones if these have problems.
+
+        Returns None if the node cannot start (its port is in use, a key store is being written). The data folder
+        stays open.
+        """
         self.begun += 1
         first = self.begun == 1
         if not first:
@@ -264,9 +267,9 @@ async def live(
     server: WebServer | None,
     guard: NetworkGuard | None = None,
 ) -> int:
-    """Builds the node and drives it to its end; the exit status."""
+    """Builds the node and runs it to its end. Returns the exit status."""
     shell = Shell(asyncio.get_running_loop(), limits_of_this_process())
-    # What may be refused comes before the ports are taken.
+    # Steps that may be refused come before the ports are bound.
     config = node_config(configuration, security, storage)
     try:
         shell.links.secure(secure_connectors(configuration))
@@ -289,7 +292,7 @@ async def live(
     )
     node.management.counters = shell.trace.counters
     node.management.reload = shell.request_reload
-    attach_departure(shell, node)
+    attach_scale_down(shell, node)
     shell.arriving = node.arriving
     if configuration.broker.graceful_shutdown_enabled:
         shell.clients_leaving = ClientsLeaving(
@@ -313,8 +316,8 @@ async def live(
             server.show(None)
 
 
-def attach_departure(shell: Shell, node: Node) -> None:
-    """A stop may mean to leave for good, and who has left ends."""
+def attach_scale_down(shell: Shell, node: Node) -> None:
+    """Connects the scale-down: a stop may include it, and its end stops the node."""
     part = node.scale_down
     if part is None:
         return
@@ -329,7 +332,8 @@ def attach_departure(shell: Shell, node: Node) -> None:
 
 
 async def start_web(place: str) -> WebServer:
-    """The HTTP server at `place` (host:port); it answers "not ready" until a node is shown that is."""
+    """Starts the HTTP server at `place` (host:port). The server answers "not ready" until it has a node that is
+    ready."""
     try:
         from atalanta.web.server import WebServer
     except ImportError as error:
@@ -350,7 +354,7 @@ async def start_web(place: str) -> WebServer:
 
 
 def reloader(shell: Shell, started: Configuration, storage: Storage) -> Reloader:
-    """What SIGHUP and changed files lead to."""
+    """Creates the reloader for SIGHUP and changed files."""
     return Reloader(
         shell.loop,
         shell.trace,
@@ -362,14 +366,15 @@ def reloader(shell: Shell, started: Configuration, storage: Storage) -> Reloader
 
 
 def read_again(started: Configuration, storage: Storage) -> Reloaded:
-    """What a reload takes from the files as they are now; ReloadRefused if a node could not start with them."""
+    """Returns the parts of the current files that a reload applies; ReloadRefused if a node could not start with
+    them."""
     return read_usable(started, storage)[2]
 
 
 def read_usable(
     started: Configuration, storage: Storage
 ) -> tuple[Configuration, Security, Reloaded]:
-    """The files as they are now; ReloadRefused if a node could not start with them."""
+    """Reads the current files; ReloadRefused if a node could not start with them."""
     try:
         configuration, security = read_files(started.path)
         acceptors = {
@@ -397,7 +402,7 @@ def read_usable(
 
 
 def watched_files(configuration: Configuration) -> list[Path]:
-    """Whatever a reload would read: broker.xml and what it includes, users, key and trust stores."""
+    """Returns all files that a reload reads: broker.xml with its includes, users, key and trust stores."""
     files = list(configuration.files)
     described = [acceptor.tls for acceptor in configuration.acceptors]
     described += [connector.tls for connector in configuration.connectors.values()]
@@ -410,7 +415,7 @@ def watched_files(configuration: Configuration) -> list[Path]:
 
 
 def node_config(configuration: Configuration, security: Security, storage: Storage) -> NodeConfig:
-    """What the node itself must know."""
+    """Returns the configuration of the node itself."""
     return NodeConfig(
         node_id=str(storage.node_id),
         broker=configuration.broker,
@@ -427,7 +432,7 @@ def node_config(configuration: Configuration, security: Security, storage: Stora
 
 
 def bridge_settings(configuration: Configuration) -> BridgeSettings:
-    """With the Python functions that atalanta.toml names; StartupError if one of them cannot be had."""
+    """Returns the bridges with the Python functions that atalanta.toml names; StartupError if one cannot be loaded."""
     settings = configuration.bridge_settings()
     for name, own in configuration.own.bridges.items():
         if own.transformer is None:
@@ -441,7 +446,7 @@ def bridge_settings(configuration: Configuration) -> BridgeSettings:
 
 
 def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
-    """The shell's side of every port."""
+    """Returns the shell's implementations of all ports."""
     return Ports(
         wire=shell.connections,
         disk=disk,
@@ -455,7 +460,7 @@ def ports(shell: Shell, disk: Disk, large: LargeFiles) -> Ports:
 
 
 def listens(configuration: Configuration) -> list[Listen]:
-    """The acceptors that open at start. TlsError names acceptor and parameter."""
+    """Returns the acceptors that open at start. TlsError names acceptor and parameter."""
     return [
         Listen(
             acceptor.name,
@@ -474,10 +479,8 @@ def listens(configuration: Configuration) -> list[Listen]:
     ]
 
 
-def acceptor_tls(
-    configuration: Configuration, acceptor: AcceptorConfig
-) -> ssl.SSLContext | None:
-    """None without `sslEnabled`."""
+def acceptor_tls(configuration: Configuration, acceptor: AcceptorConfig) -> ssl.SSLContext | None:
+    """Returns the TLS context; None without `sslEnabled`."""
     if acceptor.tls is None:
         return None
     try:
@@ -487,10 +490,10 @@ def acceptor_tls(
 
 
 def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
-    """Those with `sslEnabled`, by name. TlsError names connector and parameter.
+    """Returns the connectors with `sslEnabled`, by name. TlsError names connector and parameter.
 
-    Where nothing in the files dials, one that cannot be used is left out: it may only be announced. A bridge that
-    management makes over one of the others finds it here.
+    If no other element dials an unusable connector, it is left out: it may only be announced. A bridge created
+    by management uses the others.
     """
     made: dict[str, ClientTls] = {}
     dials = configuration.cluster_connections or configuration.bridges or configuration.routers

@@ -46,9 +46,7 @@ def test_any_mixture_of_putting_and_taking() -> None:
             taken = waiting.take(1_000_000)
             head = decode_block_head(ID, encode_block(ID, 1, len(taken.kinds), taken.data))
             assert head is not None
-            came_out += [
-                (record.kind, record.payload) for record in decode_records(head, taken.data)
-            ]
+            came_out += [(record.kind, record.payload) for record in decode_records(head, taken.data)]
         assert came_out == put_in
         assert waiting.appended_bytes == sum(len(payload) + 5 for _, payload in put_in)
 

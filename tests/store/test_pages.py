@@ -19,9 +19,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.waiting: list[tuple[int, object]] = []
-        self.disk = SimDisk(
-            lambda delay, call: self.waiting.append((delay, call)), random.Random(1)
-        )
+        self.disk = SimDisk(lambda delay, call: self.waiting.append((delay, call)), random.Random(1))
         self.pages = PageFiles(self.disk, ID)
 
     def work(self) -> None:

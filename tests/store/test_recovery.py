@@ -109,9 +109,7 @@ def test_the_offset_is_that_of_the_bad_block() -> None:
     rig.commit(b"later")
     records = begin + BLOCK_HEAD_SIZE
     rig.disk.flip_bit(FIRST, records + 9)
-    with pytest.raises(
-        JournalDamaged, match=f"offset {records}: the block of record 3 does not match"
-    ):
+    with pytest.raises(JournalDamaged, match=f"offset {records}: the block of record 3 does not match"):
         rig.restart()
 
 

@@ -1,1 +1,1 @@
-"""The commands: `atalanta run`, `atalanta version`."""
+"""The command line: `atalanta run`, `atalanta version`, and the commands for operators."""

@@ -1,4 +1,4 @@
-"""Every command with its arguments, for typer. What the commands do stands beside this file."""
+"""The typer application: every command with its arguments. The work is done in the other modules of this package."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run(
     ] = None,
 ) -> None:
     """Run one node in the foreground, until SIGTERM or SIGINT."""
-    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.run import run_in_foreground
 
     raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json))

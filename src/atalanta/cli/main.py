@@ -6,12 +6,14 @@ import sys
 
 from atalanta.cli.run_line import read_run_line
 
-INTERRUPTED = 130  # as a shell has it for SIGINT
+INTERRUPTED = 130  # like a shell after SIGINT
 
 
 def main() -> None:
-    """`run`, as it is usually written, starts without typer: a node would keep that, and what it brings, in memory
-    for as long as it lives. Everything else, help and mistakes included, is typer's.
+    """Runs the command line.
+
+    `run` in its usual form starts without typer: a node would keep typer and its imports in memory for its whole
+    life. Everything else, including help and errors, is handled by typer.
     """
     line = read_run_line(sys.argv[1:])
     if line is None:
@@ -23,6 +25,6 @@ def main() -> None:
         from atalanta.cli.run import run_in_foreground
 
         status = run_in_foreground(line.broker_xml, line.log_level, line.web, line.log_json)
-    except KeyboardInterrupt:  # before the loop listened to it
+    except KeyboardInterrupt:  # before the event loop handled it
         status = INTERRUPTED
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""The options that the client commands share. Imports nothing of the client: `atalanta version` must not need it."""
+"""The options that the client commands share. Imports no client module: `atalanta version` must not need it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 DEFAULT_URL: Final = "tcp://localhost:61616"
 
-# What cli/output/outcome.py returns, for the end of every command's help.
+# The exit statuses of cli/output/outcome.py, for the end of every command's help.
 STATUSES: Final = (
     "Exit status: 0 done; 1 the broker refused, or fewer messages came than --count; 2 wrong arguments; "
     "66 no such queue, address or file; 69 no connection; 75 no answer in time; 77 wrong user or password, "

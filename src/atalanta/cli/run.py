@@ -1,4 +1,4 @@
-"""`atalanta run`: logging, the ready line, errors of the start in words, exit statuses."""
+"""`atalanta run`: logging, the ready line, error messages of the start, exit statuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ LOG_LEVELS = {
 def run_in_foreground(
     broker_xml: Path, log_level: str, web: str | None = None, log_json: bool = False
 ) -> int:
-    """Runs until a signal; the exit status (runtime/process/exit_codes.py). The log goes to stderr.
+    """Runs the node until a signal. Returns the exit status (runtime/process/exit_codes.py). The log goes to
+    stderr.
 
     `broker_xml` may be the folder that has etc/broker.xml.
     """
@@ -37,7 +38,7 @@ def run_in_foreground(
         print(f"--log-level {log_level}: none of {', '.join(LOG_LEVELS)}", file=sys.stderr)
         return exit_codes.BAD_CONFIGURATION
     configure_logging(level, log_json)
-    # Until the loop listens to it, a SIGHUP must not end a node that is still reading its journal.
+    # Until the event loop handles it, a SIGHUP must not end a node that is still reading its journal.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     log = logging.getLogger("atalanta")
     build = build_name()
@@ -47,7 +48,7 @@ def run_in_foreground(
         {"version": __version__, "build": build, "loop": loop_name(), "pid": os.getpid()},
     )
     try:
-        return run_broker(broker_xml, say_ready, web)
+        return run_broker(broker_xml, print_ready, web)
     except StartupError as error:
         for line in error.lines:
             print(line, file=sys.stderr)
@@ -57,6 +58,6 @@ def run_in_foreground(
         return exit_codes.BUG
 
 
-def say_ready(words: list[str]) -> None:
-    """The one line on stdout, as soon as every acceptor accepts; scripts wait for it."""
+def print_ready(words: list[str]) -> None:
+    """Prints the only line on stdout when every acceptor accepts; scripts wait for it."""
     print(" ".join(["ready", *words]), flush=True)

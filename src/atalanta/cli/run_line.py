@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RunLine:
-    """What `atalanta run` was told; the defaults are those of application.run."""
+    """The arguments of `atalanta run`; the defaults are those of application.run."""
 
     broker_xml: Path
     log_level: str = "info"
@@ -18,10 +18,10 @@ class RunLine:
 
 
 def read_run_line(words: Sequence[str]) -> RunLine | None:
-    """`words` are the arguments after `atalanta`.
+    """Parses `words`, the arguments after `atalanta`.
 
-    None for whatever is not plainly `run`, one path, and options with their values: typer judges that, and says what
-    is wrong with it.
+    Returns None for anything but `run`, one path, and options with their values: typer handles these cases and
+    reports errors.
     """
     if not words or words[0] != "run":
         return None

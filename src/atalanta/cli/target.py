@@ -1,4 +1,4 @@
-"""Which broker a command talks to, and as whom."""
+"""The broker that a command connects to, and the credentials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER: Final = "largeMessagesFolder"
 
 
 class Target:
-    """Where to connect, and as whom."""
+    """A broker URL with user and password."""
 
     def __init__(self, url: str, user: str | None, password: str | None) -> None:
         self.url = url
@@ -25,10 +25,10 @@ class Target:
             self.password = str(typer.prompt(f"Password of {user}", hide_input=True, err=True))
 
     def connect(self, client_id: str | None = None, large_files: bool = False) -> Connecting:
-        """`async with target.connect() as connection:`. UriError for a URL that cannot be used.
+        """Connects: `async with target.connect() as connection:`. UriError for an invalid URL.
 
-        With `large_files` received large bodies lie in the system's folder for temporary files, if the URL says
-        nothing else.
+        With `large_files`, received large bodies are kept in the system's folder for temporary files, unless the
+        URL names another.
         """
         url = self.url
         if client_id is not None:
@@ -39,6 +39,6 @@ class Target:
 
 
 def with_option(url: str, name: str, value: str) -> str:
-    """The URL with one more of the client's options; of a list `(…,…)` those of all stand behind it."""
+    """Returns the URL with a further option. In a list `(…,…)` the options of all brokers are behind the list."""
     after = url[url.rfind(")") :] if url.lstrip().startswith("(") else url
     return f"{url}{'&' if '?' in after else '?'}{name}={quote(value, safe='')}"

@@ -1,4 +1,4 @@
-"""`atalanta version`: what runs here, for people and for bug reports."""
+"""`atalanta version`: version and build, for people and for bug reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atalanta.runtime.process.event_loop import loop_name
 
 
 def version_lines() -> list[str]:
-    """One `name: value` a line, after the first line with the version itself."""
+    """Returns lines `name: value`, after a first line with the version."""
     compiled = len(compiled_modules())
     build = f"compiled by mypyc ({compiled} modules)" if compiled else "interpreted"
     python = f"{platform.python_implementation()} {platform.python_version()}"

@@ -213,7 +213,7 @@ def _security() -> str:
         "## `<security-setting match=…>`\n\n"
         'Holds `<permission type="…" roles="role,role"/>`. Of all matches the most specific one '
         "decides alone; where none matches nobody may; the cluster user may everything. "
-        '`<role-mapping from="x" to="a,b"/>`: whoever has role x may do what a and b may.\n\n'
+        "`<role-mapping from=\"x\" to=\"a,b\"/>`: whoever has role x may do what a and b may.\n\n"
         f"Types: {', '.join(f'`{name}`' for name in PERMISSIONS)}.\n"
     )
 

@@ -44,7 +44,7 @@ def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
 
 
 class ConfigError(Exception):
-    """All problems of the files, in their order. `files` were looked for, or read."""
+    """Raised with all problems of the files, in their order. `files` were looked for, or read."""
 
     def __init__(self, problems: Iterable[ConfigProblem], files: Iterable[Path] = ()) -> None:
         self.problems = tuple(problems)
@@ -70,9 +70,7 @@ class Report:
     def check(self) -> None:
         """Raises ConfigError with all collected problems, if there are any."""
         if self.problems:
-            raise ConfigError(
-                sorted(self.problems, key=lambda found: (found.file, found.line)), self.files
-            )
+            raise ConfigError(sorted(self.problems, key=lambda found: (found.file, found.line)), self.files)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

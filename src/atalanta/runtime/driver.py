@@ -102,9 +102,7 @@ class Driver:
             if disk.commit_waits:
                 awaited = self._commit(disk) or awaited
             awaited = awaited or not disk.idle()
-        pause_ns = self._coalescing.turn_ended(
-            self._clock.monotonic_ns(), awaited or self._turn_open
-        )
+        pause_ns = self._coalescing.turn_ended(self._clock.monotonic_ns(), awaited or self._turn_open)
         if pause_ns:
             self._sleep(pause_ns / 1e9)
 

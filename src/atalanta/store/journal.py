@@ -275,7 +275,10 @@ class Journal(ports.Journal):
         self.total_bytes -= segment.size
         if segment is self._near:
             self._near = None
-        if segment.size == self.config.segment_size_bytes and len(self.set_aside) < SET_ASIDE_MAX:
+        if (
+            segment.size == self.config.segment_size_bytes
+            and len(self.set_aside) < SET_ASIDE_MAX
+        ):
             name = spare_name(segment.number)
             self.disk.set_aside(segment.name, name)
             self.set_aside.append(name)

@@ -37,7 +37,7 @@ SPARE_PREFIX: Final = "journal-spare-"
 
 
 class Segment:
-    """One file of the journal: `number` orders the files, `size` is the length in bytes.
+    """A file of the journal: `number` orders the files, `size` is the length in bytes.
 
     The segment has the records from lsn `first` to `last`. `plain` counts its live records of the plain kind.
     `others` counts the records that must be read to know whether they are alive. In a segment of an earlier

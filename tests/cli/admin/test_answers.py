@@ -9,7 +9,7 @@ import pytest
 
 from atalanta.cli.admin.answers import row_of, rows_of
 from atalanta.cli.cluster.drain import progress_of
-from atalanta.cli.cluster.rebalance import Round
+from atalanta.cli.cluster.rebalance import Conversation
 from atalanta.cli.cluster.survey import Survey
 from atalanta.cli.cluster.view import NodeView
 from atalanta.cli.output.outcome import Refused
@@ -47,7 +47,7 @@ def node(answer: object) -> Management:
 def test_drain_names_the_node_that_makes_no_sense(answer: object) -> None:
     with pytest.raises(Refused) as refusal:
         asyncio.run(progress_of(node(answer), "broker2:61616"))
-    assert str(refusal.value).startswith("broker2:61616 does not say how it gets on: ")
+    assert str(refusal.value).startswith("broker2:61616 does not report its progress: ")
     assert len(str(refusal.value)) < 250
 
 
@@ -57,16 +57,16 @@ def test_drain_names_the_node_that_makes_no_sense(answer: object) -> None:
      ' "moving": 0, "stay": {}, "sent": 0}'],
 )  # fmt: skip
 def test_rebalance_leaves_out_the_node_that_makes_no_sense_and_says_so(answer: object) -> None:
-    round_ = Round(("broker1", None, None))
+    conversation = Conversation(("broker1", None, None))
     good = (
         '{"node": "a", "clients": 1, "on": true, "members": [], "moves": [], "moving": 0,'
         ' "stay": {}, "sent": 0}'
     )
-    round_.members = {"broker1:61616": node(good), "broker2:61616": node(answer)}
-    asyncio.run(round_._ask(True))
-    assert [view["node"] for view in round_.views] == ["a"]
-    assert list(round_.refusals) == ["broker2:61616"]
-    assert "an answer that makes no sense" in round_.refusals["broker2:61616"]
+    conversation.members = {"broker1:61616": node(good), "broker2:61616": node(answer)}
+    asyncio.run(conversation._ask(True))
+    assert [view["node"] for view in conversation.views] == ["a"]
+    assert list(conversation.refusals) == ["broker2:61616"]
+    assert "an unexpected answer" in conversation.refusals["broker2:61616"]
 
 
 @pytest.mark.parametrize("answer", NONSENSE)
@@ -82,12 +82,12 @@ def test_doctor_and_topology_say_what_a_node_could_not_be_asked(answer: object) 
     asyncio.run(survey._again(view))
     assert all("\n" not in line and len(line) < 250 for line in view.unasked)
     if isinstance(answer, str) and answer != "null":
-        assert any("makes no sense" in line for line in view.unasked)
+        assert any("unexpected answer" in line for line in view.unasked)
 
 
 def test_what_was_wanted_is_there() -> None:
     assert row_of('{"a": 1, "b": "x"}', "broker", "it", a=int, b=str) == {"a": 1, "b": "x"}
     assert rows_of('[{"a": 1}]', "broker", "it", a=int) == [{"a": 1}]
     assert rows_of(None, "broker", "it") == []
-    with pytest.raises(ManagementFailed, match="broker: it: an answer that makes no sense: "):
+    with pytest.raises(ManagementFailed, match="broker: it: an unexpected answer: "):
         row_of('{"a": true}', "broker", "it", a=int)

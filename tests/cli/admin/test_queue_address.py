@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from atalanta.cli.admin.queues import of_the_broker
+from atalanta.cli.admin.queues import is_internal
 from tests.cli.calls import Cli, node
 
 pytestmark = pytest.mark.process
@@ -45,9 +45,9 @@ def test_create_count_and_delete(cli: Cli) -> None:
 
 def test_what_is_the_brokers_own_is_shown_if_asked_for() -> None:
     peer = "notif.a16c5bc4-e611-11f1-bfb4-23b75bcdba6a.ActiveMQServerImpl_name=b"
-    assert of_the_broker({"name": peer, "internalQueue": False})
-    assert of_the_broker({"name": "$.artemis.internal.sf.c.id", "internalQueue": True})
-    assert not of_the_broker({"name": "notif.orders", "internalQueue": False})
+    assert is_internal({"name": peer, "internalQueue": False})
+    assert is_internal({"name": "$.artemis.internal.sf.c.id", "internalQueue": True})
+    assert not is_internal({"name": "notif.orders", "internalQueue": False})
 
 
 def test_purge_and_move_by_selector(cli: Cli) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from atalanta.cli.cluster.diagnose import diagnosed, show
-from atalanta.cli.cluster.findings import Finding, ago
+from atalanta.cli.cluster.findings import Finding, duration_text
 from atalanta.cli.cluster.survey import url_of
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
@@ -243,7 +243,7 @@ def test_what_nodes_have_alike_is_one_row(capsys: pytest.CaptureFixture[str]) ->
 
 def test_advertised_addresses_that_lead_nowhere() -> None:
     for place, why in (
-        ("0.0.0.0:61616", "no address to connect to"),
+        ("0.0.0.0:61616", "cannot be connected to"),
         ("127.0.0.1:61616", "only its own host can reach"),
     ):
         found = two_nodes()
@@ -282,7 +282,7 @@ def test_passwords() -> None:
     assert the(found, "default_cluster_password").severity == "error"
     found = two_nodes()
     del found.nodes[1]
-    assert "everybody tries first" in the(found, "well_known_password", "admin", "admin").text
+    assert "very common password" in the(found, "well_known_password", "admin", "admin").text
     found.nodes[0].security_enabled = False
     assert the(found, "security_off").mend == "<security-enabled>true</security-enabled>"
 
@@ -301,7 +301,9 @@ def test_names_and_times() -> None:
     assert url_of("tcp://host?sslEnabled=true") == ("tcp://host:61616", "sslEnabled=true")
     assert url_of("tcp://[::1]:5") == ("tcp://[::1]:5", "")
     assert url_of("tcp://[::1]") == ("tcp://[::1]:61616", "")
-    assert [ago(ms) for ms in (None, 5_000, 119_000, 120_000, 7_200_000, 200_000_000)] == [
+    assert [
+        duration_text(ms) for ms in (None, 5_000, 119_000, 120_000, 7_200_000, 200_000_000)
+    ] == [
         "an unknown time",
         "5 s",
         "119 s",

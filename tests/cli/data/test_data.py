@@ -78,7 +78,7 @@ def test_what_is_there_is_shown_and_nothing_is_changed(folder: Path) -> None:
     rows = cli.rows("data", "messages", str(folder), "orders", "--selector", "n = 1")
     assert [row["text"] for row in rows] == ["säge"] * 3
     assert rows[0]["property_types"] == {"n": "int"}
-    assert "every checksum is right" in cli("data", "verify", str(folder))
+    assert "every checksum is correct" in cli("data", "verify", str(folder))
     assert digest(folder) == before
 
 

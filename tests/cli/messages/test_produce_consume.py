@@ -229,7 +229,7 @@ def test_a_producer_that_waits_for_room_says_so(cli: Cli) -> None:
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment) as producing:
         assert producing.stderr is not None
         said = producing.stderr.readline()
-        assert said.startswith("atalanta: the broker takes no more for narrow.q: "), said
+        assert said.startswith("atalanta: the broker accepts no more messages for narrow.q: "), said
         cli("consume", "narrow.q", "--count", "4000", "--timeout", "20", "--raw")
         assert producing.wait(60) == 0
         assert "sent 4,000 messages" in producing.stderr.read()

@@ -1,6 +1,6 @@
 """A process that writes a journal as fast as it can and prints every lsn that is durable.
 
-python journal_writer.py FOLDER    until it is killed
+    python journal_writer.py FOLDER    until it is killed
 """
 
 from __future__ import annotations

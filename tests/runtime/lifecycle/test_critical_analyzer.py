@@ -33,13 +33,7 @@ class Bench:
         async def main() -> None:
             loop = asyncio.get_running_loop()
             analyzer = CriticalAnalyzer(
-                loop,
-                lambda: self.busy_since,
-                0.2,
-                0.05,
-                self.policy,
-                self.stops.append,
-                self.ends.append,
+                loop, lambda: self.busy_since, 0.2, 0.05, self.policy, self.stops.append, self.ends.append
             )
             analyzer.start()
             meanwhile()
@@ -106,9 +100,7 @@ def test_after_a_standstill_all_have_their_time_again() -> None:
     loop.close()
 
 
-def test_a_log_that_hangs_keeps_nobody_from_ending_the_node(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_log_that_hangs_keeps_nobody_from_ending_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop may hang in the middle of a line of the log, with the handler's lock."""
     monkeypatch.setattr(critical_analyzer, "LOG_TIMEOUT_S", 0.1)
     handler = logging.StreamHandler(io.StringIO())
@@ -155,9 +147,7 @@ def test_a_real_node_whose_disk_hangs(tmp_path: Path, in_loop: bool) -> None:
         (broker_xml.parent / "atalanta.toml").write_text("commits-in-loop = false\n")
     mark = tmp_path / "hang"
     command = [sys.executable, "-c", HUNG, str(broker_xml), str(mark)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as node:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
         assert node.stdout is not None
         assert node.stdout.readline().startswith("ready")
         url = f"tcp://127.0.0.1:{port}"

@@ -46,7 +46,9 @@ GROUPS = [
 
 @pytest.mark.parametrize(("group", "local"), GROUPS)
 @pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
-def test_datagrams_reach_every_member_until_it_leaves(plain: bool, group: str, local: str) -> None:
+def test_datagrams_reach_every_member_until_it_leaves(
+    plain: bool, group: str, local: str
+) -> None:
     async def use(running: Running) -> None:
         port = free_port()
         links = running.shell.links
@@ -118,3 +120,4 @@ def test_who_joins_to_send_receives_nothing() -> None:
         assert {words[1] for words in node.words("datagram")} == {"ear"}
 
     run(with_echo(use))
+

@@ -76,9 +76,7 @@ def test_a_command_is_filled_as_in_java_and_split_at_spaces_alone(
     assert not PingCommand("ping 10.0.0.1").takes_address
 
 
-@pytest.mark.parametrize(
-    "text", ["ping %x", "ping %", "ping %d %d", "ping %s %s %s", "ping %3$s", " "]
-)
+@pytest.mark.parametrize("text", ["ping %x", "ping %", "ping %d %d", "ping %s %s %s", "ping %3$s", " "])
 def test_a_command_with_a_placeholder_for_nothing_is_refused(text: str) -> None:
     with pytest.raises(BadCommand):
         PingCommand(text)
@@ -147,9 +145,7 @@ def script(folder: Path, text: str) -> str:
 def test_the_command_of_the_operator_decides_alone(tmp_path: Path) -> None:
     told = tmp_path / "told"
     command = script(tmp_path, f'echo "$@" >{told}; echo no route >&2; exit 2')
-    probe = AddressProbe(
-        NOWHERE, NetworkCheckConfig(ping_command=f"{command} %d %s", timeout_ms=2_999)
-    )
+    probe = AddressProbe(NOWHERE, NetworkCheckConfig(ping_command=f"{command} %d %s", timeout_ms=2_999))
     assert probe.look() == f"{command} 2 {NOWHERE}: status 2 no route"
     assert told.read_text() == f"2 {NOWHERE}\n"
     script(tmp_path, "exit 0")
@@ -216,9 +212,7 @@ def web_server(status: int) -> Iterator[str]:
             thread.join()
 
 
-@pytest.mark.parametrize(
-    ("status", "answers"), [(200, True), (204, True), (404, False), (500, False), (302, False)]
-)
+@pytest.mark.parametrize(("status", "answers"), [(200, True), (204, True), (404, False), (500, False), (302, False)])
 def test_a_url_answers_with_a_status_below_400(status: int, answers: bool) -> None:
     with web_server(status) as url:
         why = UrlProbe(url, 10_000).look()

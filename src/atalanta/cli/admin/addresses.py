@@ -1,4 +1,4 @@
-"""What `atalanta address` asks of a broker."""
+"""The management requests of `atalanta address`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBERS: Final = ("queues", "messages", "bytes")
 
 
 def run_show(credentials: Credentials, part: str | None, json_output: bool) -> None:
-    """A table, or the rows that the broker gives as JSON."""
+    """Prints the addresses as a table, or the broker's rows as JSON."""
     with reported():
         rows = asked(credentials, lambda management: address_rows(management, part))
         if json_output:
@@ -28,7 +28,7 @@ def run_show(credentials: Credentials, part: str | None, json_output: bool) -> N
 
 
 async def address_rows(management: Management, part: str | None) -> list[dict[str, object]]:
-    """Sorted by name, without the broker's internal ones; values with their types."""
+    """Returns the addresses sorted by name, without internal ones; values are typed."""
     filtered = ("name", "CONTAINS", part) if part else ()
     rows = [shown_row(row) for row in await management.rows("listAddresses", *filtered)]
     rows = [
@@ -38,7 +38,7 @@ async def address_rows(management: Management, part: str | None) -> list[dict[st
 
 
 def shown_row(row: dict[str, object]) -> dict[str, object]:
-    """The routing types come as JSON in a text."""
+    """Decodes the routing types, which arrive as JSON text."""
     found = typed_row(row)
     types = str(found.get("routingTypes") or "").strip("[]").replace('"', "")
     found["routingTypes"] = ", ".join(sorted(types.split(",")))

@@ -1,6 +1,6 @@
-"""JSON that a node answered, held against what was asked: anything else is an error that names the question.
+"""Checks of JSON answers: an answer of another form is an error that names the request.
 
-A node may be an older one, another broker, or broken: what it says is no reason for a traceback.
+The node may be an older version, another broker, or faulty: no answer may cause a traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 def parsed(text: object, resource: str, what: str) -> Any:
-    """ManagementFailed unless it is JSON; an answer that is no text at all is None."""
+    """Parses JSON; ManagementFailed for other text. An answer without text is None."""
     if not isinstance(text, str):
         return None
     try:
@@ -24,7 +24,7 @@ def parsed(text: object, resource: str, what: str) -> Any:
 
 
 def row_of(text: object, resource: str, what: str, **wanted: type) -> Row:
-    """An object with at least these keys."""
+    """Returns an object that has at least these keys, with these types."""
     value = parsed(text, resource, what)
     if not isinstance(value, dict) or not has(value, wanted):
         raise unexpected(text, resource, what)
@@ -32,7 +32,7 @@ def row_of(text: object, resource: str, what: str, **wanted: type) -> Row:
 
 
 def rows_of(text: object, resource: str, what: str, **wanted: type) -> list[Row]:
-    """A list of such objects; none where there is no answer."""
+    """Returns a list of such objects; empty without an answer."""
     value = parsed(text, resource, what)
     rows = [] if value is None else value
     if not isinstance(rows, list) or not all(
@@ -43,7 +43,7 @@ def rows_of(text: object, resource: str, what: str, **wanted: type) -> list[Row]
 
 
 def has(row: Row, wanted: dict[str, type]) -> bool:
-    """True is no number here."""
+    """Tells whether the row has these keys and types; True does not count as a number."""
     return all(
         isinstance(row.get(name), kind) and (kind is bool or not isinstance(row.get(name), bool))
         for name, kind in wanted.items()
@@ -51,4 +51,4 @@ def has(row: Row, wanted: dict[str, type]) -> bool:
 
 
 def unexpected(value: object, resource: str, what: str) -> ManagementFailed:
-    return ManagementFailed(resource, what, f"an answer that makes no sense: {str(value)[:80]}")
+    return ManagementFailed(resource, what, f"an unexpected answer: {str(value)[:80]}")

@@ -1,4 +1,4 @@
-"""What `atalanta queue` and `atalanta address` ask of a broker, by management messages."""
+"""The management requests of `atalanta queue` and `atalanta address`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 Credentials = tuple[str, str | None, str | None]
 BROKER: Final = "broker"
 DIGITS_MAX: Final = 19
-# Fields that are text even where they look like something else.
+# Fields that are always text, even if the value looks like a number.
 TEXTS: Final = frozenset(
     "name address filter user lastValueKey groupFirstKey routingType routingTypes".split()
 )
@@ -35,14 +35,14 @@ QUEUE_COLUMNS: Final = {
     "messagesAcked": "acknowledged",
     "paused": "paused",
 }
-PEER: Final = ".ActiveMQServerImpl_"  # Artemis' name for such queues, and ours
+PEER: Final = ".ActiveMQServerImpl_"  # Artemis' name for such queues, and Atalanta's
 NUMBERS: Final = ("messages", "consumers", "delivering", "scheduled", "added", "acknowledged")
 LEAST: Final = ("paused", "scheduled", "delivering", "acknowledged", "added", "routing")
 WITH_ADDRESS: Final = ("address", *LEAST)
 
 
 def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result]]) -> Result:
-    """One connection, one management conversation; to be called below `reported`."""
+    """Runs `ask` with one management conversation on a new connection. Call it within `reported`."""
     target = Target(*credentials)
 
     async def conversation() -> Result:
@@ -52,8 +52,8 @@ def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result
     return run(conversation())
 
 
-def of_the_broker(row: dict[str, object]) -> bool:
-    """An internal queue, or the ear of another member for this node's notifications."""
+def is_internal(row: dict[str, object]) -> bool:
+    """Tells whether the queue is internal, or the notification queue of another member."""
     name = str(row.get("name"))
     return row.get("internalQueue") is True or (name.startswith("notif.") and PEER in name)
 
@@ -61,10 +61,10 @@ def of_the_broker(row: dict[str, object]) -> bool:
 def run_stat(
     credentials: Credentials, part: str | None, all_queues: bool, json_output: bool
 ) -> None:
-    """A table of queues, sorted by name; the JSON has every field that the broker gives."""
+    """Prints a table of queues, sorted by name; the JSON has every field of the broker's answer."""
     with reported():
         rows = asked(credentials, lambda management: queue_rows(management, part))
-        rows = [row for row in rows if all_queues or not of_the_broker(row)]
+        rows = [row for row in rows if all_queues or not is_internal(row)]
         rows.sort(key=lambda row: str(row.get("name")))
         if json_output:
             typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
@@ -77,7 +77,7 @@ def run_stat(
 
 
 async def queue_rows(management: Management, part: str | None) -> list[dict[str, object]]:
-    """Values with their types, without the queue of this conversation."""
+    """Returns the queues with typed values, without the queue of this conversation."""
     filtered = ("name", "CONTAINS", part) if part else ()
     rows = await management.rows("listQueues", *filtered)
     own = management.reply_queue
@@ -85,7 +85,7 @@ async def queue_rows(management: Management, part: str | None) -> list[dict[str,
 
 
 def typed_row(row: dict[str, object]) -> dict[str, object]:
-    """Brokers give numbers and flags as text (QueueView.toJson, AddressView.toJson)."""
+    """Converts the values of a row: brokers send numbers and flags as text (QueueView.toJson, AddressView.toJson)."""
     return {name: typed_value(name, value) for name, value in row.items()}
 
 
@@ -110,7 +110,7 @@ def cell(value: object) -> str:
 def run_create(
     credentials: Credentials, definition: dict[str, object], more: list[str], existing: bool
 ) -> None:
-    """createQueue with Artemis' QueueConfiguration as JSON."""
+    """Calls createQueue with Artemis' QueueConfiguration as JSON."""
     with reported():
         for one in more:
             name, separator, value = one.partition("=")
@@ -125,7 +125,7 @@ def run_create(
 
 
 def run_delete(credentials: Credentials, name: str, force: bool, with_address: bool) -> None:
-    """destroyQueue. Refused (1) while it has consumers, unless forced."""
+    """Calls destroyQueue. Refused (1) while the queue has consumers, unless forced."""
     with reported():
         asked(
             credentials,
@@ -137,7 +137,7 @@ def run_delete(credentials: Credentials, name: str, force: bool, with_address: b
 def run_operation(
     credentials: Credentials, queue: str, words: str, operation: str, *parameters: object
 ) -> None:
-    """One operation of a queue; `words` with its answer and the queue's name."""
+    """Calls one operation of a queue and prints `words` with its answer and the queue's name."""
     with reported():
         answer = asked(
             credentials, lambda management: on_queue(management, queue, operation, parameters)
@@ -149,7 +149,7 @@ def run_operation(
 async def on_queue(
     management: Management, queue: str, operation: str, parameters: tuple[object, ...]
 ) -> object:
-    """Refused (66) for a queue that does not exist, in words that name it."""
+    """Calls an operation of a queue. Refused (66), with its name, for a queue that does not exist."""
     try:
         return await management.call(f"queue.{queue}", operation, *parameters)
     except ManagementFailed as error:

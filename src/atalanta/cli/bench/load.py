@@ -1,4 +1,4 @@
-"""The load of `atalanta bench`: connections that send and receive in one event loop."""
+"""The load generator of `atalanta bench`: connections that send and receive in one event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 from atalanta.cli.bench.result import BenchResult, show_results
 from atalanta.cli.messages.destination import parse_destination
-from atalanta.cli.messages.produce import Pace, first_of
+from atalanta.cli.messages.produce import RateLimit, first_of
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.target import Target
@@ -26,13 +26,13 @@ from atalanta.client import (
 )
 from atalanta.client.message import ANYCAST, MULTICAST
 
-TURN_MESSAGES: Final = 50  # then the loop serves the others
+BURST_MESSAGES: Final = 50  # messages per burst; then the event loop serves other tasks
 SILENCE_S: Final = 10.0
 SENT: Final = "sent_ns"
 
 
 class Load:
-    """What is to be done. `rate` in messages a second of all producers together, 0 for no limit."""
+    """The parameters of a run. `rate` is messages a second of all producers together, 0 for no limit."""
 
     def __init__(self, destination: str, producers: int, consumers: int, size: int) -> None:
         self.destination = parse_destination(destination)
@@ -56,7 +56,7 @@ class Load:
 
 
 def run_bench(targets: list[Target], load: Load, json_output: bool, quiet: bool) -> None:
-    """One broker after the other, then a table with a column each."""
+    """Measures one broker after the other, then prints a table with one column each."""
     with reported():
         results = []
         for target in targets:
@@ -66,16 +66,16 @@ def run_bench(targets: list[Target], load: Load, json_output: bool, quiet: bool)
 
 
 class Bench:
-    """One run against one broker."""
+    """A run against one broker."""
 
     def __init__(self, target: Target, load: Load, bar: Bar) -> None:
         self.load = load
         self.result = BenchResult(target.url)
         self._target = target
         self._bar = bar
-        self._pace = Pace(load.rate)
+        self._rate_limit = RateLimit(load.rate)
         self._made_queue = False
-        self._taken = 0  # of load.count
+        self._taken = 0  # number of messages, of load.count
         self._sent = 0
         self._received = 0
         self._all_sent = load.producers == 0
@@ -83,7 +83,7 @@ class Bench:
         self._until_ns = 0
 
     async def measure(self) -> BenchResult:
-        """Opens everything first, so that no connection costs time that is measured."""
+        """Measures. All connections are opened before, so that their time is not measured."""
         load = self.load
         async with AsyncExitStack() as stack:
             admin = await stack.enter_async_context(self._target.connect())
@@ -96,7 +96,7 @@ class Bench:
         return self.result
 
     async def _prepare(self, admin: Connection) -> None:
-        """A queue of our own is made, and deleted afterwards; one that has messages is left alone."""
+        """Creates the bench's own queue, deleted afterwards. A queue with messages is refused."""
         load = self.load
         if load.routing == MULTICAST:
             try:
@@ -154,7 +154,7 @@ class Bench:
         result.lost = max(0, self._sent * self._copies() - self._received)
 
     def _copies(self) -> int:
-        """How many consumers get each message."""
+        """Returns the number of consumers that receive each message."""
         if self.load.routing == MULTICAST:
             return self.load.consumers
         return 1 if self.load.consumers else 0
@@ -163,7 +163,7 @@ class Bench:
         load, result, bar = self.load, self.result, self._bar
         properties: dict[str, bool | int | float | str | bytes | None] = {SENT: 0}
         message = Message(b"x" * load.size, properties=properties, durable=load.durable)
-        limited = self._pace.limited
+        limited = self._rate_limit.limited
         turn = 0
         while True:
             if load.count is None:
@@ -173,22 +173,22 @@ class Bench:
                 break
             self._taken += 1
             if limited:
-                await self._pace.turn()
+                await self._rate_limit.wait()
             now = properties[SENT] = time.monotonic_ns()
             await producer.send_soon(message)
             self._sent += 1
             if now >= self._measure_from_ns:
                 result.sent += 1
             turn += 1
-            if turn % TURN_MESSAGES == 0:
-                bar.advance(TURN_MESSAGES)
+            if turn % BURST_MESSAGES == 0:
+                bar.advance(BURST_MESSAGES)
                 await asyncio.sleep(0)
         await producer.drain()
         now = time.monotonic_ns()
         result.send_seconds = max(result.send_seconds, (now - self._measure_from_ns) / 1e9)
 
     async def _receive(self, consumer: Consumer) -> None:
-        """Until all that was sent has come; a consumer alone ends when its time is over."""
+        """Receives until every sent message has arrived. Without producers the time limit ends it."""
         result = self.result
         silent_since = time.monotonic()
         while not self._finished():
@@ -216,14 +216,14 @@ class Bench:
         return self._all_sent and self._received >= self._sent * self._copies()
 
     async def _clean_up(self) -> None:
-        """Nobody uses the queue any more."""
+        """Deletes the queue; it is not used any more."""
         if self._made_queue:
             async with self._target.connect() as admin:
                 await admin.delete_queue(self.load.name)
 
 
 async def version_of(connection: Connection) -> str:
-    """What the broker says of itself; empty where management is not allowed."""
+    """Returns the broker's version; empty where management is not allowed."""
     try:
         return str(await connection.management().get("broker", "Version"))
     except ClientError:

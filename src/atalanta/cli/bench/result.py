@@ -1,4 +1,4 @@
-"""Figures of `atalanta bench`, as a table with a column for each broker, or as JSON."""
+"""The results of `atalanta bench`, as a table with a column for each broker, or as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 100.0)
 
 
 class BenchResult:
-    """Counts and times after the warm-up. `latencies_ns`: from before the send to the program that receives."""
+    """Counts and times after the warm-up. `latencies_ns` extend from before the send to the receiving program."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -25,13 +25,13 @@ class BenchResult:
         self.received = 0
         self.send_seconds = 0.0
         self.receive_seconds = 0.0
-        self.backlog = 0  # sent, not received, at the end of sending
+        self.backlog = 0  # sent, but not received at the end of sending
         self.lost = 0  # never received
         self.client_cpu = 0.0  # cores
         self.latencies_ns = array("q")
 
     def figures(self) -> dict[str, object]:
-        """For programs; rates a second, latencies in ms."""
+        """Returns the results for programs: rates a second, latencies in ms."""
         found: dict[str, object] = {
             "url": self.url,
             "version": self.version,
@@ -58,7 +58,7 @@ def latency_name(percentile: float) -> str:
 
 
 def value_at(ordered: Sequence[int], percentile: float) -> int:
-    """The smallest value that so many per cent do not exceed."""
+    """Returns the smallest value that is not below the given percentage of values."""
     index = -(-len(ordered) * percentile // 100) - 1
     return ordered[max(0, min(len(ordered) - 1, int(index)))]
 
@@ -66,7 +66,7 @@ def value_at(ordered: Sequence[int], percentile: float) -> int:
 def show_results(
     receives: bool, sends: bool, results: list[BenchResult], json_output: bool
 ) -> None:
-    """What was not measured is left out."""
+    """Prints the results, without values that were not measured."""
     figures = [result.figures() for result in results]
     if json_output:
         typer.echo(json.dumps(figures, indent=2))

@@ -1,1 +1,1 @@
-"""The commands that look at or change a running cluster: topology, doctor, drain, rebalance."""
+"""The commands that inspect or change a running cluster: topology, doctor, drain, rebalance."""

@@ -1,4 +1,4 @@
-"""What `atalanta doctor` does: look at the cluster twice, judge, say what mends it."""
+"""The command `atalanta doctor`: surveys the cluster twice, finds problems, and names the remedies."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from atalanta.cli.output.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
 from atalanta.client import run
 
-NODE_MAX: Final = 24  # characters; the rest is for what is wrong
+NODE_MAX: Final = 24  # characters; the rest of the line is for the problem
 STYLES: Final = {ERROR: "bold red", WARNING: "yellow", NOTE: "dim"}
 
 
 def run_doctor(
     nodes: list[str], user: str | None, password: str | None, wait: float, json_output: bool
 ) -> None:
-    """Exit status 1 if there is more than notes."""
+    """Prints the findings. Exit status 1 if one is more than a note."""
     with reported():
         target = Target("", user, password)
-        cluster = run(Survey(target, wait).look(nodes))
+        cluster = run(Survey(target, wait).run(nodes))
         if not json_output:
             cluster.shorten()
         found = diagnosed(cluster, target.user, target.password)
@@ -45,7 +45,7 @@ def run_doctor(
 
 
 def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[Finding]:
-    """All findings, the worst first. `user` and `password`: who looked."""
+    """Returns all findings, the worst first. `user` and `password` are the operator's."""
     return sorted_findings([*message_findings(cluster), *member_findings(cluster, user, password)])
 
 
@@ -70,7 +70,7 @@ def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
 
 
 def show(cluster: LiveCluster, found: list[Finding]) -> None:
-    """A table of findings, each with its line below; then one line that sums up."""
+    """Prints a table of findings, each with its remedy below, then a summary line."""
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
     if found:
         table = Table("", "node", "what is wrong, and what mends it", show_lines=True)

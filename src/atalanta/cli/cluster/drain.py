@@ -1,4 +1,4 @@
-"""What `atalanta drain` does: asks the node to leave, watches it, and says what is left."""
+"""The command `atalanta drain`: starts the scale-down of a node, observes it, and reports what is left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atalanta.cli.target import Target
 from atalanta.client import ConnectionLost, Management, ManagementFailed, run
 from atalanta.runtime.process.exit_codes import MESSAGES_LEFT
 
-LOOK_S: Final = 0.2
+POLL_INTERVAL_S: Final = 0.2
 BROKER: Final = "broker"
 ENDED: Final = ("done", "failed")
 
@@ -27,7 +27,7 @@ Progress = dict[str, object]
 def run_drain(
     node: str, to: str | None, user: str | None, password: str | None, as_json: bool, quiet: bool
 ) -> None:
-    """Exit status 0 only if the node has nothing left."""
+    """Drains the node. Exit status 0 only if the node has no messages left."""
     with reported():
         url = node if "://" in node else f"tcp://{node}"
         target = Target(url, user, password)
@@ -36,37 +36,37 @@ def run_drain(
             async with target.connect() as connection:
                 return await drained(connection.management(), node, to, quiet or as_json)
 
-        told = run(conversation())
+        progress = run(conversation())
         if as_json:
-            typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
-        elif not quiet or told["phase"] != "done":
-            say(node, told)
-        if told["phase"] != "done" or told["left"]:
+            typer.echo(json.dumps(progress, indent=2, ensure_ascii=False))
+        elif not quiet or progress["phase"] != "done":
+            report(node, progress)
+        if progress["phase"] != "done" or progress["left"]:
             raise typer.Exit(MESSAGES_LEFT)
 
 
 async def drained(management: Management, node: str, to: str | None, quiet: bool) -> Progress:
-    """The last that the node said of itself. Refused if it cannot leave."""
-    told = await progress_of(management, node)
+    """Returns the last progress of the node. Refused if the node cannot scale down."""
+    progress = await progress_of(management, node)
     await management.call(BROKER, "scaleDown", to)
-    total = number(told, "left")
+    total = counter(progress, "left")
     seen = 0
     waits = False
     with Bar(f"{node} leaves", total, quiet) as bar:
-        while told["phase"] not in ENDED:
-            await asyncio.sleep(LOOK_S)
+        while progress["phase"] not in ENDED:
+            await asyncio.sleep(POLL_INTERVAL_S)
             try:
-                told = await progress_of(management, node)
+                progress = await progress_of(management, node)
             except ConnectionLost as error:
-                told = {**told, "phase": "lost", "why": f"the connection was lost: {error}"}
+                progress = {**progress, "phase": "lost", "why": f"the connection was lost: {error}"}
                 break
-            if told["phase"] == "reading" and not waits and not quiet:
+            if progress["phase"] == "reading" and not waits and not quiet:
                 waits = True
-                line = "waits for readers of the log (Spark) to acknowledge what they were shown"
+                line = "waits for log readers (Spark) to acknowledge the messages delivered to them"
                 typer.echo(f"atalanta: {node} {line}", err=True)
-            bar.advance(number(told, "moved") - seen)
-            seen = number(told, "moved")
-    return told
+            bar.advance(counter(progress, "moved") - seen)
+            seen = counter(progress, "moved")
+    return progress
 
 
 async def progress_of(management: Management, node: str) -> Progress:
@@ -74,33 +74,33 @@ async def progress_of(management: Management, node: str) -> Progress:
         text = await management.call(BROKER, "scaleDownProgress")
     except ManagementFailed as error:
         if "AMQ229069" in error.reason or "no operation" in error.reason.lower():
-            line = f"{node} is no Atalanta: stop it with <scale-down> in its broker.xml instead"
+            line = f"{node} is not an Atalanta node: stop it with <scale-down> in its broker.xml instead"
             raise Refused(line) from error
         raise
     try:
-        told = row_of(text, BROKER, "scaleDownProgress", phase=str)
+        progress = row_of(text, BROKER, "scaleDownProgress", phase=str)
     except ManagementFailed as error:
-        raise Refused(f"{node} does not say how it gets on: {error}") from error
-    told.setdefault("left", 0)
-    return told
+        raise Refused(f"{node} does not report its progress: {error}") from error
+    progress.setdefault("left", 0)
+    return progress
 
 
-def number(told: Progress, name: str) -> int:
-    value = told.get(name)
+def counter(progress: Progress, name: str) -> int:
+    value = progress.get(name)
     return value if isinstance(value, int) else 0
 
 
-def say(node: str, told: Progress) -> None:
-    """A line, and which queues have something left."""
-    moved, left = number(told, "moved"), number(told, "left")
-    where = f" to {told['at']} ({told['target']})" if told.get("target") else ""
-    if told["phase"] == "done":
+def report(node: str, progress: Progress) -> None:
+    """Prints a summary line, and the queues with messages left."""
+    moved, left = counter(progress, "moved"), counter(progress, "left")
+    where = f" to {progress['at']} ({progress['target']})" if progress.get("target") else ""
+    if progress["phase"] == "done":
         typer.echo(f"{node} has left: {messages(moved)} went{where}")
         return
     typer.echo(f"atalanta: {node}: {messages(moved)} went{where}, {left:,} left", err=True)
-    if told.get("why"):
-        typer.echo(f"atalanta: {told['why']}", err=True)
-    queues = told.get("queues")
+    if progress.get("why"):
+        typer.echo(f"atalanta: {progress['why']}", err=True)
+    queues = progress.get("queues")
     if isinstance(queues, dict) and queues:
-        cells = [[str(name), f"{number(queues, name):,}"] for name in queues]
+        cells = [[str(name), f"{counter(queues, name):,}"] for name in queues]
         show_table(["queue", "messages left"], cells, ("messages left",))

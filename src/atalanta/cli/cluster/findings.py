@@ -1,4 +1,4 @@
-"""What `atalanta doctor` finds: one thing that is wrong, where, and the line that mends it."""
+"""The findings of `atalanta doctor`: one problem, its node, and the remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ ORDER: Final = (ERROR, WARNING, NOTE)
 
 @dataclass
 class Finding:
-    """`code` is stable, for programs; `mend` is a line of broker.xml (or what else helps), at node `node`."""
+    """A finding. `code` is stable, for programs; `mend` is a line of broker.xml (or another remedy), at node
+    `node`."""
 
     severity: str
     code: str
@@ -34,12 +35,12 @@ class Finding:
 
 
 def sorted_findings(found: list[Finding]) -> list[Finding]:
-    """The worst first, then by node."""
+    """Sorts findings: the worst first, then by node."""
     return sorted(found, key=lambda each: (ORDER.index(each.severity), each.node, each.code))
 
 
 def merged(found: list[Finding]) -> list[Finding]:
-    """What several nodes have alike as one finding, for people."""
+    """Joins equal findings of several nodes, for people."""
     kept: dict[tuple[str, str, str, str], Finding] = {}
     for each in found:
         key = (each.severity, each.code, each.text, each.mend)
@@ -51,8 +52,8 @@ def merged(found: list[Finding]) -> list[Finding]:
     return list(kept.values())
 
 
-def ago(milliseconds: int | None) -> str:
-    """`3 min`, `2 h`: how long something has been so."""
+def duration_text(milliseconds: int | None) -> str:
+    """Formats a duration: `3 min`, `2 h`."""
     if milliseconds is None or milliseconds < 0:
         return "an unknown time"
     seconds = milliseconds // 1_000
@@ -63,6 +64,6 @@ def ago(milliseconds: int | None) -> str:
 
 
 def delay_line(address: str, delay_ms: int) -> str:
-    """redistribution-delay for one address, in broker.xml."""
+    """Returns redistribution-delay for one address, as in broker.xml."""
     delay = f"<redistribution-delay>{delay_ms}</redistribution-delay>"
     return f'<address-setting match="{address}">{delay}</address-setting>'

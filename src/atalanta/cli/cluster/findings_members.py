@@ -1,4 +1,4 @@
-"""Members that do not see each other alike, cannot be reached where they say, or differ in what must be the same."""
+"""Findings about members: different views of the topology, wrong announced addresses, different settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, delay_line, duration_text
 from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
@@ -21,8 +21,8 @@ def member_findings(
     yield from shared_ids(cluster)
     yield from views(cluster)
     yield from one_way(cluster)
-    yield from away(cluster)
-    yield from places(cluster)
+    yield from lost_members(cluster)
+    yield from announced_addresses(cluster)
     yield from differences(cluster)
     for node in cluster.nodes:
         yield from passwords(node, user, password)
@@ -31,7 +31,7 @@ def member_findings(
 
 
 def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
-    """Members take two nodes of one id for one, which is now here, now there: what is for one goes to the other."""
+    """Finds node ids used by two nodes. Members take them for one node, so messages for one may go to the other."""
     for each in cluster.shared:
         yield Finding(
             ERROR,
@@ -46,7 +46,7 @@ def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
 
 # -- topology -------------------------------------------------------------------------------------
 def views(cluster: LiveCluster) -> Iterator[Finding]:
-    """Every member should know every other."""
+    """Finds members that do not know every other member."""
     known: dict[str, None] = {}
     for node in cluster.nodes:
         if node.connections:
@@ -66,13 +66,13 @@ def views(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 def one_way(cluster: LiveCluster) -> Iterator[Finding]:
-    """A link there and none back: messages flow one way only."""
+    """Finds links without a link back: messages flow only one way."""
     for node in cluster.nodes:
         linked = node.linked()
         for other in cluster.nodes:
             if other is node or other.node_id in linked or node.node_id not in other.linked():
                 continue
-            # A node that is told of nobody only accepts: perhaps on purpose (the end of a chain).
+            # A node without known members only accepts: perhaps on purpose (the end of a chain).
             silent = all(
                 not one.static_connectors and one.discovery_group is None
                 for one in node.connections
@@ -87,8 +87,9 @@ def one_way(cluster: LiveCluster) -> Iterator[Finding]:
             )
 
 
-def away(cluster: LiveCluster) -> Iterator[Finding]:
-    """Members that somebody forwarded to and does not now. Of those that left for good only the queue is there."""
+def lost_members(cluster: LiveCluster) -> Iterator[Finding]:
+    """Finds members that others forwarded to before, but no longer. For a member that left for good only the queue
+    remains."""
     missed: dict[str, list[str]] = {}
     since: dict[str, int] = {}
     expected: dict[str, bool] = {}
@@ -107,7 +108,7 @@ def away(cluster: LiveCluster) -> Iterator[Finding]:
     now_ms = int(time.time() * 1_000)
     for node_id, names in missed.items():
         began = since.get(node_id, 1 << 62)
-        long = f" for {ago(now_ms - began)}" if began < 1 << 62 else ""
+        long = f" for {duration_text(now_ms - began)}" if began < 1 << 62 else ""
         yield Finding(
             WARNING if node_id in expected else NOTE,
             "member_away",
@@ -119,59 +120,63 @@ def away(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 # -- addresses ------------------------------------------------------------------------------------
-def places(cluster: LiveCluster) -> Iterator[Finding]:
-    """What members advertise must lead to them, from everywhere."""
+def announced_addresses(cluster: LiveCluster) -> Iterator[Finding]:
+    """Finds members whose announced address does not lead to them, from everywhere."""
     told: dict[tuple[str, str], list[str]] = {}
     for node in cluster.nodes:
-        for node_id, place in node.members.items():
-            told.setdefault((node_id, place), []).append(node.label)
-    hosts = [place.rpartition(":")[0] for _, place in told]
-    spread = any(not _is_loopback(host) and not _is_nowhere(host) for host in hosts)
-    for (node_id, place), _ in told.items():
-        host = place.rpartition(":")[0]
+        for node_id, address in node.members.items():
+            told.setdefault((node_id, address), []).append(node.label)
+    hosts = [address.rpartition(":")[0] for _, address in told]
+    spread = any(not _is_loopback(host) and not _is_unconnectable(host) for host in hosts)
+    for (node_id, address), _ in told.items():
+        host = address.rpartition(":")[0]
         failed = next(
-            (each for each in cluster.unreachable if each.node_id == node_id and each.at == place),
+            (
+                each
+                for each in cluster.unreachable
+                if each.node_id == node_id and each.at == address
+            ),
             None,
         )
-        if _is_nowhere(host):
-            yield _wrong(cluster, node_id, place, "which is no address to connect to")
+        if _is_unconnectable(host):
+            yield _wrong(cluster, node_id, address, "which cannot be connected to")
         elif _is_loopback(host) and spread:
             yield _wrong(
                 cluster,
                 node_id,
-                place,
+                address,
                 "which only its own host can reach, and others are elsewhere",
             )
         elif failed is not None:
-            yield from _not_there(cluster, node_id, place, failed)
+            yield from _unreachable(cluster, node_id, address, failed)
     for each in cluster.unreachable:
         if each.node_id is None:
             yield Finding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
 
 
-def _wrong(cluster: LiveCluster, node_id: str, place: str, why: str) -> Finding:
-    port = place.rpartition(":")[2]
+def _wrong(cluster: LiveCluster, node_id: str, address: str, why: str) -> Finding:
+    port = address.rpartition(":")[2]
     return Finding(
         ERROR,
         "wrong_address",
         cluster.label(node_id),
-        f"advertises {place}, {why}",
+        f"advertises {address}, {why}",
         CONNECTOR.format(host="its-host", port=port),
-        {"member": node_id, "address": place},
+        {"member": node_id, "address": address},
     )
 
 
-def _not_there(
-    cluster: LiveCluster, node_id: str, place: str, failed: Unreachable
+def _unreachable(
+    cluster: LiveCluster, node_id: str, address: str, failed: Unreachable
 ) -> Iterator[Finding]:
     if failed.found is not None:
         yield _wrong(
-            cluster, node_id, place, f"but node {cluster.label(failed.found)} answers there"
+            cluster, node_id, address, f"but node {cluster.label(failed.found)} answers there"
         )
         return
     node = cluster.node(node_id)
     if node is not None:
-        yield _wrong(cluster, node_id, place, f"but answers at {node.at} only ({failed.why})")
+        yield _wrong(cluster, node_id, address, f"but answers at {node.at} only ({failed.why})")
         return
     linked = [each.label for each in cluster.nodes if node_id in each.linked()]
     seen = f"; {', '.join(linked)} can" if linked else "; nobody has a link to it"
@@ -179,13 +184,13 @@ def _not_there(
         WARNING if linked else ERROR,
         "unreachable",
         cluster.label(node_id),
-        f"advertises {place}, where it cannot be asked from here ({failed.why}){seen}",
-        CONNECTOR.format(host="its-host", port=place.rpartition(":")[2]) if not linked else "",
-        {"member": node_id, "address": place},
+        f"advertises {address}, where it cannot be asked from here ({failed.why}){seen}",
+        CONNECTOR.format(host="its-host", port=address.rpartition(":")[2]) if not linked else "",
+        {"member": node_id, "address": address},
     )
 
 
-def _is_nowhere(host: str) -> bool:
+def _is_unconnectable(host: str) -> bool:
     return host.strip("[]") in ("0.0.0.0", "::", "", "None", "null")
 
 
@@ -199,7 +204,7 @@ def _is_loopback(host: str) -> bool:
 
 
 # -- what must be alike -----------------------------------------------------------------------------
-ALIKE: Final[dict[str, tuple[str, Callable[[ClusterConnectionView], object]]]] = {
+SHARED_SETTINGS: Final[dict[str, tuple[str, Callable[[ClusterConnectionView], object]]]] = {
     "message-load-balancing": (WARNING, lambda one: one.load_balancing),
     "max-hops": (NOTE, lambda one: one.max_hops),
     "address": (NOTE, lambda one: one.address),
@@ -208,13 +213,13 @@ ALIKE: Final[dict[str, tuple[str, Callable[[ClusterConnectionView], object]]]] =
 
 
 def differences(cluster: LiveCluster) -> Iterator[Finding]:
-    """Cluster connections of one name, whose members say different things."""
+    """Finds cluster connections of one name with different settings."""
     by_name: dict[str, list[tuple[NodeView, ClusterConnectionView]]] = {}
     for node in cluster.nodes:
         for connection in node.connections:
             by_name.setdefault(connection.name, []).append((node, connection))
     for name, members in by_name.items():
-        for option, (severity, read) in ALIKE.items():
+        for option, (severity, read) in SHARED_SETTINGS.items():
             values: dict[str, list[str]] = {}
             for node, connection in members:
                 values.setdefault(str(read(connection)), []).append(node.label)
@@ -260,7 +265,7 @@ def passwords(node: NodeView, user: str | None, password: str | None) -> Iterato
             WARNING,
             "security_off",
             node.label,
-            "security is off: whoever reaches it may do everything",
+            "security is off: every client may do everything",
             "<security-enabled>true</security-enabled>",
         )
         return
@@ -269,7 +274,7 @@ def passwords(node: NodeView, user: str | None, password: str | None) -> Iterato
             ERROR,
             "default_cluster_password",
             node.label,
-            "lets the cluster user in with the password as shipped: that user may do everything",
+            "accepts the cluster user with the default password: that user may do everything",
             "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>",
         )
     if (user, password) in WELL_KNOWN:
@@ -277,6 +282,6 @@ def passwords(node: NodeView, user: str | None, password: str | None) -> Iterato
             WARNING,
             "well_known_password",
             node.label,
-            f"lets {user} in with a password that everybody tries first",
+            f"accepts {user} with a very common password",
             f"{user} = …  (artemis-users.properties; `atalanta user reset {user}`)",
         )

@@ -1,4 +1,4 @@
-"""Messages that do not get where they should: stranded ones, parked ones, queues that grow, consumers that starve."""
+"""Findings about messages: stranded and parked messages, growing queues, consumers without messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, ago, delay_line
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, delay_line, duration_text
 from atalanta.cli.cluster.view import ConsumerView, LinkView, LiveCluster, NodeView, QueueView
 from atalanta.cli.output.escape import messages
 
@@ -25,10 +25,10 @@ def message_findings(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 # -- stranded -------------------------------------------------------------------------------------
-def takers_elsewhere(
+def remote_consumers(
     cluster: LiveCluster, node: NodeView, queue: QueueView
 ) -> list[tuple[NodeView, list[ConsumerView]]]:
-    """Other nodes whose queue of the same address and routing name has consumers."""
+    """Returns other nodes whose queue of the same address and routing name has consumers."""
     found: list[tuple[NodeView, list[ConsumerView]]] = []
     for other in cluster.nodes:
         if other is node:
@@ -43,12 +43,12 @@ def takers_elsewhere(
 
 
 def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[Finding]:
-    """Waiting messages that nobody here takes, though somebody elsewhere would."""
+    """Finds waiting messages without local consumers that a consumer on another node would take."""
     if queue.waiting == 0 or any(one.filter is None for one in node.consumers_of(queue.name)):
         return
     if queue.later is not None and queue.later.acknowledged > queue.acknowledged:
-        return  # it empties
-    elsewhere = takers_elsewhere(cluster, node, queue)
+        return  # the queue is being emptied
+    elsewhere = remote_consumers(cluster, node, queue)
     if not elsewhere:
         return
     all_select = all(one.filter is not None for _, takers in elsewhere for one in takers)
@@ -56,9 +56,9 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
         f"{other.label} ({len(takers)} consumer{'s' if len(takers) > 1 else ''})"
         for other, takers in elsewhere
     )
-    why, mend = what_keeps(node, queue, [other for other, _ in elsewhere])
+    why, mend = stranding_reason(node, queue, [other for other, _ in elsewhere])
     text = (
-        f"{messages(queue.waiting)} in {queue.name} for {ago(queue.oldest_ms)}: nobody here takes them, "
+        f"{messages(queue.waiting)} in {queue.name} for {duration_text(queue.oldest_ms)}: nobody here takes them, "
         f"consumers at {who}{' (by selector)' if all_select else ''}; {why}"
     )
     yield Finding(
@@ -76,8 +76,8 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     )
 
 
-def what_keeps(node: NodeView, queue: QueueView, others: list[NodeView]) -> tuple[str, str]:
-    """Why the messages stay, and what would let them go."""
+def stranding_reason(node: NodeView, queue: QueueView, others: list[NodeView]) -> tuple[str, str]:
+    """Returns the reason why the messages stay, and the remedy."""
     if not node.connections:
         return "the node has no cluster connection", "<cluster-connections>…</cluster-connections>"
     covering = [one for one in node.connections if one.covers(queue.address)]
@@ -132,7 +132,7 @@ def _widened(prefixes: str, address: str) -> str:
 
 
 def _two_hops(node: NodeView, others: list[NodeView]) -> list[str]:
-    """Those of the others that a neighbour of this node could hand on to: they have a link to one themselves."""
+    """Returns the others that a neighbour of this node could forward to: it has a link to one of them."""
     near = node.linked()
     return [other.node_id for other in others if any(each in near for each in other.linked())]
 
@@ -141,7 +141,7 @@ def _two_hops(node: NodeView, others: list[NodeView]) -> list[str]:
 def parked(
     cluster: LiveCluster, node: NodeView, queue: QueueView, node_id: str
 ) -> Iterator[Finding]:
-    """A store-and-forward queue with messages: for a member that is away, or for one that is too slow."""
+    """Finds store-and-forward queues with messages: for a member that is not connected, or that is too slow."""
     if queue.messages == 0:
         return
     link = _link_of(node, node_id)
@@ -190,8 +190,8 @@ def _parked_for(
     facts["may_have_arrived"] = None if link is None else link.may_have_arrived
     away = "which is away"
     if link is not None and link.away_since_ms:
-        away = f"which has been away for {ago(int(time.time() * 1_000) - link.away_since_ms)}"
-    text = f"{messages(queue.messages)} parked for {name}, {away}; the oldest for {ago(queue.oldest_ms)}"
+        away = f"which has been away for {duration_text(int(time.time() * 1_000) - link.away_since_ms)}"
+    text = f"{messages(queue.messages)} parked for {name}, {away}; the oldest for {duration_text(queue.oldest_ms)}"
     if takers:
         text += f"; consumers at {', '.join(takers)} would take them"
     mend = f"start {name} again: it gets them once"
@@ -214,11 +214,11 @@ def _link_of(node: NodeView, node_id: str) -> LinkView | None:
 
 # -- starving -------------------------------------------------------------------------------------
 def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[Finding]:
-    """Consumers that could take what waits, and get nothing between the two looks."""
+    """Finds consumers that match waiting messages and received none between the two surveys."""
     later = queue.later
     if later is None or queue.waiting == 0 or later.waiting == 0:
         return
-    hungry = [
+    starved = [
         one
         for one in node.consumers_of(queue.name)
         if one.later is not None
@@ -226,21 +226,21 @@ def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
         and one.later.delivered == one.delivered
         and (one.ready if one.ready is not None else one.in_transit == 0)
     ]
-    if not hungry:
+    if not starved:
         return
-    why, mend = _what_starves(queue)
+    why, mend = _starving_reason(queue)
     yield Finding(
         WARNING,
         "consumers_starve",
         node.label,
-        f"{len(hungry)} of {queue.consumers} consumers of {queue.name} have credit and got nothing for "
+        f"{len(starved)} of {queue.consumers} consumers of {queue.name} have credit and got nothing for "
         f"{cluster.seconds:g} s, while {messages(later.waiting)} wait: {why}",
         mend,
-        {"queue": queue.name, "messages": later.waiting, "consumers": len(hungry)},
+        {"queue": queue.name, "messages": later.waiting, "consumers": len(starved)},
     )
 
 
-def _what_starves(queue: QueueView) -> tuple[str, str]:
+def _starving_reason(queue: QueueView) -> tuple[str, str]:
     if queue.paused:
         return "the queue is paused", f"atalanta queue resume {queue.name}"
     if not queue.enabled:

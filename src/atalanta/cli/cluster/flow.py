@@ -1,4 +1,4 @@
-"""A live cluster as `atalanta topology` draws it: nodes and directed links, with rates and backlog."""
+"""The model of a live cluster for `atalanta topology`: nodes and directed links, with rates and backlog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from atalanta.cli.cluster.view import LinkView, LiveCluster, NodeView, QueueView
 
 @dataclass
 class FlowNode:
-    """`reached` False: a member that others know and that could not be asked. Rates are messages a second."""
+    """A node. `reached` False: a member that others know but that did not answer. Rates are messages a second."""
 
     node_id: str
     label: str
@@ -26,7 +26,7 @@ class FlowNode:
 
 @dataclass
 class FlowLink:
-    """From `source` to `target` (node ids). `waiting`: what lies in the store-and-forward queue."""
+    """A link from `source` to `target` (node ids). `waiting` counts the messages in the store-and-forward queue."""
 
     source: str
     target: str
@@ -39,7 +39,7 @@ class FlowLink:
 
 @dataclass
 class Flow:
-    """All of a cluster at one moment."""
+    """The state of a whole cluster at one time."""
 
     nodes: list[FlowNode] = field(default_factory=list)
     links: list[FlowLink] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Flow:
         return None
 
     def pairs(self) -> list[tuple[FlowNode, FlowNode]]:
-        """Nodes with a link in either direction, each pair once."""
+        """Returns nodes with a link in either direction, each pair once."""
         found: list[tuple[FlowNode, FlowNode]] = []
         for index, first in enumerate(self.nodes):
             for second in self.nodes[index + 1 :]:
@@ -65,7 +65,7 @@ class Flow:
 
 
 def flow_of(cluster: LiveCluster) -> Flow:
-    """Nodes by name, members that could not be asked behind them."""
+    """Returns the flow: nodes by name, then members that did not answer."""
     flow = Flow()
     for node in sorted(cluster.nodes, key=lambda each: each.label):
         flow.nodes.append(_node(node, cluster.seconds))
@@ -74,19 +74,21 @@ def flow_of(cluster: LiveCluster) -> Flow:
     for link in list(flow.links):
         if link.target not in known:
             known.add(link.target)
-            place = cluster.label(link.target)
-            flow.nodes.append(FlowNode(link.target, place, place, reached=False))
+            address = cluster.label(link.target)
+            flow.nodes.append(FlowNode(link.target, address, address, reached=False))
     for node in cluster.nodes:
-        for node_id, place in node.members.items():
+        for node_id, address in node.members.items():
             if node_id not in known:
                 known.add(node_id)
-                flow.nodes.append(FlowNode(node_id, place, place, reached=False))
+                flow.nodes.append(FlowNode(node_id, address, address, reached=False))
     return flow
 
 
 def _node(node: NodeView, seconds: float) -> FlowNode:
     shown = [
-        each for each in node.queues.values() if not each.internal and not of_the_cluster(each)
+        each
+        for each in node.queues.values()
+        if not each.internal and not is_notification_queue(each)
     ]
     found = FlowNode(node.node_id, node.label, node.at, node.version, node.ours)
     found.queues = len(shown)
@@ -100,13 +102,13 @@ def _node(node: NodeView, seconds: float) -> FlowNode:
     return found
 
 
-def of_the_cluster(queue: QueueView) -> bool:
-    """A peer's ear for this node's notifications."""
+def is_notification_queue(queue: QueueView) -> bool:
+    """Tells whether the queue is the notification queue of another member."""
     return queue.temporary and queue.name.startswith("notif.")
 
 
 def _links(node: NodeView, seconds: float) -> list[FlowLink]:
-    """What it forwards to, then members of which only messages are left here."""
+    """Returns the node's links, then members for which only messages are left here."""
     known: dict[str, LinkView] = {}
     for connection in node.connections:
         known.update(connection.links)
@@ -133,7 +135,7 @@ def _now(queue: QueueView) -> QueueView:
 
 
 def rate(per_second: float | None) -> str:
-    """`12/s`; empty where it is not known."""
+    """Formats `12/s`; empty if unknown."""
     if per_second is None:
         return ""
     return f"{per_second:,.0f}/s" if per_second >= 10 or per_second == 0 else f"{per_second:.1f}/s"

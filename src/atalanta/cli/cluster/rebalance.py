@@ -1,4 +1,4 @@
-"""Asks every member of a cluster how its clients are spread, has the surplus sent away, and shows it."""
+"""The command `atalanta rebalance`: shows how clients are spread over the members, and redirects the surplus."""
 
 from __future__ import annotations
 
@@ -18,28 +18,32 @@ from atalanta.cli.target import Target
 from atalanta.client import ClientError, Management, ManagementFailed, run
 
 BROKER: Final = "broker"
-LOOK_AGAIN_S: Final = 1.0
+POLL_INTERVAL_S: Final = 1.0
 CONNECT_S: Final = 10.0
 MEMBERS_MAX: Final = 200
-View = dict[str, Any]  # what a node answers to `rebalance`
+View = dict[str, Any]  # a node's answer to `rebalance`
 
 
 def run_rebalance(credentials: Credentials, dry_run: bool, seconds: int, json_output: bool) -> None:
-    """Exit status 1 if a surplus is left at the end."""
+    """Rebalances. Exit status 1 if a surplus is left at the end."""
     with reported():
-        round_ = Round(credentials)
-        run(round_.hold(dry_run, seconds))
+        conversation = Conversation(credentials)
+        run(conversation.run(dry_run, seconds))
         if json_output:
-            shown = {"members": round_.views, "refused": round_.refusals, "sent": round_.sent}
+            shown = {
+                "members": conversation.views,
+                "refused": conversation.refusals,
+                "sent": conversation.sent,
+            }
             typer.echo(json.dumps(shown, indent=2))
         else:
-            show(round_, dry_run)
-        if not dry_run and round_.unfinished():
+            show(conversation, dry_run)
+        if not dry_run and conversation.unfinished():
             raise Refused("not all of the surplus could be sent away", FAILED)
 
 
-class Round:
-    """One conversation with all members. `refusals`: why some could not be asked, by host:port."""
+class Conversation:
+    """A conversation with all members. `refusals`: reasons of members that did not answer, by host:port."""
 
     def __init__(self, credentials: Credentials) -> None:
         self.node, self.user, self.password = credentials
@@ -49,11 +53,11 @@ class Round:
         self.sent = 0
 
     def unfinished(self) -> bool:
-        """Is somebody still to go, or on the way?"""
+        """Tells whether clients remain to be redirected or are being redirected."""
         return any(view["moves"] or view["moving"] for view in self.views)
 
-    async def hold(self, dry_run: bool, seconds: int) -> None:
-        """Asks, and unless `dry_run` waits until it is done, at most `seconds`."""
+    async def run(self, dry_run: bool, seconds: int) -> None:
+        """Asks all members. Unless `dry_run`, waits until the redirection is done, at most `seconds`."""
         async with AsyncExitStack() as stack:
             await self._connect(stack)
             await self._ask(True)
@@ -62,61 +66,61 @@ class Round:
             before = sum(view["sent"] for view in self.views)
             await self._ask(False)
             for _ in range(seconds):
-                await asyncio.sleep(LOOK_AGAIN_S)
+                await asyncio.sleep(POLL_INTERVAL_S)
                 await self._ask(True)
                 if not self.unfinished():
                     break
             self.sent = sum(view["sent"] for view in self.views) - before
 
     async def _connect(self, stack: AsyncExitStack) -> None:
-        """To the named node, and to those it knows of."""
+        """Connects to the named node, and to the members it knows."""
         url = self.node if "://" in self.node else f"tcp://{self.node}"
         first = await stack.enter_async_context(Target(url, self.user, self.password).connect())
         management = first.management()
-        own = await management.get(BROKER, "NodeID")  # answered behind the topology
+        own = await management.get(BROKER, "NodeID")  # answered after the topology
         self.members[self.node] = management
         options = url.partition("?")[2]
         for member in first.topology[:MEMBERS_MAX]:
             if member.node_id == own or member.host is None:
                 continue
-            place = f"{member.host}:{member.port}"
-            other = f"tcp://{place}" + (f"?{options}" if options else "")
+            address = f"{member.host}:{member.port}"
+            other = f"tcp://{address}" + (f"?{options}" if options else "")
             target = Target(other, self.user, self.password)
             try:
                 async with asyncio.timeout(CONNECT_S):
                     connection = await stack.enter_async_context(target.connect())
             except (ClientError, TimeoutError) as error:
-                self.refusals[place] = str(error) or "no answer"
+                self.refusals[address] = str(error) or "no answer"
             else:
-                self.members[place] = connection.management()
+                self.members[address] = connection.management()
 
     async def _ask(self, dry_run: bool) -> None:
-        """All at the same time: their plans go together."""
-        places = list(self.members)
-        asked = [self.members[place].call(BROKER, "rebalance", dry_run) for place in places]
+        """Asks all members at the same time: they plan together."""
+        addresses = list(self.members)
+        asked = [self.members[address].call(BROKER, "rebalance", dry_run) for address in addresses]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         self.views = []
-        for place, answer in zip(places, answers, strict=True):
+        for address, answer in zip(addresses, answers, strict=True):
             if isinstance(answer, ManagementFailed):
-                self.refusals[place] = f"balances no clients ({answer.reason})"
-                del self.members[place]
+                self.refusals[address] = f"balances no clients ({answer.reason})"
+                del self.members[address]
             elif isinstance(answer, ClientError):
-                self.refusals[place] = str(answer)
-                del self.members[place]
+                self.refusals[address] = str(answer)
+                del self.members[address]
             elif isinstance(answer, BaseException):
                 raise answer
             else:
                 try:
                     self.views.append(view_of(answer))
                 except ManagementFailed as error:
-                    self.refusals[place] = f"cannot be understood ({error})"
-                    del self.members[place]
+                    self.refusals[address] = f"has an unexpected form ({error})"
+                    del self.members[address]
         if not self.views:
-            raise Refused(next(iter(self.refusals.values()), "no member can be asked"), FAILED)
+            raise Refused(next(iter(self.refusals.values()), "no member answers"), FAILED)
 
 
 def view_of(answer: object) -> View:
-    """ManagementFailed if that is no answer to `rebalance`."""
+    """Checks an answer to `rebalance`; ManagementFailed for another form."""
     view = row_of(
         answer, BROKER, "rebalance", node=str, clients=int, on=bool, members=list, moves=list,
         moving=int, stay=dict, sent=int,
@@ -128,46 +132,51 @@ def view_of(answer: object) -> View:
     return view
 
 
-def show(round_: Round, dry_run: bool) -> None:
-    """Who has how many; who would go where; why others stay."""
-    places = {
+def show(conversation: Conversation, dry_run: bool) -> None:
+    """Prints the clients of each member, the planned moves, and the reasons why other clients stay."""
+    addresses = {
         member["node"]: str(member.get("at"))
-        for view in round_.views
+        for view in conversation.views
         for member in view["members"]
     }
     coming: Counter[str] = Counter()
-    for view in round_.views:
+    for view in conversation.views:
         for move in view["moves"]:
             coming[move["node"]] += move["clients"]
     rows: list[list[str]] = []
-    for view in round_.views:
+    for view in conversation.views:
         node = str(view["node"])
         going = sum(move["clients"] for move in view["moves"])
         then = view["clients"] - going + coming[node]
         remark = "" if view["on"] else "does not send clients away by itself"
         rows.append(
             [
-                places.get(node, node),
+                addresses.get(node, node),
                 str(view.get("zone") or ""),
                 str(view["clients"]),
                 str(then),
                 remark,
             ]
         )
-    rows += [[place, "", "", "", why] for place, why in sorted(round_.refusals.items())]
+    rows += [[address, "", "", "", why] for address, why in sorted(conversation.refusals.items())]
     columns = ["member", "zone", "clients", "balanced", "remark"]
     show_table(columns, rows, ("clients", "balanced"))
     moves = [
-        [places.get(view["node"], ""), str(move.get("at")), str(move["clients"]), str(move.get("able"))]
-        for view in round_.views
+        [
+            addresses.get(view["node"], ""),
+            str(move.get("at")),
+            str(move["clients"]),
+            str(move.get("able")),
+        ]
+        for view in conversation.views
         for move in view["moves"]
     ]
     if moves:
         show_table(["from", "to", "clients", "can go now"], moves, ("clients", "can go now"))
     elif dry_run:
         typer.echo("the clients are balanced")
-    for view in round_.views:
+    for view in conversation.views:
         for why, count in sorted(view["stay"].items()) if dry_run or view["moves"] else ():
-            typer.echo(f"{places.get(view['node'], '')}: {count} stay: {why}")
+            typer.echo(f"{addresses.get(view['node'], '')}: {count} stay: {why}")
     if not dry_run:
-        typer.echo(f"{round_.sent} clients were sent to other members")
+        typer.echo(f"{conversation.sent} clients were sent to other members")

@@ -1,7 +1,7 @@
-"""Looks at a running cluster: one connection a node, management messages, two looks a while apart.
+"""The survey of a running cluster: one connection per node, management messages, two samples with a pause between.
 
-The first nodes are named, the others found by what these know of their members. Works with any CORE broker; what one
-does not tell stays empty (cli/cluster/view.py).
+The first nodes are named; the others are found through the members these know. The survey works with any CORE
+broker. Values that a broker does not report stay empty (cli/cluster/view.py).
 """
 
 from __future__ import annotations
@@ -37,24 +37,28 @@ from atalanta.wire.uri import DEFAULT_PORT
 
 BROKER: Final = "broker"
 NODES_MAX: Final = 200
-LOOKS_MAX: Final = 100  # queues whose oldest message is asked for, a node
+OLDEST_MAX: Final = 100  # queues per node whose oldest message is requested
 BROWSED_MAX: Final = 200
 CONNECT_S: Final = 10.0
 Answer = TypeVar("Answer")
 
 
 def url_of(node: str) -> tuple[str, str]:
-    """`host`, `host:port` or a URL of one broker, as (URL up to its options, options)."""
+    """Splits `host`, `host:port` or the URL of one broker into (URL up to its options, options)."""
     text = node if "://" in node else f"tcp://{node}"
     head, _, options = text.partition("?")
-    scheme, _, place = head.partition("://")
-    if not place.startswith("(") and "," not in place and not place.rpartition("]")[2].count(":"):
-        head = f"{scheme}://{place}:{DEFAULT_PORT}"
+    scheme, _, address = head.partition("://")
+    if (
+        not address.startswith("(")
+        and "," not in address
+        and not address.rpartition("]")[2].count(":")
+    ):
+        head = f"{scheme}://{address}:{DEFAULT_PORT}"
     return head, options
 
 
 class Survey:
-    """One look around, with the credentials of an operator. `wait_s` lie between its two looks."""
+    """A survey with the credentials of an operator. `wait_s` is the pause between its two samples."""
 
     def __init__(
         self, target: Target, wait_s: float, details: bool = True, connect_s: float = CONNECT_S
@@ -67,8 +71,8 @@ class Survey:
         self.refusals: list[Exception] = []
         self._connections: dict[str, tuple[Connection, Management]] = {}
 
-    async def look(self, names: list[str]) -> LiveCluster:
-        """The first error, if not one of the nodes that were named can be asked."""
+    async def run(self, names: list[str]) -> LiveCluster:
+        """Surveys the cluster. Raises the first error if none of the named nodes answers."""
         options = ""
         try:
             for name in names:
@@ -92,23 +96,23 @@ class Survey:
         while True:
             wanted: list[tuple[str, str]] = []
             for node in self.found.nodes:
-                for node_id, place in node.members.items():
+                for node_id, address in node.members.items():
                     known = self.found.node(node_id)
-                    if (node_id, place) not in tried and (known is None or known.at != place):
-                        tried[(node_id, place)] = True
-                        wanted.append((node_id, place))
+                    if (node_id, address) not in tried and (known is None or known.at != address):
+                        tried[(node_id, address)] = True
+                        wanted.append((node_id, address))
             if not wanted or len(tried) > NODES_MAX:
                 return
             await asyncio.gather(
-                *(self._visit(f"tcp://{place}", options, node_id) for node_id, place in wanted)
+                *(self._visit(f"tcp://{address}", options, node_id) for node_id, address in wanted)
             )
 
     async def _visit(self, head: str, options: str, expected: str | None) -> None:
-        """Ask one place; who answers must be `expected`, where a topology says so."""
+        """Surveys one address. `expected` is the node id there according to a topology."""
         at = head.partition("://")[2]
         url = f"{head}?{options}" if options else head
         try:
-            # Not wait_for: in Python 3.11 it forgets a cancellation (Ctrl-C) that comes with the answer.
+            # Not wait_for: in Python 3.11 it loses a cancellation (Ctrl-C) that comes together with the answer.
             async with asyncio.timeout(self.connect_s):
                 connection = await _opened(url, self.target.user, self.target.password)
         except (ClientError, OSError, TimeoutError) as error:
@@ -142,7 +146,7 @@ class Survey:
                 await connection.close()
 
     async def _same(self, known: NodeView, management: Management) -> bool:
-        """Whether the node known by that id is the one of `management`: it has the queue for that one's answers."""
+        """Tells whether `known` is the node of `management`: then it has this conversation's reply queue."""
         other = self._connections[known.node_id][0].management()
         try:
             await other.get(f"queue.{management.reply_queue}", "ID")
@@ -151,7 +155,7 @@ class Survey:
         return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:
-        """Does the cluster user as shipped get in? Says nothing where everybody gets in."""
+        """Tells whether the default cluster user can log in. False where every user can log in."""
         if not node.security_enabled:
             return False
         try:
@@ -196,10 +200,10 @@ class Survey:
             await self._closer(node, management)
 
     async def _closer(self, node: NodeView, management: Management) -> None:
-        """Of queues in which something waits: since when, and what their address-settings say."""
+        """Reads details of queues with messages: the age of the oldest message, and the address-settings."""
         waiting = [queue for queue in node.queues.values() if queue.waiting and not queue.temporary]
         waiting.sort(key=lambda queue: -queue.waiting)
-        for queue in waiting[:LOOKS_MAX]:
+        for queue in waiting[:OLDEST_MAX]:
             try:
                 age = await management.get(f"queue.{queue.name}", "FirstMessageAge")
                 queue.oldest_ms = age if isinstance(age, int) else None
@@ -216,7 +220,7 @@ class Survey:
                 node.unasked.append(f"queue {queue.name}: {_why(error)}")
 
     async def _again(self, node: NodeView) -> None:
-        """The second look; a node that is gone by then keeps its first."""
+        """Takes the second sample; a node that is not reachable keeps the first."""
         _, management = self._connections[node.node_id]
         try:
             for queue in await _queues(management):
@@ -228,7 +232,7 @@ class Survey:
             for connection in node.connections:
                 await _count_links(management, connection, lambda link, n: _later(link, n))
         except (ClientError, OSError) as error:
-            node.unasked.append(f"second look: {_why(error)}")
+            node.unasked.append(f"second sample: {_why(error)}")
 
 
 async def _opened(url: str, user: str | None, password: str | None) -> Connection:
@@ -325,11 +329,11 @@ async def _cluster_connection(
     group = await get("DiscoveryGroupName")
     view.discovery_group = str(group) if group else None
     nodes = await get("Nodes")
-    for node_id, place in (nodes if isinstance(nodes, dict) else {}).items():
-        view.links[str(node_id)] = LinkView(str(node_id), str(place))
+    for node_id, address in (nodes if isinstance(nodes, dict) else {}).items():
+        view.links[str(node_id)] = LinkView(str(node_id), str(address))
     try:
         text = await management.call(resource, "listLinks")
-    except ClientError:  # not one of ours
+    except ClientError:  # not an Atalanta node
         await _count_links(management, view, _first)
         return view
     node.ours = True
@@ -353,7 +357,7 @@ async def _count_links(
     connection: ClusterConnectionView,
     note: Callable[[LinkView, int], None],
 ) -> None:
-    """How many messages each member has answered for (getBridgeMetrics)."""
+    """Counts the messages that each member has confirmed (getBridgeMetrics)."""
     for link in connection.links.values():
         if link.linked:
             resource = f"clusterconnection.{connection.name}"
@@ -377,9 +381,9 @@ def _later(link: LinkView, confirmed: int) -> None:
 
 
 async def _addresses(management: Management, queue: str, ours: bool) -> dict[str, int]:
-    """Where the first messages of a store-and-forward queue were sent to, and how many each.
+    """Counts the first messages of a store-and-forward queue by their original address.
 
-    Artemis' listing ends by itself (management-browse-page-size), its browsing cannot be asked for by message.
+    Artemis' listing is limited (management-browse-page-size); its browsing is not available by message.
     """
     resource = f"queue.{queue}"
     if ours:

@@ -1,4 +1,4 @@
-"""The picture of a live cluster: nodes on a circle, an arrow for each direction, as thick as its flow."""
+"""The picture of a live cluster: nodes on a circle, an arrow for each direction; its thickness shows the flow."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ LABEL_MAX: Final = 24  # characters in a box
 
 
 def svg_of(flow: Flow) -> str:
-    """A whole SVG document."""
+    """Returns a complete SVG document."""
     count = max(1, len(flow.nodes))
     radius = 0.0 if count == 1 else max(190.0, count * 62.0)
     middles = ring(len(flow.nodes), radius)
-    places = {node.node_id: middle for node, middle in zip(flow.nodes, middles, strict=True)}
+    centres = {node.node_id: middle for node, middle in zip(flow.nodes, middles, strict=True)}
     most_flow = max((link.per_second or 0.0 for link in flow.links), default=0.0)
     most_messages = max((node.messages for node in flow.nodes), default=0)
     parts = [head(middles, BOX)]
     for link in flow.links:
-        parts.append(_arrow(link, places[link.source], places[link.target], most_flow))
+        parts.append(_arrow(link, centres[link.source], centres[link.target], most_flow))
     for node in flow.nodes:
-        parts.append(_box(node, places[node.node_id], most_messages))
+        parts.append(_box(node, centres[node.node_id], most_messages))
     parts.append("</svg>\n")
     return "".join(parts)
 
 
 def fitting(label: str) -> str:
-    """Cut where it would leave its box."""
+    """Shortens a label that would not fit into its box."""
     return label if len(label) <= LABEL_MAX else f"{label[: LABEL_MAX - 1]}…"
 
 
 def _arrow(link: FlowLink, start: Point, end: Point, most: float) -> str:
-    """As thick as what flows; what flows and what waits stands beside it."""
+    """Draws an arrow, as thick as its flow; flow and backlog are its label."""
     colour = "#1a7f5a" if link.per_second else "#8a94a0"
     thick = 1.5
     if link.per_second and most > 0:

@@ -1,4 +1,4 @@
-"""What `atalanta topology` does: look, draw in the terminal, write the picture; once, or again and again."""
+"""The command `atalanta topology`: surveys, draws in the terminal, writes the picture; once or repeatedly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.cluster.findings import ago
+from atalanta.cli.cluster.findings import duration_text
 from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, flow_of, rate
 from atalanta.cli.cluster.survey import Survey, url_of
 from atalanta.cli.cluster.svg import svg_of
@@ -24,32 +24,32 @@ from atalanta.cli.output.tables import FILE_COLUMNS
 from atalanta.cli.target import Target
 from atalanta.client import ClientError, run
 
-PAUSE_S: Final = 1.0  # of --watch with --wait 0
+PAUSE_S: Final = 1.0  # for --watch with --wait 0
 BAR: Final = 12
-WIDE: Final = 100  # columns of a terminal that has room for bars
-PAIRS_MAX: Final = 10  # more are summed up
+WIDE: Final = 100  # columns of a terminal wide enough for bars
+PAIRS_MAX: Final = 10  # more pairs are summed up
 NUMBERS: Final = ("queues", "messages", "consumers", "in", "out")
 
 
-class Looks:
-    """One look after the other. Nodes that were found are asked, too, so that it goes on when those named are away."""
+class Surveys:
+    """Repeated surveys. Nodes that were found are asked too, so that it continues when the named ones are down."""
 
     def __init__(
         self, nodes: list[str], target: Target, wait: float, svg: Path | None, short: bool = True
     ) -> None:
         self.nodes = nodes
-        self.short = short  # names for people
+        self.short = short  # short names for people
         self.target = target
         self.wait = wait
         self.svg = svg
         self.found: list[str] = []
 
-    def look(self) -> Flow:
-        """The error of the first node if nobody can be asked."""
+    def survey(self) -> Flow:
+        """Surveys once. Raises the error of the first node if no node answers."""
         options = url_of(self.nodes[0])[1]
         more = [f"tcp://{at}?{options}" if options else at for at in self.found]
         survey = Survey(self.target, self.wait, details=False)
-        cluster = run(survey.look(list(dict.fromkeys([*self.nodes, *more]))))
+        cluster = run(survey.run(list(dict.fromkeys([*self.nodes, *more]))))
         if self.short:
             cluster.shorten()
         flow = flow_of(cluster)
@@ -58,12 +58,12 @@ class Looks:
             self.svg.write_text(svg_of(flow), encoding="utf-8")
         return flow
 
-    def again(self, before: Flow) -> tuple[Flow, str]:
-        """After a pause; the last one, and why, when nobody can be asked."""
+    def survey_again(self, before: Flow) -> tuple[Flow, str]:
+        """Surveys after a pause. If no node answers, returns the last result with the reason."""
         if self.wait <= 0:
             time.sleep(PAUSE_S)
         try:
-            return self.look(), ""
+            return self.survey(), ""
         except (ClientError, OSError) as error:
             time.sleep(PAUSE_S)
             return before, line_of(error)
@@ -78,26 +78,26 @@ def run_topology(
     svg: Path | None,
     json_output: bool,
 ) -> None:
-    """An error ends it at the first look; --watch goes on after later ones, until Ctrl-C."""
+    """Shows the topology. An error ends it at the first survey; --watch ignores later ones, until Ctrl-C."""
     with reported():
-        looks = Looks(nodes, Target("", user, password), wait, svg, not json_output)
-        flow = looks.look()
+        surveys = Surveys(nodes, Target("", user, password), wait, svg, not json_output)
+        flow = surveys.survey()
         if json_output:
             typer.echo(as_text(flow, not watch))
             while watch:
-                flow, why = looks.again(flow)
+                flow, why = surveys.survey_again(flow)
                 typer.echo(why if why else as_text(flow, False), err=bool(why))
             return
         console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
         if not watch or not console.is_terminal:
             console.print(drawn(flow, console.width))
             while watch:
-                flow, why = looks.again(flow)
+                flow, why = surveys.survey_again(flow)
                 console.print(Text(why) if why else drawn(flow, console.width))
             return
         with Live(drawn(flow, console.width), console=console, auto_refresh=False) as live:
             while True:
-                flow, why = looks.again(flow)
+                flow, why = surveys.survey_again(flow)
                 live.update(Group(drawn(flow, console.width), Text(why, "red")), refresh=True)
 
 
@@ -106,7 +106,7 @@ def as_text(flow: Flow, wide: bool) -> str:
 
 
 def drawn(flow: Flow, width: int = FILE_COLUMNS) -> RenderableType:
-    """A line that sums up, a table of nodes, a line for each pair of them."""
+    """Draws a summary line, a table of nodes, and a line for each pair of them."""
     return Group(Text(summary(flow), "bold"), node_table(flow, width), *pair_lines(flow))
 
 
@@ -131,7 +131,7 @@ def summary(flow: Flow) -> str:
 
 
 def versions(flow: Flow) -> list[str]:
-    """What the nodes are, each once: `atalanta 0.1.0`."""
+    """Returns product and version of the nodes, without duplicates: `atalanta 0.1.0`."""
     return sorted({version(node) for node in flow.nodes if node.reached})
 
 
@@ -140,7 +140,7 @@ def version(node: FlowNode) -> str:
 
 
 def node_table(flow: Flow, width: int) -> Table:
-    """Without the bars where they would cost a narrow terminal its numbers."""
+    """Draws the table of nodes, without bars on a narrow terminal."""
     bars, kinds = width >= WIDE, len(versions(flow)) > 1
     columns = ["node", "at", *["version"] * kinds, "queues", "messages", *[""] * bars, "consumers", "in", "out"]
     table = Table(*columns)
@@ -171,8 +171,8 @@ def node_table(flow: Flow, width: int) -> Table:
 
 
 def pair_lines(flow: Flow) -> list[Text]:
-    """`a ═══▶ 53/s   2/s ◀─── b`: thick where something flows, broken where a member is away. Of many pairs only those
-    of which there is something to say, and how many others there are."""
+    """Draws `a ═══▶ 53/s   2/s ◀─── b`: thick with flow, dashed for a lost member. With many pairs only those with
+    flow, backlog or problems are drawn; the others are counted."""
     pairs = flow.pairs()
     shown = pairs
     if len(pairs) > PAIRS_MAX:
@@ -187,9 +187,15 @@ def pair_lines(flow: Flow) -> list[Text]:
 
 
 def _quiet(flow: Flow, first: FlowNode, second: FlowNode) -> bool:
-    """Linked both ways, and nothing flows or waits."""
-    links = (flow.between(first.node_id, second.node_id), flow.between(second.node_id, first.node_id))
-    return all(link is not None and link.linked and not link.per_second and not link.waiting for link in links)
+    """Tells whether two nodes are linked both ways, without flow and backlog."""
+    links = (
+        flow.between(first.node_id, second.node_id),
+        flow.between(second.node_id, first.node_id),
+    )
+    return all(
+        link is not None and link.linked and not link.per_second and not link.waiting
+        for link in links
+    )
 
 
 def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Text:
@@ -206,7 +212,9 @@ def _pair_line(flow: Flow, first: FlowNode, second: FlowNode, width: int) -> Tex
     line.append(plain(f" {second.label}"), "bold")
     for link, source, target in ((there, first, second), (back, second, first)):
         if link is not None:
-            line.append(plain(_told(link, source, target)), "red" if not link.linked else "yellow")
+            line.append(
+                plain(_problems(link, source, target)), "red" if not link.linked else "yellow"
+            )
     return line
 
 
@@ -218,13 +226,13 @@ def _stroke(link: FlowLink | None) -> tuple[str, str]:
     return ("green", "═") if link.per_second else ("", "─")
 
 
-def _told(link: FlowLink, source: FlowNode, target: FlowNode) -> str:
-    """What is to be said of one direction; empty when all is well."""
+def _problems(link: FlowLink, source: FlowNode, target: FlowNode) -> str:
+    """Describes the problems of one direction; "" without problems."""
     text = ""
     if not link.linked:
         text = f"   {source.label}: {target.label} is away"
         if link.away_since_ms is not None:
-            text += f" for {ago(max(0, int(time.time() * 1_000) - link.away_since_ms))}"
+            text += f" for {duration_text(max(0, int(time.time() * 1_000) - link.away_since_ms))}"
         if link.waiting:
             text += f", {messages(link.waiting)} parked"
         if link.may_have_arrived:

@@ -1,7 +1,6 @@
-"""What an operator's commands know of a running cluster: plain data, filled by cli/cluster/survey.py from management
-messages.
+"""The model of a running cluster for operators' commands: plain data, filled by cli/cluster/survey.py.
 
-`None` means that a broker does not say it: a real Artemis tells less than our own nodes.
+`None` means that a broker does not report the value: Artemis reports less than Atalanta nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ FORWARD_MARK: Final = "internal.sf."
 
 @dataclass
 class QueueView:
-    """One queue at one node; counts as they were at the first look, `later` at the second."""
+    """A queue of one node, with the counts of the first sample; `later` has the second."""
 
     name: str
     address: str
@@ -41,23 +40,23 @@ class QueueView:
 
     @property
     def waiting(self) -> int:
-        """Messages that a consumer could have now."""
+        """Returns the number of messages that a consumer could get now."""
         return max(0, self.messages - self.delivering - self.scheduled)
 
     @property
     def forwards_to(self) -> str | None:
-        """The node id at the end of a store-and-forward queue's name."""
+        """Returns the node id at the end of a store-and-forward queue's name."""
         return self.name.rpartition(".")[2] if FORWARD_MARK in self.name else None
 
     @property
     def routing_name(self) -> str:
-        """Queues of one address and routing name share messages between nodes."""
+        """Returns the routing name: queues with one address and routing name share messages between nodes."""
         return self.address if self.routing_type == ANYCAST else self.name
 
 
 @dataclass
 class ConsumerView:
-    """`ready`: has credit; None where a broker does not tell."""
+    """A consumer. `ready`: has credit; None if the broker does not report it."""
 
     id: str
     session: str
@@ -72,7 +71,7 @@ class ConsumerView:
 
 @dataclass
 class LinkView:
-    """From one node to another; `may_have_arrived` and the like are told by our own nodes only."""
+    """A link from one node to another. `may_have_arrived` and similar values come only from Atalanta nodes."""
 
     node_id: str
     address: str = ""
@@ -86,7 +85,7 @@ class LinkView:
 
 @dataclass
 class ClusterConnectionView:
-    """One cluster connection of a node."""
+    """A cluster connection of a node."""
 
     name: str
     address: str = ""
@@ -98,7 +97,7 @@ class ClusterConnectionView:
     links: dict[str, LinkView] = field(default_factory=dict)  # by node id
 
     def covers(self, address: str) -> bool:
-        """Is the address shared? Prefixes, `!` excludes and wins (fact sheet C5)."""
+        """Tells whether the address is shared: by prefixes; `!` excludes and wins (ClusterConnectionBridge)."""
         included: list[str] = []
         for part in self.address.split(","):
             prefix = part.strip()
@@ -112,7 +111,7 @@ class ClusterConnectionView:
 
 @dataclass
 class NodeView:
-    """One node that answered. `at` is where it was reached, `members` what it believes: node id -> host:port."""
+    """A node that answered. `at` is its address, `members` its topology: node id -> host:port."""
 
     at: str
     node_id: str
@@ -126,15 +125,15 @@ class NodeView:
     queues: dict[str, QueueView] = field(default_factory=dict)
     consumers: list[ConsumerView] = field(default_factory=list)
     redistribution_delay_ms: dict[str, int] = field(default_factory=dict)  # by address
-    unasked: list[str] = field(default_factory=list)  # what it refused to tell
-    shown: str = ""  # in the place of its name
+    unasked: list[str] = field(default_factory=list)  # requests that it refused
+    shown: str = ""  # shown instead of its name
 
     @property
     def label(self) -> str:
         return self.shown or self.name or self.at
 
     def linked(self) -> dict[str, LinkView]:
-        """Members that it forwards to, over all its cluster connections."""
+        """Returns the members that the node forwards to, over all its cluster connections."""
         found: dict[str, LinkView] = {}
         for connection in self.connections:
             for node_id, link in connection.links.items():
@@ -148,17 +147,17 @@ class NodeView:
 
 @dataclass
 class Unreachable:
-    """A member of somebody's topology, or a node that was named, that could not be asked."""
+    """A member of a topology, or a named node, that did not answer."""
 
     at: str
     why: str
     node_id: str | None = None
-    found: str | None = None  # another node's id that answers there
+    found: str | None = None  # id of another node that answers there
 
 
 @dataclass
 class SharedId:
-    """Another node than the one at `at` answers at `other` under the same id."""
+    """Another node than the one at `at` answers at `other` with the same id."""
 
     node_id: str
     at: str
@@ -167,7 +166,8 @@ class SharedId:
 
 @dataclass
 class LiveCluster:
-    """`seconds` lie between the two looks. Of nodes that share an id only the first is among `nodes`."""
+    """The surveyed nodes. `seconds` is the time between the samples. Of nodes that share an id, `nodes` has only
+    the first."""
 
     nodes: list[NodeView] = field(default_factory=list)
     shared: list[SharedId] = field(default_factory=list)
@@ -181,14 +181,14 @@ class LiveCluster:
         return None
 
     def tell_apart(self) -> None:
-        """Nodes of one name (`artemis create` names all of them 0.0.0.0) are called by where they are."""
+        """Labels nodes of the same name by their address (`artemis create` names every node 0.0.0.0)."""
         names = [node.name for node in self.nodes]
         for node in self.nodes:
             if names.count(node.name) > 1:
                 node.shown = node.at
 
     def shorten(self) -> None:
-        """For people: without the ending that all names share, `.eu.example.com`; it begins with a dot."""
+        """Shortens labels for people: removes the suffix that all names share, from a dot on (`.eu.example.com`)."""
         labels = [node.label for node in self.nodes]
         if len(labels) < 2 or any(node.shown or not node.name for node in self.nodes):
             return
@@ -201,7 +201,7 @@ class LiveCluster:
                 node.shown = ".".join(node.name.split(".")[:-alike])
 
     def label(self, node_id: str) -> str:
-        """How people call that node."""
+        """Returns the label of that node."""
         node = self.node(node_id)
         if node is not None:
             return node.label

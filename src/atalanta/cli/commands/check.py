@@ -19,7 +19,7 @@ Strict = Annotated[bool, typer.Option("--strict", help="warnings count as errors
 
 def check(files: Files, json_output: Json = False, strict: Strict = False) -> None:
     """Check one or several broker.xml; several are checked as nodes of one cluster, too."""
-    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.instance.check import check_files, show
     from atalanta.config.checks.findings import ERROR, WARNING
 

@@ -20,7 +20,7 @@ from atalanta.cli.options import (
 
 
 class Acknowledge(StrEnum):
-    """When a message is done with."""
+    """The time at which messages are acknowledged."""
 
     AUTO = "auto"
     INDIVIDUAL = "individual"

@@ -1,4 +1,4 @@
-"""`atalanta create`: a folder with everything a node needs, and secrets of its own."""
+"""`atalanta create`: creates a folder with all files of a node, with generated passwords."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def create(
     no_security: NoSecurity = False,
 ) -> None:
     """Create a node: etc/broker.xml, users and roles. `atalanta run DIR` then starts it."""
-    # Imported here: `atalanta version` must work even where a part of the broker does not.
+    # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.config.instance import Instance, InstanceError, create_instance
     from atalanta.kernel.security.password import hash_password
 

@@ -1,5 +1,4 @@
-"""`atalanta data`: what lies in a data folder, without a node; nothing is changed. The work is in
-cli/data/inspect.py."""
+"""`atalanta data`: reads a data folder without a node and without changes. The work is in cli/data/inspect.py."""
 
 from __future__ import annotations
 

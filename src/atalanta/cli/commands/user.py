@@ -1,4 +1,4 @@
-"""`atalanta user`: users and roles of one node, in the files that Artemis has for them too."""
+"""`atalanta user`: users and roles of one node, in Artemis' properties files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 if TYPE_CHECKING:
     from atalanta.config.users.users_file import UserFiles, UserLine
 
-# What does the work is imported where it is used: `atalanta version` must work without.
+# The modules that do the work are imported in the functions: `atalanta version` must work without them.
 USERS_FILE = "artemis-users.properties"
 application = typer.Typer(
     help="Users and roles beside a broker.xml; a running node takes changes up by itself.",
@@ -36,15 +36,15 @@ SALT_BYTES = 32  # as Artemis
 
 
 def folder_of(etc: Path | None) -> Path:
-    """./etc where an instance has it, else the current folder."""
+    """Returns ./etc if it has users, else the current folder."""
     if etc is not None:
         return etc
     inner = Path("etc")
     return inner if inner.is_dir() and not Path(USERS_FILE).exists() else Path(".")
 
 
-def stored(password: str, plain: bool) -> str:
-    """What is written; a plain password that looks like a hash would be read as one."""
+def stored_password(password: str, plain: bool) -> str:
+    """Returns the stored_password form of a password; a plain password must not look like a hash."""
     from atalanta.config.users.users_file import UsersError
     from atalanta.kernel.security.password import hash_password
 
@@ -55,8 +55,8 @@ def stored(password: str, plain: bool) -> str:
     return password
 
 
-def asked(password: str | None) -> str:
-    """From the option, the terminal (twice), or the first line of stdin."""
+def asked_password(password: str | None) -> str:
+    """Returns the password from the option, the terminal (twice), or the first line of stdin."""
     from atalanta.config.users.users_file import UsersError
 
     if password is None:
@@ -65,12 +65,12 @@ def asked(password: str | None) -> str:
         else:
             password = sys.stdin.readline().rstrip("\r\n")
     if not password:
-        raise UsersError("an empty password is not taken")
+        raise UsersError("an empty password is not allowed")
     return password
 
 
 def files(etc: Path | None) -> UserFiles:
-    """The two files of a node."""
+    """Returns the two files of a node."""
     from atalanta.config.users.users_file import UserFiles, UsersError
 
     folder = folder_of(etc)
@@ -80,8 +80,8 @@ def files(etc: Path | None) -> UserFiles:
 
 
 @contextlib.contextmanager
-def told() -> Iterator[None]:
-    """An error for people becomes a line on stderr and exit status 1."""
+def reported() -> Iterator[None]:
+    """Turns an error into a line on stderr and exit status 1."""
     from atalanta.config.users.users_file import UsersError
 
     try:
@@ -103,16 +103,16 @@ def add(
     if not role:
         typer.echo("a user without a role may do nothing: name one with --role", err=True)
         raise typer.Exit(1)
-    with told():
+    with reported():
         opened = files(etc)
-        opened.add(name, stored(asked(password), plain), tuple(role))
+        opened.add(name, stored_password(asked_password(password), plain), tuple(role))
     typer.echo(f"added {name} to {opened.users.path}")
 
 
 @application.command()
 def rm(name: Name, etc: Etc = None) -> None:
     """Remove a user."""
-    with told():
+    with reported():
         opened = files(etc)
         opened.remove(name)
     typer.echo(f"removed {name} from {opened.users.path}")
@@ -127,9 +127,11 @@ def reset(
     etc: Etc = None,
 ) -> None:
     """Give a user another password, or with --role (and no --password) other roles."""
-    with told():
+    with reported():
         opened = files(etc)
-        wanted = None if role and password is None else stored(asked(password), plain)
+        wanted = (
+            None if role and password is None else stored_password(asked_password(password), plain)
+        )
         opened.reset(name, wanted, tuple(role) if role else None)
     typer.echo(f"changed {name} in {opened.users.path}")
 
@@ -140,7 +142,7 @@ def list_users(
     etc: Etc = None,
 ) -> None:
     """Show users and their roles; passwords are not shown."""
-    with told():
+    with reported():
         found = files(etc).listed()
     if json_output:
         typer.echo(json.dumps([_described(user) for user in found], indent=2))

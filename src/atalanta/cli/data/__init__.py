@@ -1,1 +1,1 @@
-"""A data folder read without its node."""
+"""Reading of a data folder without its node."""

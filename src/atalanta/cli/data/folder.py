@@ -1,4 +1,4 @@
-"""A data folder read without a node: the kernel's own recovery over files that nobody can change."""
+"""A data folder read without a node: the kernel's own recovery on a read-only disk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
 
 
 class ReadOnlyDisk(Disk):
-    """The files as they are. What a recovery would tidy up stays: nothing is created, written or deleted."""
+    """The existing files, read-only. Repairs of a recovery are skipped: no file is created, written or deleted."""
 
     def __init__(self, folder: Path, pages: Path) -> None:
         self._folder = folder
@@ -89,7 +89,7 @@ class ReadOnlyDisk(Disk):
 
 
 class NoJournal(ports.Journal):
-    """Takes what a recovery would write down, and forgets it. Messages are never published here: no `begin`."""
+    """Drops the records that a recovery would append. Messages are never published here, so there is no `begin`."""
 
     def __init__(self, last: int) -> None:
         self.last = last
@@ -101,7 +101,7 @@ class NoJournal(ports.Journal):
 
 
 class NoTimers(Timers):
-    """Nothing will ever happen."""
+    """Timers that never fire."""
 
     def set(self, key: str, at_ns: int) -> None:
         return None
@@ -110,8 +110,8 @@ class NoTimers(Timers):
         return None
 
 
-class Counted:
-    """Passes records on, and counts them by kind: (records, bytes)."""
+class CountingReplay:
+    """Passes records on and counts them by kind: (records, bytes)."""
 
     def __init__(self, recovery: Recovery) -> None:
         self.kinds: dict[int, tuple[int, int]] = {}
@@ -124,7 +124,7 @@ class Counted:
 
 
 class DataFolder:
-    """What a folder holds. JournalDamaged, JournalForeign, DecodeError: it cannot be trusted."""
+    """The contents of a folder. JournalDamaged, JournalForeign or DecodeError for bad data."""
 
     def __init__(self, folder: Path, while_running: bool) -> None:
         self.folder, pages = find_folders(folder)
@@ -154,7 +154,7 @@ class DataFolder:
             self.files,
         )
         recovery = Recovery(self.broker)
-        counted = Counted(recovery)
+        counted = CountingReplay(recovery)
         reading = JournalRecovery(self.disk, config, counted)
         reading.read()
         recovery.finish(time.time_ns())
@@ -162,11 +162,11 @@ class DataFolder:
         self.kinds = counted.kinds
 
     def queues(self) -> list[Queue]:
-        """Sorted by name."""
+        """Returns the queues, sorted by name."""
         return [self.broker.queues[name] for name in sorted(self.broker.queues)]
 
     def queue(self, name: str) -> Queue:
-        """By name or address::queue. Refused (66)."""
+        """Returns the queue by name or address::queue. Refused (66)."""
         address, _, plain = name.rpartition("::")
         queue = self.broker.queues.get(plain)
         if queue is None or (address and queue.spec.address != address):
@@ -174,7 +174,8 @@ class DataFolder:
         return queue
 
     def references(self, queue: Queue) -> Iterator[Reference]:
-        """Of one queue in order, those in page files one block at a time, scheduled ones last. PageError."""
+        """Iterates over the messages of a queue in order; page files are read one block at a time, scheduled
+        messages are last. PageError."""
         yield from queue.live()
         if queue.paged is not None:
             reader = queue.paged.paging.reader
@@ -189,23 +190,24 @@ class DataFolder:
                 yield reference
 
     def messages(self, queue: Queue) -> Iterator[ReceivedMessage]:
-        """What `references` gives, as clients see it."""
+        """Iterates over the messages of `references`, as clients see them."""
         for reference in self.references(queue):
             yield received(reference)
 
     def pages(self) -> list[Page]:
-        """All page files that the journal speaks of."""
+        """Returns all page files that the journal names."""
         return [self.broker.paging.pages[number] for number in sorted(self.broker.paging.pages)]
 
 
 def received(reference: Reference) -> ReceivedMessage:
-    """The message as clients see it; `delivery_count` is how often it was delivered so far."""
+    """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
     count = reference.delivery_count
     return ReceivedMessage(reference.message, reference.queue.name, delivery_count=count)
 
 
 def find_folders(place: Path) -> tuple[Path, Path]:
-    """Of the journal and of the page files: as a broker.xml says, or where one usually puts them. Refused (66)."""
+    """Finds the folders of the journal and of the page files: from a broker.xml, or at the default paths. Refused
+    (66)."""
     if place.is_file():
         try:
             configuration = read_broker_xml(place, dict(os.environ))
@@ -229,7 +231,7 @@ def has_journal(folder: Path) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a node holds the lock of the folder, or of the one above it."""
+    """Tells whether a node has locked the folder, or the one above it."""
     for place in (folder, folder.parent):
         try:
             lock = os.open(place / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)

@@ -54,7 +54,7 @@ QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "sch
 
 
 def opened(folder: Path, while_running: bool) -> DataFolder:
-    """With a warning for a folder that changes while it is read."""
+    """Opens the folder; prints a warning for a folder that a node is writing to."""
     found = DataFolder(folder, while_running)
     if found.running:
         typer.echo(f"atalanta: {found.folder}: a node writes here; what follows may lag", err=True)
@@ -62,7 +62,7 @@ def opened(folder: Path, while_running: bool) -> DataFolder:
 
 
 def summary(data: DataFolder) -> dict[str, object]:
-    """The journal's figures, as JSON has them."""
+    """Returns the journal's counts, for JSON."""
     report = data.report
     return {
         "folder": str(data.folder),
@@ -100,7 +100,7 @@ def queue_row(queue: Queue) -> dict[str, object]:
 
 
 def run_show(folder: Path, while_running: bool, json_output: bool) -> None:
-    """Two tables, or one JSON object."""
+    """Prints two tables, or one JSON object."""
     with reported():
         data = opened(folder, while_running)
         found = summary(data)
@@ -134,7 +134,7 @@ def run_messages(
     while_running: bool,
     json_output: bool,
 ) -> None:
-    """As `atalanta browse`."""
+    """Prints messages like `atalanta browse`."""
     with reported():
         try:
             wanted = None if selector is None else parse(selector)
@@ -157,7 +157,7 @@ def run_messages(
 
 
 def run_export(folder: Path, names: list[str], output: Path | None, while_running: bool) -> None:
-    """All queues that are not the broker's own, or those named. An existing file is not overwritten."""
+    """Exports all queues except internal ones, or the named queues. An existing file is not overwritten."""
     with reported():
         data = opened(folder, while_running)
         queues = [data.queue(name) for name in names]
@@ -176,7 +176,8 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
 
 
 def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
-    """Damage in the journal is found by reading it (cli/output/outcome.py has the status); then every page is read."""
+    """Reads all pages. Damage in the journal was found by opening the folder (exit status in
+    cli/output/outcome.py)."""
     with reported():
         data = opened(folder, while_running)
         blocks = 0
@@ -205,6 +206,6 @@ def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:
             for line in damaged:
                 typer.echo(line, err=True)
             if not damaged:
-                typer.echo("every checksum is right")
+                typer.echo("every checksum is correct")
     if damaged:
         raise typer.Exit(BAD_DATA)

@@ -1,4 +1,4 @@
-"""What `atalanta check` does: reads each file as `atalanta run` reads it, then all of them together."""
+"""The command `atalanta check`: reads each file like `atalanta run`, then checks all of them together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
 
 
 def check_files(paths: list[Path]) -> list[Finding]:
-    """Everything there is to say, in the order of the files."""
+    """Returns all findings, in the order of the files."""
     findings = Findings()
     nodes: list[CheckedNode] = []
     for path in paths:
@@ -50,7 +50,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
 
 
 def read_node(path: Path, findings: Findings) -> CheckedNode | None:
-    """What `atalanta run` would say before it starts; None if it would not get any further."""
+    """Reads one node and adds the messages that `atalanta run` would print; None if it would not start."""
     try:
         configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
     except ConfigError as error:
@@ -102,18 +102,18 @@ def _check_tls(node: CheckedNode, findings: Findings) -> None:
 
 
 def grouped_by_text(found: list[Finding]) -> list[tuple[Finding, list[str]]]:
-    """What is said of several files once, with all the places; the worst first."""
+    """Groups equal findings of several files, with their positions; the worst first."""
     order = [ERROR, WARNING, INFORMATION]
     groups: dict[tuple[str, str, str], tuple[Finding, list[str]]] = {}
     for each in sorted(found, key=lambda finding: order.index(finding.level)):
-        _, places = groups.setdefault((each.level, each.text, each.hint), (each, []))
-        if each.place():
-            places.append(each.place())
+        _, positions = groups.setdefault((each.level, each.text, each.hint), (each, []))
+        if each.position():
+            positions.append(each.position())
     return list(groups.values())
 
 
 def show(found: list[Finding], files: int) -> None:
-    """A table, the worst first, and one line of numbers."""
+    """Prints a table, the worst first, and a line with the counts."""
     console = Console()
     if found:
         table = Table("level")
@@ -123,9 +123,9 @@ def show(found: list[Finding], files: int) -> None:
         if folder is not None:
             console.print(f"in {folder}:", highlight=False, markup=False, soft_wrap=True)
         here = f"{folder or Path.cwd()}/"
-        for each, places in grouped_by_text(found):
+        for each, positions in grouped_by_text(found):
             what = f"{each.text}\n({each.hint})" if each.hint else each.text
-            where = "\n".join(place.removeprefix(here) for place in places)
+            where = "\n".join(position.removeprefix(here) for position in positions)
             table.add_row(
                 f"[{STYLES[each.level]}]{each.level}[/]",
                 _plain(where),
@@ -137,13 +137,13 @@ def show(found: list[Finding], files: int) -> None:
 
 
 def common_folder(found: list[Finding]) -> Path | None:
-    """Of all files that something is said of, so that places are short; None for what lies below the working folder."""
-    folders = [os.path.dirname(os.path.abspath(each.file)) for each in found if each.place()]
+    """Returns the common folder of all files with findings, to shorten paths; None below the working folder."""
+    folders = [os.path.dirname(os.path.abspath(each.file)) for each in found if each.position()]
     folder = Path(os.path.commonpath(folders)) if folders else Path.cwd()
     below = folder.is_relative_to(Path.cwd())
     return None if below or len(folder.parts) < 2 else folder
 
 
 def _plain(text: str) -> str:
-    """What stands in the files is no markup."""
+    """Escapes text of the files, which is not markup."""
     return text.replace("[", "\\[")

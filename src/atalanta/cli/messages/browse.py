@@ -1,4 +1,4 @@
-"""Looking for `atalanta browse`."""
+"""The command `atalanta browse`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST: Final = ("durable", "priority", "properties", "type", "time")
 def run_browse(
     target: Target, destination: str, count: int, selector: str | None, json_output: bool
 ) -> None:
-    """A table of at most `count` messages, or a JSON line for each."""
+    """Prints a table of at most `count` messages, or a JSON line for each."""
     with reported():
         found = parse_destination(destination)
         if found.is_topic:
@@ -33,17 +33,20 @@ def run_browse(
                 "a topic has no messages to browse, its queues have: address::queue", USAGE
             )
         rows: list[list[str]] = []
-        more = run(look(target, found.name, count, selector, None if json_output else rows))
+        more = run(
+            browse_messages(target, found.name, count, selector, None if json_output else rows)
+        )
         if not json_output:
             show_table(COLUMNS, rows, NUMBERS, LEAST)
             if more:
                 typer.echo(f"the first {count}; there are more: --count", err=True)
 
 
-async def look(
+async def browse_messages(
     target: Target, queue: str, count: int, selector: str | None, rows: list[list[str]] | None
 ) -> bool:
-    """True: there were more than `count`. Without `rows` they are written as JSON lines."""
+    """Reads messages into `rows`, or without `rows` writes them as JSON lines. Returns whether there are more than
+    `count`."""
     shown = 0
     async with target.connect(large_files=True) as connection:
         async with await connection.consumer(queue, selector, browse=True) as browser:
@@ -77,7 +80,7 @@ def shortened(text: str) -> str:
 
 
 def time_text(at_ms: int) -> str:
-    """UTC; empty for a message without a time."""
+    """Formats UTC; empty for a message without a time."""
     if not 0 < at_ms < 1 << 47:
         return ""
     return datetime.fromtimestamp(at_ms / 1_000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,4 +1,4 @@
-"""Receiving for `atalanta consume`: nothing is acknowledged before it is written out."""
+"""The command `atalanta consume`: a message is acknowledged only after it is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
-from atalanta.cli.output.escape import harmless, messages
+from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
 from atalanta.client import Connection, Consumer, MessageTooLarge, Property, ReceivedMessage, run
@@ -21,11 +21,11 @@ from atalanta.message.encoding.buffer import DecodeError
 ACKNOWLEDGE_EVERY: Final = 100
 LARGE_BYTES: Final = (
     1 << 20
-)  # messages with more are done with one by one, so that few lie in files
+)  # messages with more are acknowledged one by one, so that few are in files
 
 
 class Job:
-    """What is to be received, and how it is shown: `form` is text, headers, raw or json."""
+    """The options of a run; `form` is text, headers, raw or json."""
 
     def __init__(self, target: Target, destination: str) -> None:
         self.target = target
@@ -41,7 +41,7 @@ class Job:
         self.seconds = 0.0
 
     def check(self) -> None:
-        """Refused (2) for options that do not go together."""
+        """Checks that the options fit together; Refused (2)."""
         if self.durable is not None and not self.destination.is_topic:
             raise Refused("--durable is for a topic: topic://name", USAGE)
         if self.client_id is not None and self.durable is None:
@@ -49,7 +49,7 @@ class Job:
 
 
 def run_consume(job: Job, quiet: bool) -> None:
-    """Receives, then says on stderr how it went; status 1 when --count was not reached."""
+    """Receives, then prints a summary on stderr; status 1 if --count was not reached."""
     with reported():
         job.check()
         try:
@@ -63,7 +63,7 @@ def run_consume(job: Job, quiet: bool) -> None:
 
 
 def summarize(job: Job, quiet: bool) -> None:
-    """On stderr, what came and how fast."""
+    """Prints the number of messages and the rate on stderr."""
     if not quiet and job.form != "raw":
         line = f"received {messages(job.received)}"
         if job.received > 1 and job.seconds > 0:
@@ -72,7 +72,8 @@ def summarize(job: Job, quiet: bool) -> None:
 
 
 async def receive_all(job: Job) -> None:
-    """Until the count is reached, or none comes for the time given. The rate counts from the first."""
+    """Receives until the count is reached, or until no message comes for the given time. The rate begins with the
+    first."""
     started = last_at = 0.0
     async with job.target.connect(job.client_id, large_files=True) as connection:
         consumer = await open_consumer(connection, job)
@@ -80,7 +81,7 @@ async def receive_all(job: Job) -> None:
         try:
             while job.count is None or job.received < job.count:
                 if not consumer.buffered:
-                    await writer.done_with()
+                    await writer.acknowledge()
                 message = await consumer.receive(job.timeout_s)
                 if message is None:
                     break
@@ -90,12 +91,12 @@ async def receive_all(job: Job) -> None:
                 await writer.write(message)
         finally:
             job.seconds = last_at - started
-            await writer.done_with()
+            await writer.acknowledge()
         await consumer.close()
 
 
 class Writer:
-    """Messages to stdout; `done_with` acknowledges what has been flushed."""
+    """Writes messages to stdout; `acknowledge` acknowledges the written messages."""
 
     def __init__(self, job: Job) -> None:
         self._form = job.form
@@ -109,10 +110,11 @@ class Writer:
         write_shown(self._out, message, self._form, self._terminal)
         self._waiting.append(message)
         if len(self._waiting) >= ACKNOWLEDGE_EVERY or message.body_bytes > LARGE_BYTES:
-            await self.done_with()
+            await self.acknowledge()
 
-    async def done_with(self) -> None:
-        """Flush, then acknowledge. What was not flushed (the reader is gone) stays in the queue."""
+    async def acknowledge(self) -> None:
+        """Flushes, then acknowledges. Messages that were not flushed (the reader has closed the pipe) stay in the
+        queue."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -124,7 +126,7 @@ class Writer:
 
 
 def write_shown(out: BinaryIO, message: ReceivedMessage, form: str, terminal: bool) -> None:
-    """One message for stdout. A body as it is need not fit into memory; one for a terminal does not steer it."""
+    """Writes one message. A raw body may be larger than memory; text for a terminal is escaped."""
     if form == "json":
         out.write(line_of_message(message).encode("utf-8", "surrogatepass") + b"\n")
     elif form == "raw":
@@ -138,12 +140,12 @@ def write_shown(out: BinaryIO, message: ReceivedMessage, form: str, terminal: bo
         if form == "headers":
             shown = f"{header_line(message)}\n{shown}"
         if terminal:
-            shown = harmless(shown)
+            shown = escaped_text(shown)
         out.write(shown.encode("utf-8", "replace") + b"\n")
 
 
 def text_of(message: ReceivedMessage) -> str | None:
-    """The text of a text message; None for others, and for one whose body is no text."""
+    """Returns the text of a text message; None for other messages, and for a body without text."""
     try:
         return message.text
     except DecodeError:
@@ -151,7 +153,7 @@ def text_of(message: ReceivedMessage) -> str | None:
 
 
 def entries_of(message: ReceivedMessage) -> dict[str, Property] | None:
-    """The entries of a map message, likewise."""
+    """Returns the entries of a map message; None for others."""
     try:
         return message.map
     except DecodeError:
@@ -159,7 +161,7 @@ def entries_of(message: ReceivedMessage) -> dict[str, Property] | None:
 
 
 def readable(message: ReceivedMessage) -> str:
-    """A body for people: text, the entries of a map, bytes as UTF-8 if that is what they are."""
+    """Formats a body for people: text, the entries of a map, bytes as UTF-8 if they are valid."""
     try:
         text = text_of(message)
         if text is not None:
@@ -180,7 +182,7 @@ def readable(message: ReceivedMessage) -> str:
 
 
 def pairs(properties: dict[str, Property]) -> str:
-    """`a=1, b=text`; bytes by their number."""
+    """Formats `a=1, b=text`; bytes by their number."""
     shown = {
         name: f"<{len(value)} bytes>" if isinstance(value, bytes) else str(value)
         for name, value in properties.items()
@@ -189,7 +191,7 @@ def pairs(properties: dict[str, Property]) -> str:
 
 
 def header_line(message: ReceivedMessage) -> str:
-    """`-- 12 orders text priority=4 durable … name=value`."""
+    """Formats `-- 12 orders text priority=4 durable … name=value`."""
     words = [f"-- {message.message_id} {message.address} {type_name(message.type)}"]
     words.append(f"priority={message.priority}")
     words.append("durable" if message.durable else "non-durable")
@@ -199,7 +201,7 @@ def header_line(message: ReceivedMessage) -> str:
 
 
 async def open_consumer(connection: Connection, job: Job) -> Consumer:
-    """A queue's consumer, or a subscription's, which is made here if needed."""
+    """Opens the consumer of a queue, or of a subscription, which is created if needed."""
     destination = job.destination
     mode = "individual" if job.acknowledge == "individual" else "cumulative"
     if not destination.is_topic:
@@ -211,7 +213,7 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
 
 
 async def subscribe(connection: Connection, topic: Destination, job: Job) -> str:
-    """The subscription's queue; its selector filters there, as with JMS."""
+    """Returns the subscription's queue; its selector is the queue's filter, as with JMS."""
     temporary = job.durable is None
     queue = str(uuid.uuid4()) if job.durable is None else queue_of(job.durable, job.client_id)
     await connection.create_queue(
@@ -234,6 +236,7 @@ async def subscribe(connection: Connection, topic: Destination, job: Job) -> str
 
 
 def queue_of(subscription: str, client_id: str | None) -> str:
-    """As the JMS client names it (ActiveMQDestination.createQueueNameForSubscription)."""
+    """Returns the queue name of a subscription, as in the JMS client
+    (ActiveMQDestination.createQueueNameForSubscription)."""
     names = [subscription] if client_id is None else [client_id, subscription]
     return ".".join(name.replace("\\", "\\\\").replace(".", "\\.") for name in names)

@@ -1,4 +1,4 @@
-"""Destinations as Artemis' tools write them: queue://orders, topic://news, fqqn://address::queue, or a plain name."""
+"""Destinations in the form of Artemis' tools: queue://orders, topic://news, fqqn://address::queue, or a plain name."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ SCHEMES: Final[dict[str, str | None]] = {
 
 @dataclass(frozen=True)
 class Destination:
-    """`routing` is None for a plain name: the broker's address decides, or it becomes a queue."""
+    """A destination. `routing` is None for a plain name: the address on the broker decides, else it becomes a
+    queue."""
 
     name: str
     routing: str | None
 
     @property
     def is_topic(self) -> bool:
-        """Messages to all who subscribe; a queue of an address (`address::queue`) is none."""
+        """Tells whether messages go to all subscribers; False for a queue of an address (`address::queue`)."""
         return self.routing == MULTICAST and "::" not in self.name
 
 
 def parse_destination(text: str) -> Destination:
-    """Refused (2) for an empty or unknown one."""
+    """Parses a destination. Refused (2) for an empty or unknown one."""
     for scheme, routing in SCHEMES.items():
         if text.startswith(scheme):
             return _named(text, text.removeprefix(scheme), routing)

@@ -1,6 +1,7 @@
-"""Messages as JSON objects, one a line: written by consume, browse and `data export`, read by `produce --json-lines`.
+"""Messages as JSON objects, one per line: written by consume, browse and `data export`, read by `produce
+--json-lines`.
 
-Text is `text`, a map `map`, any other body `body_base64`. Property types that JSON does not tell apart stand in
+Text is `text`, a map `map`, any other body `body_base64`. Property types that JSON does not distinguish are in
 `property_types`; times are milliseconds since the epoch.
 """
 
@@ -40,9 +41,9 @@ def type_name(number: int) -> str:
 
 
 def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, object]:
-    """Everything a message carries; what it does not have is left out.
+    """Returns the message as a JSON object; absent values are left out.
 
-    A body too large for memory is MessageTooLarge, unless such are to stand by their size alone, as `body_bytes`.
+    A body too large for memory raises MessageTooLarge. With `oversized` only its size is given, as `body_bytes`.
     """
     found: dict[str, object] = {
         "message_id": message.message_id,
@@ -79,7 +80,7 @@ def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, obje
 
 
 def line_of_message(message: ReceivedMessage, oversized: bool = False) -> str:
-    """Always valid UTF-8: halves of characters, which Java's texts may have, are written as escapes."""
+    """Returns a line of valid UTF-8: lone surrogates, which Java's texts may have, are written as escapes."""
     line = json.dumps(json_of(message, oversized), ensure_ascii=False, separators=(",", ":"))
     return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -88,7 +89,7 @@ def _put_body(found: dict[str, object], message: ReceivedMessage) -> None:
     try:
         text, entries = message.text, message.map
     except DecodeError:
-        text = entries = None  # not what its type says: the bytes as they are
+        text = entries = None  # the body does not match its type: written as bytes
     if text is not None:
         found["text"] = text
     elif entries is not None:
@@ -108,7 +109,7 @@ def _put_properties(found: dict[str, object], properties: dict[str, Property]) -
 
 
 def plain(properties: dict[str, Property]) -> tuple[dict[str, object], dict[str, str]]:
-    """Values for JSON, and the types it cannot tell."""
+    """Returns values for JSON, and the types that JSON cannot distinguish."""
     values: dict[str, object] = {}
     types: dict[str, str] = {}
     for name, value in properties.items():
@@ -133,12 +134,12 @@ def encoded(data: bytes) -> str:
 def decoded(text: object, place: str) -> bytes:
     try:
         return base64.b64decode(str(text), validate=True)
-    except ValueError as error:  # binascii.Error, or letters beyond ASCII
+    except ValueError as error:  # binascii.Error, or characters outside ASCII
         raise Refused(f"{place}: not base64: {error}", BAD_DATA) from None
 
 
 def message_of(line: str, place: str) -> Message:
-    """A message to send from such a line. Refused (65) names the place and the field."""
+    """Returns the message of such a line. Refused (65) names `place` and the field."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Sending for `atalanta produce`: connections side by side, a rate, a progress bar, a summary."""
+"""The command `atalanta produce`: parallel connections, a rate, a progress bar, a summary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BLOCKED_S: Final = 2.0
 
 
 class Job:
-    """What is to be sent, and where to."""
+    """The options of a run."""
 
     def __init__(self, target: Target, destination: str, template: Template) -> None:
         self.target = target
@@ -39,8 +39,8 @@ class Job:
         self.quiet = False
 
 
-class Pace:
-    """Lets `rate` messages a second pass, whoever asks."""
+class RateLimit:
+    """Limits all senders together to `rate` messages a second."""
 
     def __init__(self, rate: float) -> None:
         self._interval_s = 1 / rate if rate > 0 else 0.0
@@ -50,8 +50,8 @@ class Pace:
     def limited(self) -> bool:
         return self._interval_s > 0
 
-    async def turn(self) -> None:
-        """Returns when the next message may go. A pause is made up for, but for at most a second."""
+    async def wait(self) -> None:
+        """Returns when the next message may be sent. After a pause at most one second is caught up."""
         now = time.monotonic()
         at = max(self._next_at, now - 1.0)
         self._next_at = at + self._interval_s
@@ -60,7 +60,7 @@ class Pace:
 
 
 def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
-    """Sends all, then says how it went. Errors end the process (cli/output/outcome.py)."""
+    """Sends all messages, then prints a summary. Errors end the process (cli/output/outcome.py)."""
     with reported():
         job.quiet = quiet
         with Bar("sent", job.template.count, quiet or json_output) as bar:
@@ -75,20 +75,20 @@ def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
             }
             typer.echo(json.dumps(found))
         elif not quiet:
-            pace = f" ({rate:,.0f}/s)" if job.sent > 1 else ""
-            typer.echo(f"sent {messages(job.sent)} in {job.seconds:.2f} s{pace}", err=True)
+            rate_limit = f" ({rate:,.0f}/s)" if job.sent > 1 else ""
+            typer.echo(f"sent {messages(job.sent)} in {job.seconds:.2f} s{rate_limit}", err=True)
 
 
 async def send_all(job: Job, bar: Bar) -> None:
-    """The first connection that fails ends the others."""
+    """Sends with all connections. The first one that fails ends the others."""
     source = job.template.batches()
-    pace = Pace(job.rate)
+    rate_limit = RateLimit(job.rate)
     lock = asyncio.Lock()
     started = time.monotonic()
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(job.connections):
-                group.create_task(send_some(job, source, lock, pace, bar))
+                group.create_task(send_some(job, source, lock, rate_limit, bar))
     except BaseExceptionGroup as errors:
         raise first_of(errors) from None
     finally:
@@ -96,13 +96,17 @@ async def send_all(job: Job, bar: Bar) -> None:
 
 
 async def send_some(
-    job: Job, source: AsyncIterator[list[Message]], lock: asyncio.Lock, pace: Pace, bar: Bar
+    job: Job,
+    source: AsyncIterator[list[Message]],
+    lock: asyncio.Lock,
+    rate_limit: RateLimit,
+    bar: Bar,
 ) -> None:
-    """One connection's share: whatever batch comes next."""
+    """Sends on one connection: takes the next batch until there is none."""
     async with job.target.connect() as connection:
         name, routing = await resolved(connection, job.destination)
         producer = await connection.producer(name, routing, job.window)
-        watching = asyncio.create_task(tell_blocked(job, producer))
+        watching = asyncio.create_task(report_blocked(job, producer))
         try:
             while True:
                 async with lock:
@@ -110,8 +114,8 @@ async def send_some(
                 if batch is None:
                     break
                 for message in batch:
-                    if pace.limited:
-                        await pace.turn()
+                    if rate_limit.limited:
+                        await rate_limit.wait()
                     if message.stream is None:
                         await producer.send_soon(message)
                     else:
@@ -125,15 +129,16 @@ async def send_some(
         job.resent += producer.resent
 
 
-async def tell_blocked(job: Job, producer: Producer) -> None:
-    """Says why nothing goes on, once in a row of looks at which nothing did."""
+async def report_blocked(job: Job, producer: Producer) -> None:
+    """Prints the reason when nothing was sent between two checks, once per blockage."""
     told = job.quiet
     before = -1
     while True:
         stuck = producer.blocked and producer.confirmed == before
         if stuck and not told:
             typer.echo(
-                f"atalanta: the broker takes no more for {producer.address}: the address or the disk is full; waiting",
+                f"atalanta: the broker accepts no more messages for {producer.address}:"
+                " the address or the disk is full; waiting",
                 err=True,
             )
         told = stuck or job.quiet
@@ -142,7 +147,7 @@ async def tell_blocked(job: Job, producer: Producer) -> None:
 
 
 async def resolved(connection: Connection, destination: Destination) -> tuple[str, str | None]:
-    """Where to send, made if it may be. Refused (66) if it is not there and the broker makes none."""
+    """Returns the address to send to, created if possible. Refused (66) if it does not exist and cannot be created."""
     name = destination.name
     address = name.partition("::")[0]
     found = await connection.query_address(address)
@@ -151,12 +156,14 @@ async def resolved(connection: Connection, destination: Destination) -> tuple[st
         routing = routing or ANYCAST
         allowed = found.auto_create_queues if routing == ANYCAST else found.auto_create_addresses
         if not allowed or "::" in name:
-            raise Refused(f"address {address} does not exist, and is not made by itself", NOT_THERE)
+            raise Refused(
+                f"address {address} does not exist, and is not created automatically", NOT_THERE
+            )
     return name, routing
 
 
 def first_of(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group of tasks, below all groups."""
+    """Returns the first error of a group of tasks, from nested groups too."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -1,4 +1,4 @@
-"""The messages that `atalanta produce` sends: made of a text or a size, or read line by line."""
+"""The messages that `atalanta produce` sends: created from a text or a size, or read line by line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATTERN: Final = bytes(range(251))
 
 @dataclass
 class Template:
-    """What all messages have in common, and where their bodies come from."""
+    """The common parts of all messages, and the source of their bodies."""
 
     properties: dict[str, Property] = field(default_factory=dict)
     priority: int = 4
@@ -51,7 +51,7 @@ class Template:
         json_lines: bool,
         body_file: Path | None = None,
     ) -> None:
-        """Refused (2) for options that do not go together."""
+        """Sets the source of the bodies. Refused (2) for options that do not fit together."""
         given = [
             name
             for name, value in (
@@ -65,7 +65,7 @@ class Template:
         if len(given) > 1:
             raise Refused(f"{' and '.join(given)} cannot be given together", USAGE)
         if json_lines and file is None:
-            raise Refused("--json-lines says what the lines of --file are", USAGE)
+            raise Refused("--json-lines needs --file", USAGE)
         if body_file == Path("-") and count is not None and count > 1:
             raise Refused("--body-file - can be sent once only: stdin cannot be read again", USAGE)
         self.text, self.file, self.json_lines = text, file, json_lines
@@ -74,7 +74,7 @@ class Template:
         self.count = 1 if count is None and file is None else count
 
     def message(self, number: int, line: str | None = None, place: str = "") -> Message:
-        """Message `number`, beginning with 1. Refused (65) for a line of JSON that is none."""
+        """Returns message `number`, beginning with 1. Refused (65) for an invalid line of JSON."""
         properties = self.properties
         if self.delay_ms:
             properties = {**properties, SCHEDULED: now_ms() + self.delay_ms}
@@ -106,10 +106,10 @@ class Template:
         return message
 
     async def batches(self) -> AsyncIterator[list[Message]]:
-        """All messages, some at a time; what comes from a terminal or pipe as soon as it is there."""
+        """Iterates over all messages in batches; input from a terminal or pipe is passed on at once."""
         if self.file is None:
             last = self.count or 0
-            batch_size = BATCH if self.body_file is None else 1  # each has its file open
+            batch_size = BATCH if self.body_file is None else 1  # each has an open file
             for first in range(1, last + 1, batch_size):
                 yield [self.message(n) for n in range(first, min(first + batch_size, last + 1))]
             return
@@ -130,20 +130,20 @@ class Template:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read, stdin for "-". OSError."""
+    """Opens a file for reading, stdin for "-". OSError."""
     if path == Path("-"):
         return sys.stdin.buffer
     return path.open("rb")
 
 
 async def read_lines(path: Path, name: str) -> AsyncIterator[list[str]]:
-    """Whole lines, in UTF-8, without their ends. Refused (65) for what is no UTF-8; OSError."""
+    """Iterates over complete lines in UTF-8, without line ends. Refused (65) for invalid UTF-8; OSError."""
     loop = asyncio.get_running_loop()
     number = 0
     with nullcontext(sys.stdin.buffer) if path == Path("-") else path.open("rb") as file:
         rest = b""
         while True:
-            # In a thread: a pipe may stay silent for long, and pings must go on.
+            # In a thread: a pipe may be silent for long, and pings must continue.
             data = await loop.run_in_executor(None, read_some, file)
             *lines, rest = (rest + data).split(b"\n") if data else (rest, b"") if rest else (b"",)
             if len(rest) > LINE_BYTES_MAX:
@@ -164,7 +164,7 @@ async def read_lines(path: Path, name: str) -> AsyncIterator[list[str]]:
 
 
 def read_some(file: BinaryIO) -> bytes:
-    """What is there, at least one byte; empty at the end."""
+    """Reads the available bytes, at least one; empty at the end."""
     read1 = getattr(file, "read1", None)
     data = file.read(READ_BYTES) if read1 is None else read1(READ_BYTES)
     return bytes(data)

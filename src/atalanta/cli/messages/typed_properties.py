@@ -48,7 +48,7 @@ TYPES: Final[dict[str, Callable[[str], Property]]] = {
 
 
 def typed(name: str, kind: str, text: str) -> Property:
-    """Refused (2) names the property."""
+    """Converts a property; Refused (2) names the property."""
     reader = TYPES.get(kind.lower())
     if reader is None:
         raise Refused(f"property {name}: type {kind} is none of {', '.join(TYPES)}", USAGE)
@@ -64,7 +64,7 @@ def typed(name: str, kind: str, text: str) -> Property:
 
 
 def guessed(text: str) -> Property:
-    """true and false are booleans, whole numbers longs, decimal numbers doubles, all else text."""
+    """Guesses the type: true and false are booleans, whole numbers longs, decimal numbers doubles, all else text."""
     if text in ("true", "false"):
         return text == "true"
     try:
@@ -79,7 +79,7 @@ def guessed(text: str) -> Property:
 
 
 def parse_properties(given: list[str]) -> dict[str, Property]:
-    """Of all --property options. Refused (2) for what is not name=value."""
+    """Parses all --property options. Refused (2) for text that is not name=value."""
     found: dict[str, Property] = {}
     for one in given:
         name, separator, text = one.partition("=")

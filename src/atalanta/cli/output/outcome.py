@@ -1,6 +1,6 @@
-"""How a command ends: its exit status, and one line for what went wrong. No tracebacks for a user's mistakes.
+"""The end of a command: its exit status, and one line for an error. A user's mistakes cause no traceback.
 
-Numbers as in sysexits.h where that has one, as in runtime/process/exit_codes.py.
+Numbers are those of sysexits.h where it has one, as in runtime/process/exit_codes.py.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
 
 
 class Refused(Exception):
-    """A command cannot be done; the text says why, `status` is its exit status."""
+    """A command cannot be carried out; the text gives the reason, `status` is its exit status."""
 
     def __init__(self, text: str, status: int = FAILED) -> None:
         super().__init__(text)
@@ -50,13 +50,13 @@ class Refused(Exception):
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Turns what a command may meet into one line on stderr and an exit status."""
+    """Turns the errors of a command into one line on stderr and an exit status."""
     try:
         yield
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        # The interpreter would complain once more when it flushes stdout at its end.
+        # Otherwise the interpreter would report the error again when it flushes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(READER_GONE) from None
     except (UriError, Refused, DataFolderError, OSError) as error:
@@ -66,13 +66,13 @@ def reported() -> Iterator[None]:
 
 
 def ended(line: str, status: int) -> typer.Exit:
-    """Says the line; raise what it returns."""
+    """Prints the line; the caller raises the result."""
     typer.echo(f"atalanta: {line}", err=True)
     return typer.Exit(status)
 
 
 def status_of(error: Exception) -> int:
-    """The exit status for an error of the client, the journal or the system."""
+    """Returns the exit status for an error of the client, the journal or the system."""
     if isinstance(error, Refused):
         return error.status
     if isinstance(error, SendFailed):
@@ -96,13 +96,13 @@ def status_of(error: Exception) -> int:
 
 
 def is_missing(reason: str) -> bool:
-    """Whether management says that something does not exist, by Artemis' number or in words."""
+    """Tells whether management reports that something does not exist, by Artemis' number or by text."""
     marks = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
     return any(mark in reason for mark in marks)
 
 
 def line_of(error: Exception) -> str:
-    """One line, without what only a developer reads."""
+    """Formats an error as one line, without parts for developers."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     said = error.reason if isinstance(error, ManagementFailed) else str(error)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr while a terminal is there to show it; stdout belongs to the results."""
+"""A progress bar on stderr, only for a terminal; stdout has the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 class Bar:
-    """`with Bar("sent", 1000, quiet) as bar: bar.advance(1)`; without a total it counts."""
+    """A progress bar: `with Bar("sent", 1000, quiet) as bar: bar.advance(1)`; without a total it counts."""
 
     def __init__(self, what: str, total: int | None, quiet: bool) -> None:
         self._progress: Progress | None = None

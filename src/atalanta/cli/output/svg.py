@@ -1,4 +1,4 @@
-"""What the pictures of a cluster share: boxes on a ring, the paper around them, arrows between their edges."""
+"""Parts that pictures of a cluster share: boxes on a ring, the background, arrows between their edges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from atalanta.cli.output.escape import plain
 
 MARGIN: Final = 40
-GAP: Final = 9.0  # from the line between two middles to each of its arrows
+GAP: Final = 9.0  # distance of each of two arrows from the line between two centres
 ALERT: Final = "#c0392b"
 INK: Final = "#1d2b38"
 PAPER: Final = "#ffffff"
@@ -28,15 +28,15 @@ class Box:
 
 
 def ring(count: int, radius: float) -> list[Point]:
-    """Middles of `count` boxes, the first on top (two side by side); wider than high, as screens are."""
+    """Returns the centres of `count` boxes, the first on top (two side by side); wider than high, like screens."""
     first = -math.pi / (2 if count != 2 else 1)
     angles = [first + 2 * math.pi * index / count for index in range(count)]
     return [(1.3 * radius * math.cos(angle), radius * math.sin(angle)) for angle in angles]
 
 
-def head(places: list[Point], box: Box, caption: str = "") -> str:
-    """The document's start: white paper that holds every box, with the caption at its upper left."""
-    around = places or [(0.0, 0.0)]
+def head(centres: list[Point], box: Box, caption: str = "") -> str:
+    """Returns the start of the document: a white background around every box, with the caption at its upper left."""
+    around = centres or [(0.0, 0.0)]
     left = min(x for x, _ in around) - box.width / 2 - MARGIN
     top = min(y for _, y in around) - box.height / 2 - MARGIN
     width = max(x for x, _ in around) + box.width / 2 + MARGIN - left
@@ -52,7 +52,7 @@ def head(places: list[Point], box: Box, caption: str = "") -> str:
 
 @dataclass(frozen=True)
 class Arrow:
-    """From the edge of one box to the edge of another, beside the arrow back."""
+    """An arrow from the edge of one box to the edge of another, parallel to the arrow back."""
 
     start: Point
     end: Point
@@ -61,7 +61,7 @@ class Arrow:
     dashed: bool = False
 
     def drawn(self, title: str = "") -> str:
-        """The line and its head; `title` is what a browser shows under the pointer."""
+        """Draws line and head; `title` is the tooltip in a browser."""
         along, side = _directions(self.start, self.end)
         tip_length, wing = 9 + self.thick, 4 + self.thick * 0.8
         (x1, y1), (x2, y2) = self.start, self.end
@@ -78,21 +78,22 @@ class Arrow:
             f'<polygon points="{corners}" fill="{self.colour}"/>\n'
         )
 
-    def labelled(self, told: str) -> str:
-        """The words beside the line, nearer to its source: those of the way back, and of crossing links, keep apart."""
+    def labelled(self, label: str) -> str:
+        """Draws the label, nearer to the source: so labels of the opposite arrow and of crossing links do not
+        overlap."""
         (x1, y1), (x2, y2) = self.start, self.end
         side = _directions(self.start, self.end)[1]
         beside = (13 if abs(side[1]) > 0.7 else 8) + self.thick / 2
         x, y = x1 + (x2 - x1) * 0.4 + side[0] * beside, y1 + (y2 - y1) * 0.4 + side[1] * beside
         anchor = "middle" if abs(side[0]) < 0.3 else "end" if side[0] < 0 else "start"
         style = f'text-anchor="{anchor}" dominant-baseline="middle" fill="{self.colour}"'
-        return text(x, y, told, f'{style} stroke="{PAPER}" stroke-width="4" paint-order="stroke"')
+        return text(x, y, label, f'{style} stroke="{PAPER}" stroke-width="4" paint-order="stroke"')
 
 
 def arrow_between(
     source: Point, target: Point, box: Box, colour: str, thick: float = 1.5, dashed: bool = False
 ) -> Arrow:
-    """The arrow from the box around one point to the box around the other."""
+    """Returns the arrow from the box around `source` to the box around `target`."""
     along, side = _directions(source, target)
     offset = (side[0] * GAP, side[1] * GAP)
     start = _edge(source, along, offset, box)
@@ -101,19 +102,19 @@ def arrow_between(
 
 
 def text(x: float, y: float, shown: str, style: str) -> str:
-    """One line of text; names of others steer nothing and end no element."""
+    """Draws one line of text; foreign names are escaped."""
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(plain(shown))}</text>\n'
 
 
 def _directions(start: Point, end: Point) -> tuple[Point, Point]:
-    """One unit along the way, and one to its side."""
+    """Returns a unit vector along the arrow, and one to its side."""
     length = math.dist(start, end) or 1.0
     along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
     return along, (-along[1], along[0])
 
 
 def _edge(centre: Point, along: Point, offset: Point, box: Box) -> Point:
-    """Where a ray that starts `offset` from the middle of a box leaves it, and a little further."""
+    """Returns the point where a ray that starts `offset` from the centre of a box leaves it, with a margin."""
     reach = math.inf
     for axis, size in enumerate((box.width, box.height)):
         if along[axis]:

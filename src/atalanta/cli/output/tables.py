@@ -1,4 +1,4 @@
-"""Tables on stdout; as wide as the terminal, or as wide as needed when no terminal is there."""
+"""Tables on stdout: as wide as the terminal, or as wide as needed without one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rich.text import Text
 from atalanta.cli.output.escape import plain
 
 FILE_COLUMNS: Final = 200
-FOLDED_COLUMNS: Final = 12  # texts are folded at this width before a column is left out
-FRAME_COLUMNS: Final = 3  # what a column takes beside its cells
+FOLDED_COLUMNS: Final = 12  # texts are folded to this width before a column is left out
+FRAME_COLUMNS: Final = 3  # width of a column beside its cells
 
 
 def show_table(
@@ -25,10 +25,10 @@ def show_table(
     right: Collection[str] = (),
     least: Sequence[str] = (),
 ) -> None:
-    """`right`: the columns of numbers. Cells are taken as they are, without markup.
+    """Prints a table. `right`: columns of numbers. Cells are plain text without markup.
 
-    `least`: the columns that a narrow terminal can do without, the first soonest; those that say nothing go before
-    them. stderr names what was left out.
+    `least`: columns that a narrow terminal may leave out, the first one first; empty columns are left out
+    before. stderr names the omitted columns.
     """
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS)
     cells = [[plain(cell) for cell in row] for row in rows]
@@ -57,7 +57,7 @@ def columns_left_out(
     least: Sequence[str],
     width: int,
 ) -> list[str]:
-    """In the order of `columns`."""
+    """Returns the omitted columns, in the order of `columns`."""
     widths: dict[str, int] = {}
     empty: set[str] = set()
     for at, name in enumerate(columns):

@@ -1,4 +1,4 @@
-"""Nodes of the simulator out of broker.xml files, for `atalanta plan` and `atalanta rehearse`."""
+"""Nodes of the simulator from broker.xml files, for `atalanta plan` and `atalanta rehearse`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.files.world import FileNode
 
-SEGMENT_BYTES = 256 * 1024  # journal files exist in memory only, and nobody waits for them
+SEGMENT_BYTES = 256 * 1024  # journal files exist only in memory here
 
 
 def broker_file(path: Path) -> Path:
-    """The broker.xml of an instance folder, or the file itself."""
+    """Returns the broker.xml of an instance folder, or the file itself."""
     return path / "etc" / "broker.xml" if path.is_dir() else path
 
 
 def labels_of(paths: list[Path]) -> list[str]:
-    """Short names that differ: the stem of the file, its folder for a broker.xml, the whole path if need be."""
+    """Returns unique short names: the stem of the file, the folder of a broker.xml, or the whole path if needed."""
     short = []
     for path in paths:
         folder = Path(os.path.realpath(path)).parent
@@ -35,9 +35,10 @@ def labels_of(paths: list[Path]) -> list[str]:
 
 
 def file_node(path: Path, label: str) -> FileNode:
-    """A node of the simulator that reads `path` at each of its starts. ConfigError if it cannot be read.
+    """Returns a node of the simulator that reads `path` at each of its starts. ConfigError if it cannot be read.
 
-    Users play no part: everybody may do everything; nodes check each other's cluster-user and cluster-password.
+    Users have no role: every client may do everything. Nodes check each other's cluster-user and
+    cluster-password.
     """
     configuration = read_broker_xml(path, dict(os.environ))
 
@@ -50,22 +51,22 @@ def file_node(path: Path, label: str) -> FileNode:
         config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
         return Node(config, ports)
 
-    return FileNode(label, make, doors(configuration))
+    return FileNode(label, make, endpoints(configuration))
 
 
-def doors(configuration: Configuration) -> list[tuple[str, int, str]]:
-    """(host, port, acceptor): where connections arrive; on all interfaces, wherever the node says that it is."""
+def endpoints(configuration: Configuration) -> list[tuple[str, int, str]]:
+    """Returns (host, port, acceptor) of all acceptors; a wildcard host stands for the announced host."""
     found: list[tuple[str, int, str]] = []
     for acceptor in configuration.acceptors:
         if acceptor.host not in WILDCARD_HOSTS:
             found.append((acceptor.host, acceptor.port, acceptor.name))
             continue
         for connector in configuration.connectors.values():
-            place = (connector.host, acceptor.port, acceptor.name)
+            endpoint = (connector.host, acceptor.port, acceptor.name)
             announced = any(
                 connection.connector == connector.name
                 for connection in configuration.cluster_connections
             ) or any(connector.name in group.connectors for group in configuration.broadcast_groups)
-            if announced and connector.port == acceptor.port and place not in found:
-                found.append(place)
+            if announced and connector.port == acceptor.port and endpoint not in found:
+                found.append(endpoint)
     return found

@@ -1,4 +1,4 @@
-"""What `atalanta plan` does: the files' nodes in the simulator, and what they became as tables."""
+"""The command `atalanta plan`: runs the files' nodes in the simulator and prints their links as tables."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from atalanta.sim.files.plan import Plan, Reach, form
 
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
 REACH_ROWS_MAX = 60
-COLUMN_MIN = 15  # characters of a column of the matrix
-NAMED_MAX = 4  # nodes; of more than these it is shorter to say who is missing
+COLUMN_MIN = 15  # minimum width of a matrix column, in characters
+NAMED_MAX = 4  # nodes; above this the missing ones are named if that is shorter
 
 
 def make_plan(files: list[Path]) -> Plan:
-    """ConfigError if one of the files cannot be read."""
+    """Returns the plan. ConfigError if one of the files cannot be read."""
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
     return form(lambda: [file_node(path, label) for path, label in zip(paths, labels, strict=True)])
 
 
 def find(files: list[Path], plan: Plan) -> list[Finding]:
-    """What `atalanta check` says of the files (but not what is without effect), and what the plan shows."""
+    """Returns the findings of `atalanta check` (except elements without effect), and those of the plan."""
     paths = [broker_file(path) for path in files]
     found = [each for each in check_files(paths) if each.level != INFORMATION]
     for label, why in plan.failed.items():
@@ -52,7 +52,7 @@ def find(files: list[Path], plan: Plan) -> list[Finding]:
 
 
 def as_json(plan: Plan, found: list[Finding]) -> dict[str, object]:
-    """Everything, for programs."""
+    """Returns the complete plan, for programs."""
     return {
         "nodes": plan.nodes,
         "links": [asdict(link) for link in plan.links],
@@ -65,17 +65,18 @@ def as_json(plan: Plan, found: list[Finding]) -> dict[str, object]:
 
 
 def show(plan: Plan, found: list[Finding]) -> None:
-    """The links as a matrix, or a list where its columns would be too narrow; what reaches what; the findings."""
+    """Prints the links as a matrix, or as a list if its columns would be too narrow; then reachability and
+    findings."""
     console = Console()
     narrow = console.width < COLUMN_MIN * (len(plan.nodes) + 2)
     console.print(link_list(plan) if narrow else link_matrix(plan))
     if plan.reach:
         console.print(_reach(plan))
-    for each, places in grouped_by_text(found):
+    for each, positions in grouped_by_text(found):
         text = Text(f"{each.level}: ", STYLES[each.level])
-        text.append(f"{places[0]}" if places else "", "default")
-        text.append(f" and {len(places) - 1} more" if len(places) > 1 else "", "default")
-        text.append(": " if places else "", "default")
+        text.append(f"{positions[0]}" if positions else "", "default")
+        text.append(f" and {len(positions) - 1} more" if len(positions) > 1 else "", "default")
+        text.append(": " if positions else "", "default")
         text.append(each.text, "default")
         text.append(f" ({each.hint})" if each.hint else "", "dim")
         console.print(text, soft_wrap=True)
@@ -86,7 +87,7 @@ def show(plan: Plan, found: list[Finding]) -> None:
 
 
 def link_matrix(plan: Plan) -> Table:
-    """Row: who sends; column: to whom, and how it was found."""
+    """Draws the matrix. Row: the sender; column: the target, and how it was found."""
     table = Table("from \\ to", title="links", title_justify="left")
     for target in plan.nodes:
         table.add_column(target, overflow="fold")
@@ -94,8 +95,8 @@ def link_matrix(plan: Plan) -> Table:
     for source in plan.nodes:
         row: list[str] = [source]
         for target in plan.nodes:
-            ways = [link for link in plan.links if (link.source, link.target) == (source, target)]
-            shown = "\n".join(f"{way.connection}: by {way.found}" for way in ways)
+            links = [link for link in plan.links if (link.source, link.target) == (source, target)]
+            shown = "\n".join(f"{link.connection}: by {link.found}" for link in links)
             row.append(shown or ("·" if source == target else "–"))
         row.append(", ".join(plan.members.get(source, [])) or "nobody")
         table.add_row(*(Text(plain(cell)) for cell in row))
@@ -103,21 +104,21 @@ def link_matrix(plan: Plan) -> Table:
 
 
 def link_list(plan: Plan) -> Table:
-    """A line for each node and way of finding others."""
+    """Draws a line for each node and each kind of discovery."""
     table = Table("from", title="links", title_justify="left")
     table.add_column("to", overflow="fold")
     table.add_column("found by", overflow="fold")
     table.add_column("tells its clients of", overflow="fold")
     several = len({link.connection for link in plan.links}) > 1
     for source in plan.nodes:
-        ways: dict[str, list[str]] = {}
+        links: dict[str, list[str]] = {}
         for link in plan.links:
             if link.source == source:
                 how = f"{link.connection}: {link.found}" if several else link.found
-                ways.setdefault(how, []).append(link.target)
+                links.setdefault(how, []).append(link.target)
         told = plan.members.get(source, [])
         members = "all" if sorted(told) == sorted(plan.nodes) else ", ".join(told) or "nobody"
-        for at, (how, targets) in enumerate(ways.items() or [("", ["nobody"])]):
+        for at, (how, targets) in enumerate(links.items() or [("", ["nobody"])]):
             others = name_others(plan.nodes, source, targets)
             cells = (source if not at else "", others, how, members if not at else "")
             table.add_row(*(Text(plain(cell)) for cell in cells))
@@ -125,7 +126,7 @@ def link_list(plan: Plan) -> Table:
 
 
 def name_others(nodes: list[str], source: str, targets: list[str]) -> str:
-    """Their names, but of many nodes \"all others\" and \"all but a, b\" where that is shorter."""
+    """Joins names; with many nodes \"all others\" or \"all but a, b\" if that is shorter."""
     missing = [node for node in nodes if node != source and node not in targets]
     if len(nodes) > NAMED_MAX and not missing:
         return "all others"
@@ -135,7 +136,7 @@ def name_others(nodes: list[str], source: str, targets: list[str]) -> str:
 
 
 def reached_from(nodes: list[str], targets: dict[str, dict[int, list[str]]]) -> str:
-    """`a → b (1), c (1); b → …`; of many nodes by hops, and those together that reach all others alike."""
+    """Formats `a → b (1), c (1); b → …`; with many nodes by hops, and nodes that reach all others alike together."""
     if len(nodes) <= NAMED_MAX:
         return "; ".join(
             f"{source} → " + ", ".join(sorted(f"{each} ({hops})" for hops in by_hops for each in by_hops[hops]))
@@ -143,27 +144,30 @@ def reached_from(nodes: list[str], targets: dict[str, dict[int, list[str]]]) -> 
         )  # fmt: skip
     alike: dict[str, list[str]] = {}
     for source, by_hops in sorted(targets.items()):
-        ways = [
-            f"{name_others(nodes, source, sorted(each))} ({hops})" for hops, each in sorted(by_hops.items())
+        links = [
+            f"{name_others(nodes, source, sorted(each))} ({hops})"
+            for hops, each in sorted(by_hops.items())
         ]
-        alike.setdefault(", ".join(ways), []).append(source)
+        alike.setdefault(", ".join(links), []).append(source)
     return "; ".join(
-        f"{'each' if sources == sorted(nodes) else ', '.join(sources)} → {ways}"
-        for ways, sources in alike.items()
+        f"{'each' if sources == sorted(nodes) else ', '.join(sources)} → {links}"
+        for links, sources in alike.items()
     )
 
 
 def _reach(plan: Plan) -> Table:
-    """Queue by queue: from where messages get to which node, with the hops."""
-    table = Table("queue", "address", title="what is sent at one node reaches", title_justify="left")
+    """Draws, per queue, which nodes messages reach from each node, with the hops."""
+    table = Table(
+        "queue", "address", title="what is sent at one node reaches", title_justify="left"
+    )
     table.add_column("from → to (hops)", overflow="fold")
     by_queue: dict[tuple[str, str], list[Reach]] = {}
     for reach in plan.reach:
         by_queue.setdefault((reach.queue, reach.address), []).append(reach)
-    for (queue, address), ways in sorted(by_queue.items())[:REACH_ROWS_MAX]:
+    for (queue, address), links in sorted(by_queue.items())[:REACH_ROWS_MAX]:
         targets: dict[str, dict[int, list[str]]] = {}
-        for way in ways:
-            targets.setdefault(way.source, {}).setdefault(way.hops, []).append(way.target)
+        for link in links:
+            targets.setdefault(link.source, {}).setdefault(link.hops, []).append(link.target)
         shown = reached_from(plan.nodes, targets)
         table.add_row(Text(plain(queue)), Text(plain(address)), Text(plain(shown)))
     if len(by_queue) > REACH_ROWS_MAX:

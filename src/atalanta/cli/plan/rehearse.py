@@ -1,4 +1,4 @@
-"""What `atalanta rehearse` does: options into loads and events, and the report as tables."""
+"""The command `atalanta rehearse`: parses loads and events, runs the simulator, prints the report."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RATE_MAX = 1_000.0
 
 
 class BadOption(ValueError):
-    """An option that cannot be understood, or names a node that is not there."""
+    """An option is invalid, or names a node that does not exist."""
 
 
 def events_of(texts: dict[str, list[str]], files: list[Path]) -> list[Event]:
-    """BadOption names the option. Labels are those of `labels_of`; a file that joins has its own."""
+    """Parses the events; BadOption names the option. Labels are those of `labels_of`; a joining file has its own."""
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
     events: list[Event] = []
@@ -68,8 +68,10 @@ def _seconds(what: str, text: str) -> float:
     return seconds
 
 
-def run(files: list[Path], loads: list[str], events: list[Event], seconds: float, seed: int) -> Report:
-    """The report of one run. ConfigError if a file cannot be read."""
+def run(
+    files: list[Path], loads: list[str], events: list[Event], seconds: float, seed: int
+) -> Report:
+    """Runs the simulator once and returns the report. ConfigError if a file cannot be read."""
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
     nodes = [file_node(path, label) for path, label in zip(paths, labels, strict=True)]
@@ -109,7 +111,7 @@ def _load(text: str, labels: list[str]) -> Load:
 
 
 def _filtered(paths: list[Path]) -> dict[str, str]:
-    """Filters by queue."""
+    """Returns the filters by queue."""
     return {
         queue.name: queue.filter_text
         for path in paths
@@ -120,7 +122,7 @@ def _filtered(paths: list[Path]) -> dict[str, str]:
 
 
 def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]) -> list[Load]:
-    """For the queues without a filter that the files configure: from the first node to the last."""
+    """Returns loads for all configured queues without a filter: from the first node to the last."""
     loads: dict[str, Load] = {}
     for path in paths:
         for address in read_broker_xml(path, dict(os.environ)).broker.addresses:
@@ -135,7 +137,7 @@ def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]
 
 
 def as_json(report: Report) -> dict[str, object]:
-    """Everything, for programs."""
+    """Returns the complete report, for programs."""
     return {
         "events": [str(event) for event in report.events],
         "loads": [_tally(report, tally) for tally in report.tallies],
@@ -171,7 +173,7 @@ def _tally(report: Report, tally: Tally) -> dict[str, object]:
 
 
 def show(report: Report) -> None:
-    """What happened, who got what, what got stuck."""
+    """Prints events, messages per consumer, and backlogs."""
     console = Console()
     for event in report.events:
         console.print(Text(str(event), "dim"))
@@ -205,8 +207,8 @@ def show(report: Report) -> None:
     console.print(f"members at the end: {members}", highlight=False)
 
 
-def told(report: Report, queue: str) -> str:
-    """Store-and-forward queues by the node they lead to."""
+def queue_label(report: Report, queue: str) -> str:
+    """Names a queue; a store-and-forward queue by its target node."""
     for node_id, label in report.labels.items():
         if FORWARD in queue and queue.endswith(node_id):
             return f"(for {label})"
@@ -224,7 +226,7 @@ def _stuck(console: Console, report: Report) -> None:
     for backlog in sorted(report.backlogs, key=lambda each: (each.since_s, each.node, each.queue)):
         left = report.left.get((backlog.node, backlog.queue), 0)
         table.add_row(
-            Text(backlog.node), Text(told(report, backlog.queue)),
+            Text(backlog.node), Text(queue_label(report, backlog.queue)),
             f"{backlog.since_s:.0f} s", f"{backlog.until_s:.0f} s",
             str(backlog.most), "yes" if backlog.consumers else "no", str(left or ""),
         )  # fmt: skip

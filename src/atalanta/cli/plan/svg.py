@@ -1,4 +1,4 @@
-"""A plan as a picture: nodes on a ring, an arrow for each link, red where something is one-way, alone or critical."""
+"""The picture of a plan: nodes on a ring, an arrow for each link; problems and critical nodes are red."""
 
 from __future__ import annotations
 
@@ -23,44 +23,45 @@ LINE: Final = "#2f6f9f"
 
 
 def svg_of(plan: Plan) -> str:
-    """A whole SVG document."""
+    """Returns a complete SVG document."""
     count = len(plan.nodes)
     radius = 0.0 if count == 1 else max(150.0, count * 48.0)
-    places = dict(zip(plan.nodes, ring(count, radius), strict=True))
+    centres = dict(zip(plan.nodes, ring(count, radius), strict=True))
     alone = {island[0] for island in plan.islands() if len(island) == 1} if count > 1 else set()
     critical, one_way = plan.critical(), plan.one_way()
     arrows, labels, wordless = [], [], _wordless(plan)
     for link in plan.links:
-        if link.source in places and link.target in places:
+        if link.source in centres and link.target in centres:
             colour = ALERT if link in one_way else LINE
-            arrow = arrow_between(places[link.source], places[link.target], BOX, colour)
+            arrow = arrow_between(centres[link.source], centres[link.target], BOX, colour)
             arrows.append(
                 arrow.drawn(f"{link.source} to {link.target}: {link.connection}, by {link.found}")
             )
             if link.found != wordless:
-                labels.append(arrow.labelled(_told(link, plan)))
+                labels.append(arrow.labelled(_link_label(link, plan)))
     boxes = [
         _box(
             label,
-            place,
+            centre,
             "alone" if label in alone else "the others need it" if label in critical else "",
         )
-        for label, place in places.items()
+        for label, centre in centres.items()
     ]
-    # Words last: an arrow that crosses them does not strike them out.
+    # Labels last: a crossing arrow does not cover them.
     return "".join(
-        [head(list(places.values()), BOX, _caption(plan)), *arrows, *boxes, *labels, "</svg>\n"]
+        [head(list(centres.values()), BOX, _caption(plan)), *arrows, *boxes, *labels, "</svg>\n"]
     )
 
 
 def _wordless(plan: Plan) -> str:
-    """How most links of a large cluster are found: these words on every arrow would cover the picture."""
-    ways = sorted({link.found for link in plan.links})
-    return ways[0] if len(ways) == 1 and len(plan.nodes) > 2 else FROM_TOPOLOGY
+    """Returns the most frequent kind of discovery in a large cluster: on every arrow its label would cover the
+    picture."""
+    kinds = sorted({link.found for link in plan.links})
+    return kinds[0] if len(kinds) == 1 and len(plan.nodes) > 2 else FROM_TOPOLOGY
 
 
-def _told(link: Link, plan: Plan) -> str:
-    """How the link was found, and of which cluster connection it is where there are several."""
+def _link_label(link: Link, plan: Plan) -> str:
+    """Returns the kind of discovery, and the cluster connection if there are several."""
     several = len({each.connection for each in plan.links}) > 1
     return f"{link.connection}: {link.found}" if several else link.found
 
@@ -74,8 +75,8 @@ def _caption(plan: Plan) -> str:
     return f"{len(plan.nodes)} nodes, {len(plan.links)} links · cluster connections: {connections}{wordless}"
 
 
-def _box(label: str, place: Point, note: str) -> str:
-    x, y = place
+def _box(label: str, centre: Point, note: str) -> str:
+    x, y = centre
     colour = ALERT if note else EDGE
     drawn = (
         f'<rect x="{x - BOX.width / 2:.1f}" y="{y - BOX.height / 2:.1f}" width="{BOX.width}" height="{BOX.height}"'

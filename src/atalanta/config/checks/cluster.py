@@ -220,11 +220,7 @@ def _check_connections(members: list[CheckedNode], findings: Findings) -> None:
                 other = members[0]
                 if len(other.configuration.cluster_connections) == 1:
                     _compare(
-                        node,
-                        connection,
-                        other,
-                        other.configuration.cluster_connections[0],
-                        findings,
+                        node, connection, other, other.configuration.cluster_connections[0], findings
                     )
             elif known is not None:
                 _compare(node, connection, known[0], known[1], findings)

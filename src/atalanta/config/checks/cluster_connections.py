@@ -58,9 +58,7 @@ def _acceptor_warnings(configuration: Configuration) -> list[str]:
     """Warns of cluster connections without an acceptor of their own. Peers and clients of each connect there."""
     warnings: list[str] = []
     connections = configuration.cluster_connections
-    served = {
-        acceptor.cluster_connection or connections[0].name for acceptor in configuration.acceptors
-    }
+    served = {acceptor.cluster_connection or connections[0].name for acceptor in configuration.acceptors}
     for connection in connections:
         if connection.name not in served:
             warnings.append(

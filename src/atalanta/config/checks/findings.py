@@ -26,7 +26,7 @@ class Finding:
     text: str
     hint: str = ""
 
-    def place(self) -> str:
+    def position(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 

@@ -92,10 +92,7 @@ class BridgeSection:
 
     def _transformer(self, node: Node, config: BridgeConfig) -> None:
         read_transformer(
-            self.reader,
-            node,
-            config.transformer_properties,
-            lambda name: self._class_name(name, config),
+            self.reader, node, config.transformer_properties, lambda name: self._class_name(name, config)
         )
 
     def _class_name(self, node: Node, config: BridgeConfig) -> None:

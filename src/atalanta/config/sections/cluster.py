@@ -263,9 +263,7 @@ class ClusterSections:
         self.reader.read(
             node, [], {"connector-ref": connector}, attributes=("allow-direct-connections-only",)
         )
-        self._direct_only(
-            node, node.attributes.get("allow-direct-connections-only", "false"), config
-        )
+        self._direct_only(node, node.attributes.get("allow-direct-connections-only", "false"), config)
 
     def _direct_only(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
         try:
@@ -292,9 +290,7 @@ class ClusterSections:
     def _read_uri(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
         scheme, separator, rest = text.partition("://")
         end = rest.find(")") + 1 if rest.startswith("(") else 0
-        rest, _, query = (
-            rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
-        )
+        rest, _, query = rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
         if separator and scheme == "static":
             config.static = True
             for member in rest.strip("()").split(","):

@@ -74,9 +74,7 @@ class RouterSection:
 
         def transformer(child: Node) -> None:
             self._problem(
-                child,
-                "a key-transformer is a Java class",
-                "the policy CONSISTENT_HASH_MODULO is one",
+                child, "a key-transformer is a Java class", "the policy CONSISTENT_HASH_MODULO is one"
             )
 
         handlers: dict[str, Handler] = {
@@ -135,10 +133,7 @@ class RouterSection:
         def static(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
 
-        handlers: dict[str, Handler] = {
-            "discovery-group-ref": discovery,
-            "static-connectors": static,
-        }
+        handlers: dict[str, Handler] = {"discovery-group-ref": discovery, "static-connectors": static}
         self.reader.read(node, [into(config)], handlers)
         if config.cluster_connection is not None:
             self.references.add(node, CLUSTER_CONNECTION, config.cluster_connection)

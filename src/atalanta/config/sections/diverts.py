@@ -61,10 +61,7 @@ class DivertSection:
 
     def _transformer(self, node: Node, config: DivertConfig) -> None:
         read_transformer(
-            self.reader,
-            node,
-            config.headers,
-            lambda name: self._class_name(name, name.text.strip()),
+            self.reader, node, config.headers, lambda name: self._class_name(name, name.text.strip())
         )
 
     def _class_name(self, node: Node, name: str) -> None:

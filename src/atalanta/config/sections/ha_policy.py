@@ -79,9 +79,7 @@ class HaSection:
             return
 
         def discovery(child: Node) -> None:
-            config.discovery_group = (
-                self.references.discovery_group(child) or config.discovery_group
-            )
+            config.discovery_group = self.references.discovery_group(child) or config.discovery_group
 
         def connectors(child: Node) -> None:
             self.reader.read(child, [], {"connector-ref": connector})

@@ -82,11 +82,7 @@ def _urls(node: Node, report: Report) -> list[str]:
             why = f"{node.name}: '{url[:60]}': only {' and '.join(SCHEMES)} are supported"
             report.problem(node.file, node.line, why)
         elif not known:
-            _warn(
-                node,
-                report,
-                f"'{url[:60]}' is left out: it is no URL such as http://10.0.0.1:8080/",
-            )
+            _warn(node, report, f"'{url[:60]}' is left out: it is no URL such as http://10.0.0.1:8080/")
         else:
             kept.append(url)
     _warn_of_nothing(node, report, kept)

@@ -55,7 +55,7 @@ class UserFileNames:
 
 @dataclass
 class Module:
-    """One login module of an entry, with its line."""
+    """A login module of an entry, with its line."""
 
     name: str
     line: int

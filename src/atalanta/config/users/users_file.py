@@ -158,9 +158,7 @@ class UserFiles:
     def _set_roles(self, name: str, roles: tuple[str, ...]) -> None:
         for role in roles:
             if not role or role != role.strip() or "," in role:
-                raise UsersError(
-                    f"'{role}' cannot be a role's name: no commas, no blanks around it"
-                )
+                raise UsersError(f"'{role}' cannot be a role's name: no commas, no blanks around it")
         members = self._members()
         for role in roles:
             members.setdefault(role, [])

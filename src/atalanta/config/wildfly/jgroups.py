@@ -39,9 +39,7 @@ class Stacks:
         name = user.attributes.get("jgroups-stack", "")
         if not name:
             channel = self.default
-            if (
-                "jgroups-cluster" in user.attributes
-            ):  # else it is the cluster's name: WildFly 10, 11
+            if "jgroups-cluster" in user.attributes:  # else it is the cluster's name: WildFly 10, 11
                 channel = user.attributes.get("jgroups-channel", self.default)
             if channel not in self.channels:
                 self._missing(user, "JGroups channel", channel, list(self.channels))

@@ -182,9 +182,7 @@ class SubsystemReader:
             if name in names:
                 self.core.children.append(made(node, names[name], text))
             elif name in silent:
-                self.report.without_effect(
-                    node.file, node.line, f"{node.name} {name}", silent[name]
-                )
+                self.report.without_effect(node.file, node.line, f"{node.name} {name}", silent[name])
             else:
                 self._unknown(node, name)
         password = self._credential(node)

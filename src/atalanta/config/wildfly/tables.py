@@ -63,10 +63,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "message-counter-sample-period": "message-counter-sample-period",
         "message-counter-max-day-history": "message-counter-max-day-history",
     },
-    "transaction": {
-        "timeout": "transaction-timeout",
-        "scan-period": "transaction-timeout-scan-period",
-    },
+    "transaction": {"timeout": "transaction-timeout", "scan-period": "transaction-timeout-scan-period"},
     "message-expiry": {
         "scan-period": "message-expiry-scan-period",
         "thread-priority": "message-expiry-thread-priority",

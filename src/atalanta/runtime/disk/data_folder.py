@@ -1,8 +1,8 @@
 """The data folder of a node: used by one process at a time, with a permanent node id and the journal's folder.
 
-<folder>/node.lock   locked while a node runs; its text is that process' id
-<folder>/node-id     the node id, a version-1 UUID as text, as Artemis' node ids are
-<folder>/journal/    segments (store/segment.py), unless journal-directory names another folder
+    <folder>/node.lock   locked while a node runs; its text is that process' id
+    <folder>/node-id     the node id, a version-1 UUID as text, as Artemis' node ids are
+    <folder>/journal/    segments (store/segment.py), unless journal-directory names another folder
 """
 
 from __future__ import annotations

@@ -165,8 +165,7 @@ class CriticalAnalyzer:
             return ""
         places = traceback.extract_stack(frame)[-FRAMES:]
         return " < ".join(
-            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}"
-            for each in reversed(places)
+            f"{os.path.basename(each.filename)}:{each.lineno} {each.name}" for each in reversed(places)
         )
 
     def _act(self, watched: WatchedComponent, again: bool) -> None:

@@ -33,9 +33,7 @@ class Dialer:
         if before is not None:
             before.cancel()
         timeout_s = timeout_ms / 1_000 if timeout_ms > 0 else self._timeout_s
-        task = self._connections.loop.create_task(
-            self._attempt(key, host, port, connector, timeout_s)
-        )
+        task = self._connections.loop.create_task(self._attempt(key, host, port, connector, timeout_s))
         self._attempts[key] = task
         task.add_done_callback(lambda done: self._forget(key, done))
 
@@ -116,7 +114,9 @@ class Dialer:
                 done.set_exception(OSError(f"TLS: {why}"))
 
         _, connection = await loop.create_connection(
-            lambda: SecureConnection(self._connections, opened, failed, context, timeout_s, name),
+            lambda: SecureConnection(
+                self._connections, opened, failed, context, timeout_s, name
+            ),
             host,
             port,
         )

@@ -74,7 +74,9 @@ class SecureConnection(Connection):
 
     def _step(self) -> None:
         self._stepping = True
-        self._connections.handshakes.step(self._tls, self._stepped, self._transport.is_closing)
+        self._connections.handshakes.step(
+            self._tls, self._stepped, self._transport.is_closing
+        )
 
     def _stepped(self, outcome: Outcome) -> None:
         """Continues with the input received meanwhile; after the last step it belongs to the node."""

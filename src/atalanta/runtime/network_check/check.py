@@ -84,9 +84,7 @@ class NetworkCheck:
         answer: asyncio.Future[str] = self._loop.create_future()
         self._looks[probe.name] = answer
         arguments = (probe, answer)
-        thread = threading.Thread(
-            target=self._ask, args=arguments, name="network-check", daemon=True
-        )
+        thread = threading.Thread(target=self._ask, args=arguments, name="network-check", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:

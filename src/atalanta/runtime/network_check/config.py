@@ -96,13 +96,9 @@ class PingCommand:
             self._ordinary += 1
         index = int(found.group(1) or self._ordinary)
         if index > ADDRESS:
-            raise BadCommand(
-                f"'{found.string[:60]}': there are two values, the timeout and the address"
-            )
+            raise BadCommand(f"'{found.string[:60]}': there are two values, the timeout and the address")
         if index == ADDRESS and kind == "d":
-            raise BadCommand(
-                f"'{found.string[:60]}': the second value, the address, is no number: %s"
-            )
+            raise BadCommand(f"'{found.string[:60]}': the second value, the address, is no number: %s")
         return index
 
     @property

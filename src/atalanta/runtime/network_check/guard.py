@@ -35,7 +35,7 @@ class Check(Protocol):
 
 
 class NodeRun(Protocol):
-    """One run of the node: its shell."""
+    """A run of the node: its shell."""
 
     paused: bool
     heeds_signals: bool

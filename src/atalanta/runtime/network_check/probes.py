@@ -40,9 +40,7 @@ class AddressProbe:
     """Probes an entry of network-check-list. `loopback_counts` is for tests, where loopback addresses represent
     other machines."""
 
-    def __init__(
-        self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False
-    ) -> None:
+    def __init__(self, name: str, config: NetworkCheckConfig, loopback_counts: bool = False) -> None:
         self.name = name
         self._loopback_counts = loopback_counts
         self._config = config
@@ -76,9 +74,7 @@ class AddressProbe:
             peer.settimeout(self._timeout_s)
             try:
                 if interface:
-                    peer.setsockopt(
-                        socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0"
-                    )
+                    peer.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
                 found = socket.getaddrinfo(
                     place, ECHO_PORT, family, socket.SOCK_STREAM, 0, socket.AI_NUMERICHOST
                 )
