@@ -93,7 +93,7 @@ def test_placeholders() -> None:
         (f'{TCP}\n<TCPPING initial_hosts="a[99999]"/>', 3, "is no list such as"),
         (f'{TCP}\n<TCPPING initial_hosts="${{hosts}}"/>', 3, r"'\$\{hosts\}' has no value"),
         ('<TCP bind_port="x"/>\n<TCPPING initial_hosts="a[1]"/>', 2, "bind_port='x' is none of"),
-        (f"{TCP}\n\n<KUBE_PING/>", 4, "<KUBE_PING> is no place to meet at here"),
+        (f"{TCP}\n\n<KUBE_PING/>", 4, "<KUBE_PING> is not supported for discovery"),
         (f"{TCP}\n<PING/>", 3, "multicast group of <UDP>"),
         (f"{TCP}\n<FILE_PING/>", 3, "needs location"),
         (f"{TCP}\n<DNS_PING/>", 3, "needs dns_query"),

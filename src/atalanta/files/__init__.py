@@ -1,1 +1,1 @@
-"""JGroups stack files: which place its discovery protocol meets at. For nodes (config) and clients."""
+"""Files named in configurations, read by nodes and clients: JGroups stack files, XML, size limits."""

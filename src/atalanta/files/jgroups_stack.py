@@ -1,7 +1,7 @@
-"""A JGroups stack file (`<config><TCP …/><TCPPING …/>…</config>`) as a meeting place (wire/jgroups_discovery.py).
+"""JGroups stack files (`<config><TCP …/><TCPPING …/>…</config>`), read as a Meeting (wire/jgroups_discovery.py).
 
-The transport (TCP, UDP) and the first discovery protocol count, under the names and defaults of JGroups 5; everything
-else in the file is about JGroups' own protocol, which is not spoken here.
+Only the transport (TCP, UDP) and the first discovery protocol are used, with the names and defaults of JGroups
+5. All other elements concern JGroups' own protocol, which is not supported here.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PORT_RANGE_MAX: Final = 100
 HOSTS_MAX: Final = 1_000
 PLACEHOLDER: Final = re.compile(r"\$\{([^${}]*)\}")
 HOST: Final = re.compile(r"([^\[\]\s]+)\[(\d{1,5})\]")
-# Symbolic bind addresses: the system chooses.
+# Symbolic bind addresses: the system chooses the address.
 ANY_ADDRESS: Final = ("GLOBAL", "SITE_LOCAL", "LINK_LOCAL", "NON_LOOPBACK", "match-")
 KNOWN: Final = ("TCPPING", "DNS_PING", "FILE_PING", "MPING", "PING")
 
 
 class StackError(Exception):
-    """What is wrong, and where: line 0 if it is the file as a whole."""
+    """The file is invalid; line 0 if the problem concerns the whole file."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -37,11 +37,11 @@ class StackError(Exception):
 
 
 class Element:
-    """One protocol of the stack; values have their placeholders replaced."""
+    """A protocol of the stack; placeholders in its values are replaced."""
 
     def __init__(self, element: Any, values: Mapping[str, str]) -> None:
         self.line: int = element.sourceline or 0
-        # Protocols outside of JGroups' usual package have it in front: dns.DNS_PING.
+        # Protocols outside of JGroups' usual package have a package prefix: dns.DNS_PING.
         self.name = _name(element).rpartition(".")[2]
         self._element = element
         self._values = values
@@ -60,7 +60,7 @@ class Element:
         return int(text)
 
     def interface(self) -> str:
-        """The address to bind to, "" any."""
+        """Returns the address to bind to, "" for any."""
         text = self.get("bind_addr")
         if text.startswith(ANY_ADDRESS):
             return ""
@@ -68,7 +68,7 @@ class Element:
 
 
 def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
-    """Where members of `channel` meet. `values` are what `${name:default}` stands for. StackError."""
+    """Returns where members of `channel` meet. `values` replace `${name:default}`. StackError."""
     try:
         data = read_regular(path, FILE_BYTES_MAX)
     except OSError as error:
@@ -79,7 +79,7 @@ def read_stack(path: Path, channel: str, values: Mapping[str, str]) -> Meeting:
 
 
 def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting:
-    """As `read_stack`, of the file's content."""
+    """Implements `read_stack` for the contents of a file."""
     try:
         root = xml_root(data)
     except XmlError as error:
@@ -99,7 +99,7 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Meeting
     if discoveries:
         found = discoveries[0]
         raise StackError(
-            found.line, f"<{found.name}> is no place to meet at here: one of {known} is"
+            found.line, f"<{found.name}> is not supported for discovery: use one of {known}"
         )
     raise StackError(transport.line, f"the stack has no discovery protocol: one of {known}")
 
@@ -141,7 +141,7 @@ def _dns_ping(transport: Element, protocol: Element, channel: str) -> Meeting:
 
 
 def _listening(transport: Element, kind: str, protocol: Element, channel: str) -> Meeting:
-    """The port of the transport is where others come to; we use it as its members would."""
+    """Returns a meeting at the port of the transport: other members connect there, as with JGroups."""
     is_tcp = transport.name.startswith("TCP")
     return Meeting(
         kind,
@@ -174,7 +174,7 @@ def _mping(transport: Element, protocol: Element, channel: str) -> Meeting:
 
 
 def _ping(transport: Element, protocol: Element, channel: str) -> Meeting:
-    """It has the transport send to all: over UDP a multicast group."""
+    """Returns a meeting for PING, which uses the transport to reach all members: with UDP a multicast group."""
     if transport.name != "UDP" or transport.get("ip_mcast", "true").lower() == "false":
         raise StackError(
             protocol.line, "<PING> meets by the multicast group of <UDP>, which is not there"
@@ -199,7 +199,8 @@ MAKERS: Final[dict[str, Callable[[Element, Element, str], Meeting]]] = {
 
 
 def replaced(text: str, values: Mapping[str, str], line: int) -> str:
-    """`${name}`, `${name:default}`, `${first,second:default}` as JGroups has them; values are not looked into again."""
+    """Replaces `${name}`, `${name:default}`, `${first,second:default}` like JGroups. Placeholders in values are
+    kept."""
 
     def value(found: re.Match[str]) -> str:
         names, separator, default = found[1].partition(":")
@@ -215,5 +216,5 @@ def replaced(text: str, values: Mapping[str, str], line: int) -> str:
 
 
 def _name(element: Any) -> str:
-    """Without its namespace, which may be any text, "}" too: lxml's QName refuses that."""
+    """Returns the name without its namespace, which may be any text, even "}": lxml's QName refuses that."""
     return str(element.tag).rpartition("}")[2]

@@ -1,7 +1,7 @@
-"""Reading files that people name in configurations: regular files only, and never more than a limit.
+"""Reading of files that are named in configurations: regular files only, with a size limit.
 
-A named pipe would be waited for until somebody writes into it, a device may give for ever. What somebody names on a
-command line may be both: who types it waits for it, and can end it.
+A named pipe would block until another process writes to it, and a device may have no end. A file on the command
+line may be both: the user who types it waits for it and can interrupt.
 """
 
 from __future__ import annotations
@@ -23,29 +23,30 @@ KINDS: Final = {
 
 
 class NotRegular(OSError):
-    """`strerror` says what it is instead."""
+    """The file is not regular; `strerror` names its kind."""
 
 
 def read_regular(path: Path, bytes_max: int) -> bytes:
-    """What is in the file; of a longer one `bytes_max` + 1 bytes. OSError, NotRegular among them.
+    """Reads a file, at most `bytes_max` + 1 bytes. Raises OSError, including NotRegular.
 
-    Looked at before it is opened (to open a device may do something already), and again when it is open.
+    The file is checked before it is opened, since opening a device may have effects, and again when it is open.
     """
     _check(path, os.stat(path))
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         found = os.fstat(file.fileno())
         _check(path, found)
-        # What is asked for is taken at once, whatever the file holds.
+        # The expected size is read at once.
         pieces = [file.read(min(found.st_size, bytes_max) + 1)]
         size = len(pieces[0])
-        while pieces[-1] and size <= bytes_max:  # it grows, or does not tell its size
+        while pieces[-1] and size <= bytes_max:  # the file grows, or reports no size
             pieces.append(file.read(min(PIECE_BYTES, bytes_max + 1 - size)))
             size += len(pieces[-1])
     return pieces[0] if size == len(pieces[0]) else b"".join(pieces)
 
 
 def read_named(path: Path, bytes_max: int) -> bytes:
-    """As `read_regular`, of what a command line names: a pipe, too (`<(…)`), a terminal, and stdin for "-"."""
+    """Reads a file of the command line like `read_regular`, but also a pipe (`<(…)`), a terminal, and stdin for
+    "-"."""
     if path == STDIN:
         source = os.dup(0)
     else:

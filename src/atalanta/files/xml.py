@@ -1,4 +1,4 @@
-"""XML files that people name in configurations: parsed without DTDs, entities and network."""
+"""XML files that are named in configurations: parsed without DTDs, entities and network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lxml import etree
 
 
 class XmlError(Exception):
-    """What is wrong, and in which line; 0 if that cannot be told."""
+    """The document is invalid; line 0 if the line is unknown."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -17,7 +17,7 @@ class XmlError(Exception):
 
 
 def xml_root(data: bytes) -> Any:
-    """The root element of a document, without comments and processing instructions. XmlError."""
+    """Returns the root element of a document, without comments and processing instructions. XmlError."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,

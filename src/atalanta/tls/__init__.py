@@ -1,1 +1,1 @@
-"""TLS contexts from Artemis' parameters, for the server's shell and the client's."""
+"""TLS contexts from Artemis' parameters, for acceptors, connectors and clients."""

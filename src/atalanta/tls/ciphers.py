@@ -1,4 +1,4 @@
-"""Names of cipher suites and protocols: Java's (which are IANA's) as OpenSSL calls them."""
+"""Names of cipher suites and protocols: Java's (IANA's) names, converted to OpenSSL's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ TLS_1_3: Final = {
 
 
 def openssl_name(name: str) -> str:
-    """`TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` -> `ECDHE-RSA-AES128-GCM-SHA256`; other names as they are."""
+    """Converts `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` to `ECDHE-RSA-AES128-GCM-SHA256`; other names are unchanged.
+    """
     if not name.startswith(("TLS_", "SSL_")) or "_WITH_" not in name:
         return name
     exchange, _, cipher = name[4:].partition("_WITH_")
@@ -31,14 +32,14 @@ def openssl_name(name: str) -> str:
     if words[0] == "AES":
         words[:2] = [f"AES{words[1]}"]
     if words[:2] == ["CHACHA20", "POLY1305"]:
-        words = words[:2]  # its hash is not part of OpenSSL's name
+        words = words[:2]  # OpenSSL's name does not contain the hash
     if len(words) > 1 and words[1] == "CBC":
         del words[1]
     return "-".join([*parts, *words])
 
 
 def choose_versions(context: ssl.SSLContext, text: str) -> None:
-    """`enabledProtocols`; TLS 1.2 and 1.3 where it is empty."""
+    """Applies `enabledProtocols`; "" means TLS 1.2 and 1.3."""
     chosen: list[ssl.TLSVersion] = []
     for name in (part.strip() for part in text.split(",") if part.strip()):
         version = VERSIONS.get(name)
@@ -52,7 +53,7 @@ def choose_versions(context: ssl.SSLContext, text: str) -> None:
 
 
 def choose_suites(context: ssl.SSLContext, text: str) -> None:
-    """`enabledCipherSuites`. A version of TLS that has none of them is switched off."""
+    """Applies `enabledCipherSuites`. A TLS version without any of them is disabled."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
         return
@@ -72,4 +73,4 @@ def choose_suites(context: ssl.SSLContext, text: str) -> None:
     if not newer:
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     if context.minimum_version > context.maximum_version:
-        raise TlsError("enabledCipherSuites: none of them belongs to one of enabledProtocols")
+        raise TlsError("enabledCipherSuites: no suite belongs to a version of enabledProtocols")

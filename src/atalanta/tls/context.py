@@ -17,7 +17,8 @@ from atalanta.wire.tls_config import TlsConfig
 
 @dataclass(frozen=True)
 class ClientTls:
-    """How to dial: `sni_host` is asked for, and looked for in the certificate, instead of the host."""
+    """The TLS settings of outgoing connections. `sni_host` replaces the host in SNI and in the check of the
+    certificate."""
 
     context: ssl.SSLContext
     sni_host: str = ""
@@ -27,7 +28,7 @@ class ClientTls:
 
 
 def server_context(config: TlsConfig, folders: Sequence[Path]) -> ssl.SSLContext:
-    """For an acceptor. `folders` are where relative paths may lead. TlsError."""
+    """Creates the context of an acceptor. `folders` are searched for relative paths. TlsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     fill_server_context(context, config, folders)
     return context
@@ -36,7 +37,7 @@ def server_context(config: TlsConfig, folders: Sequence[Path]) -> ssl.SSLContext
 def fill_server_context(
     context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]
 ) -> None:
-    """Also renews one that is in use: connections made from now on see the new key."""
+    """Fills a context; also one in use: connections from now on get the new key."""
     if not config.key_store_path:
         raise TlsError("keyStorePath: an acceptor with sslEnabled needs a key and a certificate")
     for name, wanted in (("verifyHost", config.verify_host), ("trustAll", config.trust_all)):
@@ -56,7 +57,7 @@ def fill_server_context(
 
 
 def client_tls(config: TlsConfig, folders: Sequence[Path]) -> ClientTls:
-    """For a connector or a client. TlsError."""
+    """Creates the settings of a connector or a client. TlsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     choose_versions(context, config.enabled_protocols)
     choose_suites(context, config.enabled_cipher_suites)
@@ -78,7 +79,7 @@ def client_tls(config: TlsConfig, folders: Sequence[Path]) -> ClientTls:
 
 
 def find_file(text: str, folders: Sequence[Path]) -> Path:
-    """The first that exists; else the first place it could be at, for the error to name."""
+    """Returns the first existing file, else the first candidate, for the error text."""
     path = Path(text.removeprefix("file:"))
     candidates = [folder / path for folder in folders] or [path]
     for candidate in candidates:
@@ -88,7 +89,7 @@ def find_file(text: str, folders: Sequence[Path]) -> Path:
 
 
 def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:
-    # Imported where a store is read: most nodes start without.
+    # Imported only to read a store: most nodes have none.
     import tempfile
 
     from atalanta.tls.stores import read_key_store
@@ -102,7 +103,7 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
         config.key_store_alias,
         passphrase.encode("ascii"),
     )
-    # OpenSSL takes a file only. What is in it is encrypted, and the passphrase never leaves us.
+    # OpenSSL only takes a file. Its key is encrypted, and the passphrase stays in this process.
     with tempfile.TemporaryDirectory(prefix="atalanta-") as folder:
         path = Path(folder) / "key.pem"
         path.write_bytes(material.key_pem + material.chain_pem)
@@ -120,7 +121,7 @@ def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Pa
     password = _plain("trustStorePassword", config.trust_store_password)
     path = find_file(config.trust_store_path, folders)
     context.load_verify_locations(cadata=read_trust_store(path, password, config.trust_store_type))
-    # As Java: what is in the trust store is believed, whether it is a root or not.
+    # As in Java, every certificate in the trust store is trusted, root or not.
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     if config.crl_path:
         with tempfile.NamedTemporaryFile("w", prefix="atalanta-", suffix=".pem") as file:
@@ -131,9 +132,10 @@ def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Pa
 
 
 def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
-    """Notes the name that is asked for, as `asked_name` of the connection, and refuses another than `pattern` says.
+    """Records the requested server name as `asked_name` of the connection, and refuses names that do not match
+    `pattern`.
 
-    Who asks for none is served (as Java's SNIMatcher); without a pattern all are.
+    Clients without SNI are accepted (like Java's SNIMatcher); without a pattern all names are.
     """
     try:
         served = re.compile(pattern) if pattern else None
@@ -150,10 +152,10 @@ def _serve_names(context: ssl.SSLContext, pattern: str) -> None:
 
 
 def _plain(parameter: str, password: str) -> str:
-    """A masked one is read with the key of the environment; a broker.xml's own key was used before."""
+    """Unmasks a password with the key of the environment; a broker.xml's own key was applied before."""
     if not (password.startswith("ENC(") and password.endswith(")")):
         return password
-    from atalanta.tls.masked import unmask  # imported where something is masked
+    from atalanta.tls.masked import unmask  # imported only for masked passwords
 
     try:
         return unmask(password)

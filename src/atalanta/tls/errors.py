@@ -1,7 +1,7 @@
-"""What can go wrong with a description of TLS."""
+"""Errors in TLS settings."""
 
 from __future__ import annotations
 
 
 class TlsError(Exception):
-    """TLS cannot be had as it is described; the text names parameter and file."""
+    """The TLS settings cannot be used; the text names parameter and file."""

@@ -1,6 +1,7 @@
 """Masked passwords, `ENC(...)`, as `artemis mask` writes them: DefaultSensitiveStringCodec, two-way.
 
-Masking hides a password from a glance, not from whoever has the file: unless a key is set, it is the same everywhere.
+A mask hides a password from a glance, not from a reader of the file: without a configured key, the key is the
+same everywhere.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ def is_masked(text: str) -> bool:
 
 
 def codec_key(codec: str, values: Mapping[str, str]) -> str:
-    """The key of a `<password-codec>` (its class, then `;key=…`), else the one set, else the one all have.
+    """Returns the key of a `<password-codec>` (its class, then `;key=…`), else the configured key, else the default
+    key.
 
-    `values`: system properties and environment. ValueError for another class than Artemis' default.
+    `values` are system properties and environment. ValueError for a class other than Artemis' default.
     """
     name, *rest = codec.split(";")
     if name.strip() not in ("", CODEC):
@@ -43,7 +45,7 @@ def codec_key(codec: str, values: Mapping[str, str]) -> str:
 
 
 def secret_of(key: str) -> bytes:
-    """Blowfish goes round and round over a short key: one written several times is the same to it."""
+    """Returns the Blowfish key. Blowfish repeats short keys: a key written several times gives the same result."""
     secret = (key or codec_key("", os.environ)).encode("utf-8")
     if not 1 <= len(secret) <= 56:
         raise ValueError("a key for masked passwords has 1 to 56 bytes")
@@ -51,7 +53,7 @@ def secret_of(key: str) -> bytes:
 
 
 def unmask(text: str, key: str = "") -> str:
-    """What `ENC(text)`, or the text within, stands for. ValueError without the text in it."""
+    """Unmasks `ENC(text)` or `text`. The text of its ValueError does not contain the password."""
     inner = text[4:-1] if is_masked(text) else text
     if len(inner) > LENGTH_MAX:
         raise ValueError("the masked password is too long")
@@ -60,7 +62,7 @@ def unmask(text: str, key: str = "") -> str:
         number = int(inner, 16)
     except ValueError:
         raise ValueError("not a masked password: hexadecimal digits are expected") from None
-    # Java writes the bytes as one signed number: leading zeros are gone.
+    # Java writes the bytes as one signed number, without leading zeros.
     size = number.bit_length() // 8 + 1
     size += -size % BLOCK_BYTES
     decryptor = Cipher(Blowfish(secret), modes.ECB()).decryptor()

@@ -1,6 +1,6 @@
-"""Key stores and trust stores: PKCS12 and PEM, told apart by what is in them (as Java does).
+"""Key stores and trust stores in PKCS12 and PEM, recognized by their contents (as in Java).
 
-JKS is Java's own format and deprecated there; the error says how to convert it.
+JKS is Java's own, deprecated format; the error text shows how to convert it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from atalanta.tls.errors import TlsError
 STORE_BYTES_MAX: Final = 1024 * 1024
 REVOKED_BYTES_MAX: Final = 16 * 1024 * 1024
 JAVA_MAGIC: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
-# What cryptography says of bytes that are no store: InternalError for keys that OpenSSL does not take.
+# Exceptions of cryptography for invalid stores: InternalError for keys that OpenSSL refuses.
 UNREADABLE: Final = (ValueError, UnsupportedAlgorithm, InternalError, x509.InvalidVersion)
 PEM_MARK: Final = b"-----BEGIN "
 PKCS12: Final = "PKCS12"
 PEM: Final = "PEM"
-# Java reads PKCS12 under the name JKS too, and that is the default type of Artemis.
+# Java also reads PKCS12 under the name JKS, Artemis' default type.
 TYPES: Final = {"": "", "JKS": "", "PKCS12": PKCS12, "PFX": PKCS12, "PEM": PEM}
 
 
 @dataclass
 class KeyMaterial:
-    """The private key under `passphrase`, and its certificate before those that vouch for it."""
+    """A private key, encrypted with `passphrase`, and its certificate chain, own certificate first."""
 
     key_pem: bytes
     chain_pem: bytes
@@ -40,7 +40,7 @@ class KeyMaterial:
 def read_key_store(
     path: Path, password: str, kind: str, alias: str, passphrase: bytes
 ) -> KeyMaterial:
-    """TlsError names `keyStorePath` and says what is wrong with it."""
+    """Reads a key store. TlsError names `keyStorePath` and the problem."""
     data, kind = _read("keyStore", path, kind)
     secret = password.encode("utf-8") or None
     if kind == PEM:
@@ -60,7 +60,7 @@ def read_key_store(
 
 
 def read_trust_store(path: Path, password: str, kind: str) -> str:
-    """The certificates in it as PEM. TlsError names `trustStorePath`."""
+    """Returns the certificates of a trust store as PEM. TlsError names `trustStorePath`."""
     data, kind = _read("trustStore", path, kind)
     if kind == PEM:
         try:
@@ -99,7 +99,7 @@ def _pem_key(path: Path, data: bytes, secret: bytes | None, passphrase: bytes) -
     except TypeError:
         if secret is None:
             raise TlsError(f"keyStorePassword: the key in {path} needs one") from None
-        # A password is given and the key has none: as Java, not an error.
+        # A password is given, but the key has none: not an error, as in Java.
         key = serialization.load_pem_private_key(data, None)
     except UNREADABLE as error:
         raise TlsError(f"keyStorePath: the key in {path} cannot be read: {error}") from error
@@ -107,7 +107,7 @@ def _pem_key(path: Path, data: bytes, secret: bytes | None, passphrase: bytes) -
         chain = x509.load_pem_x509_certificates(data)
     except UNREADABLE as error:
         raise TlsError(f"keyStorePath: {path} holds no certificate: {error}") from error
-    # The key's own certificate first, wherever it stands in the file.
+    # The key's own certificate must be the first, wherever it is in the file.
     try:
         public = _public_bytes(key.public_key())
         own = [each for each in chain if _public_bytes(each.public_key()) == public]
@@ -128,7 +128,7 @@ def _public_bytes(key: object) -> bytes:
 
 
 def _sealed(key: object, passphrase: bytes) -> bytes:
-    """The key as OpenSSL reads it, encrypted: it passes through a file."""
+    """Returns the key encrypted, as OpenSSL reads it, since it is written to a file."""
     made: bytes = key.private_bytes(  # type: ignore[attr-defined]
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

@@ -1,4 +1,4 @@
-"""Whose a certificate is, in the words Java uses, since Artemis' users write them so into files."""
+"""The subject of a certificate in Java's notation, which Artemis' user files have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from cryptography import x509
 
-# sun.security.x509.AVAKeyword: what X500Name.toString knows by name; others are written as OID.
+# Names of X500Name.toString (sun.security.x509.AVAKeyword); other attributes are written as OID.
 KEYWORDS: Final = {
     "2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.10": "O", "2.5.4.11": "OU",
     "2.5.4.12": "T", "2.5.4.9": "STREET", "0.9.2342.19200300.100.1.25": "DC", "2.5.4.46": "DNQ",
@@ -17,7 +17,8 @@ QUOTED: Final = ',+=\n<>#;\\"'
 
 
 def subject_of(der: bytes) -> str:
-    """ "CN=client, OU=accounts, O=Example": the most particular part first. ValueError for what is no certificate."""
+    """Returns "CN=client, OU=accounts, O=Example": the most specific part first. ValueError for an invalid
+    certificate."""
     name = x509.load_der_x509_certificate(der).subject
     return ", ".join(" + ".join(map(_attribute, part)) for part in reversed(name.rdns))
 
@@ -30,7 +31,7 @@ def _attribute(attribute: x509.NameAttribute[str | bytes]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """In quotes where it could be taken for something else (AVA.toRFC1779StringInternal)."""
+    """Quotes a value that would be ambiguous (AVA.toRFC1779StringInternal)."""
     plain = value and value == value.strip() and "  " not in value
     if plain and not any(character in QUOTED for character in value):
         return value

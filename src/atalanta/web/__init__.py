@@ -1,1 +1,1 @@
-"""What a node shows over HTTP: metrics and health (the console is going to live here)."""
+"""The node's HTTP endpoints: metrics and health."""

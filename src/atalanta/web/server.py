@@ -1,7 +1,7 @@
-"""The node's HTTP server: `/metrics` for Prometheus, `/health/live` and `/health/ready` for whoever restarts nodes.
+"""The node's HTTP server: `/metrics` for Prometheus, `/health/live` and `/health/ready` for process managers.
 
-It runs in the node's own loop, on aiohttp. Nothing here changes the node, and nobody has to log in: so it belongs on
-an address that only those can reach who may read names and numbers of queues.
+The server runs in the node's event loop, on aiohttp. It changes nothing and requires no login. So its address
+must be reachable only for users who may read names and sizes of queues.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aiohttp import web
 from atalanta.management.management import Management
 
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-SCRAPES_MAX: Final = 4  # at the same time; more are asked to come back
+SCRAPES_MAX: Final = 4  # at the same time; further ones get status 503
 REQUEST_BYTES_MAX: Final = 4_096
 KEEP_ALIVE_S: Final = 75.0
 STOP_S: Final = 1.0
@@ -24,16 +24,16 @@ log = logging.getLogger("atalanta.web")
 
 
 class WebServer:
-    """Serves what is shown, on host:port between `start` and `stop`; nothing is shown while the node is away."""
+    """Serves HTTP on host:port between `start` and `stop`. Without a node only the health paths have content."""
 
     def __init__(self, management: Management | None, host: str, port: int) -> None:
         self._management = management
         self._host = host
         self._port = port
-        self.network_lost = False  # why there is no node
+        self.network_lost = False  # the reason why there is no node
         self._started = False
         self._scrapes = 0
-        self.address = ""  # host:port, once it is served
+        self.address = ""  # host:port, after the start
         application = web.Application(client_max_size=REQUEST_BYTES_MAX)
         application.router.add_get("/metrics", self.metrics)
         application.router.add_get("/health/live", self.live)
@@ -47,7 +47,7 @@ class WebServer:
         )
 
     async def start(self) -> str:
-        """Takes the port; the address that is served. OSError if it cannot be had."""
+        """Binds the port and returns the address. OSError if it cannot be bound."""
         await self._runner.setup()
         await web.TCPSite(self._runner, self._host, self._port).start()
         host, port = self._runner.addresses[0][:2]
@@ -63,27 +63,27 @@ class WebServer:
         return self.address
 
     async def stop(self) -> None:
-        """Ends every connection."""
+        """Closes every connection."""
         self._started = False
         self.show(self._management)
         await self._runner.cleanup()
 
     def show(self, management: Management | None) -> None:
-        """The node that serves from now on, None for none."""
+        """Sets the node that serves from now on, None for none."""
         self._management = management
         if management is not None:
             management.web_started = self._started
 
     def network_changed(self, lost: bool) -> None:
-        """Told by `/health/ready`."""
+        """Records whether the network is lost, for `/health/ready`."""
         self.network_lost = lost
 
     async def live(self, request: web.Request) -> web.Response:
-        """The process answers: that is all."""
+        """Answers 200 while the process runs."""
         return web.json_response({"status": "live"})
 
     async def ready(self, request: web.Request) -> web.Response:
-        """503 until clients are served, and again from the beginning of a stop."""
+        """Answers 503 until clients are served, and again from the beginning of a stop."""
         if self._management is None:
             away = {"ready": False, "network_lost": self.network_lost}
             return web.json_response(away, status=503)
@@ -91,7 +91,7 @@ class WebServer:
         return web.json_response(readiness, status=200 if readiness["ready"] else 503)
 
     async def metrics(self, request: web.Request) -> web.StreamResponse:
-        """In slices, with the node's own work between them; 503 while there is no node."""
+        """Answers with the metrics, in slices with other work of the event loop between them; 503 without a node."""
         management = self._management
         if management is None:
             raise web.HTTPServiceUnavailable(text="there is no node now: see /health/ready\n")

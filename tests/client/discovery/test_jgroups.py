@@ -85,7 +85,7 @@ def test_nodes_and_clients_meet_with_an_unchanged_artemis_configuration(tmp_path
 def test_a_client_is_told_what_is_wrong_with_the_stack(tmp_path: Path) -> None:
     path = tmp_path / "stack.xml"
     path.write_text("<config>\n<TCP/>\n<KUBE_PING/></config>")
-    with pytest.raises(UriError, match=r"stack.xml:3: <KUBE_PING> is no place to meet at"):
+    with pytest.raises(UriError, match=r"stack.xml:3: <KUBE_PING> is not supported for discovery"):
         parse_url(f"jgroups://channel?file={path}")
     with pytest.raises(UriError, match="missing.xml: cannot be read"):
         parse_url(f"jgroups://channel?file={tmp_path / 'missing.xml'}")

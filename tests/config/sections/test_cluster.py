@@ -299,7 +299,7 @@ def test_a_jgroups_stack_beside_the_broker_xml_says_where_groups_meet(tmp_path: 
 @pytest.mark.parametrize(
     ("file", "channel", "place", "says"),
     [
-        ("bad.xml", CHANNEL, "bad.xml:3", "<JDBC_PING> is no place to meet at here"),
+        ("bad.xml", CHANNEL, "bad.xml:3", "<JDBC_PING> is not supported for discovery"),
         ("none.xml", CHANNEL, "none.xml", "cannot be read"),
         ("pipe.xml", CHANNEL, "pipe.xml", "is a named pipe, not a regular file"),
         ("stack.xml", "", "broker.xml:3", "needs both jgroups-file and jgroups-channel"),
