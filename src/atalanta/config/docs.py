@@ -155,7 +155,7 @@ Atalanta reads Artemis' `broker.xml`. This page is generated from the code
 
 
 def page() -> str:
-    """docs/reference/config.md."""
+    """Returns the text of docs/reference/config.md."""
     parts = [HEAD]
     for title, text, described in SECTIONS:
         parts.append(_section(title, text, described))

@@ -9,10 +9,10 @@ class JournalOwner(Protocol):
     """The node as the journal sees it. The journal calls it from `on_committed`, `on_failed` and `compact_step`."""
 
     def on_durable(self, now: int, lsn: int) -> None:
-        """Every record up to `lsn` is durable; `lsn` grows from call to call."""
+        """Reports that every record up to `lsn` is durable; `lsn` grows from call to call."""
 
     def on_journal_failed(self, now: int, why: str) -> None:
-        """No further record will become durable. Called at most once per journal."""
+        """Reports that no further record will become durable. Called at most once per journal."""
 
 
 class JournalKeeper(Protocol):

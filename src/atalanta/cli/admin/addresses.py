@@ -46,7 +46,7 @@ def shown_row(row: dict[str, object]) -> dict[str, object]:
 
 
 def run_create(credentials: Credentials, name: str, types: list[str]) -> None:
-    """createAddress."""
+    """Calls createAddress."""
     with reported():
         wanted = ",".join(types)
         asked(
@@ -56,7 +56,7 @@ def run_create(credentials: Credentials, name: str, types: list[str]) -> None:
 
 
 def run_delete(credentials: Credentials, name: str, force: bool) -> None:
-    """deleteAddress."""
+    """Calls deleteAddress."""
     with reported():
         asked(credentials, lambda management: management.call(BROKER, "deleteAddress", name, force))
         typer.echo(f"deleted address {name}")

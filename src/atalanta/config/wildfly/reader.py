@@ -97,7 +97,7 @@ class SubsystemReader:
         self.core = Node("core", "", "", 0)
 
     def read(self, server: Node) -> Node:
-        """`<configuration>`."""
+        """Returns `<configuration>`."""
         self.core = made(server, "core")
         self.core.children.append(made(server, "name", server.attributes.get("name", "")))
         for name, text in server.attributes.items():

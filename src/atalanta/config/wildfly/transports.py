@@ -133,7 +133,7 @@ def parameter(name: str) -> str:
 
 
 def url(endpoint: Endpoint, options: dict[str, str]) -> str:
-    """`tcp://host:port?key=value;key=value`."""
+    """Formats `tcp://host:port?key=value;key=value`."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     query = ";".join(f"{key}={quote(value, SAFE)}" for key, value in options.items())
     return f"tcp://{host}:{endpoint.port}" + (f"?{query}" if query else "")

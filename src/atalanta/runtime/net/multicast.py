@@ -63,7 +63,7 @@ class Membership:
             raise
 
     def close(self) -> None:
-        """Leaves."""
+        """Closes both sockets, which leaves the group."""
         if self.receiver is not None:
             self.receiver.close()
         self.sender.close()
