@@ -42,7 +42,7 @@ from atalanta.wire.core.packets.logview import LostRange
 from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
 
 TOPOLOGY_WAIT_S: Final = 2.0
-LOOK_S: Final = 0.05
+POLL_S: Final = 0.05
 
 
 class Producer:
@@ -437,7 +437,7 @@ def _choose(connection: Connection) -> Server | None:
     until = time.monotonic() + TOPOLOGY_WAIT_S
     while not shell.engine.topology_complete and time.monotonic() < until:
         with shell.lock:
-            shell.pump(LOOK_S)
+            shell.pump(POLL_S)
     return chosen_member(shell) if shell.engine.topology_complete else None
 
 

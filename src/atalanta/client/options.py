@@ -246,7 +246,7 @@ def _jgroups(options: ClientOptions, url: str) -> None:
     if not file:
         raise UriError(f"'{url}' names no stack file: jgroups://channel?file=stack.xml")
     # The imports are local: an XML parser and a DNS library would delay the start of every client.
-    from atalanta.client.discovery.jgroups import finder_at
+    from atalanta.client.discovery.jgroups import finder_for
     from atalanta.files.jgroups_stack import StackError, read_stack
 
     try:
@@ -257,7 +257,7 @@ def _jgroups(options: ClientOptions, url: str) -> None:
     if options.local_bind_address:
         meeting.interface = options.local_bind_address
     refresh_ms, wait_ms = options.refresh_timeout_ms, options.initial_wait_timeout_ms
-    options.finder = finder_at(meeting, refresh_ms, wait_ms, Server)
+    options.finder = finder_for(meeting, refresh_ms, wait_ms, Server)
 
 
 def _set(options: ClientOptions, name: str, value: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from atalanta.management.management import Management
 
 SLICE_LINES: Final = 500  # about a millisecond of work
-ADDRESSES_LOOKED_UP: Final = 100  # their settings may have to be merged again
+ADDRESSES_PER_SLICE: Final = 100  # their settings may have to be merged again
 
 TallyFigure = tuple[str, str, Callable[["Tally"], int]]
 QueueFigure = tuple[str, str, Callable[["Queue"], int]]
@@ -84,7 +84,7 @@ def metric_slices(management: Management) -> Iterator[str]:
             addresses.append((address, label + "}"))
             for queue in address.queues():
                 queues.append((queue, f'{label},queue="{escape(queue.name)}"}}'))
-        if looked % ADDRESSES_LOOKED_UP == 0:
+        if looked % ADDRESSES_PER_SLICE == 0:
             yield ""
     for figure, why, of_address in ADDRESS_FIGURES:
         yield head(figure, why)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 END: Final = 1 << 62  # after every sequence
-LOOKS_MAX: Final = 10_000  # per slice: references, and queues without any
+REFERENCES_MAX: Final = 10_000  # per slice: references, and queues without any
 
 
 class Tally:
@@ -34,7 +34,7 @@ class Tally:
                 self.durable_count += queue.paged.count
                 self.durable_bytes += queue.paged.bytes
 
-    def look(self, queue: Queue, sequence: int, most: int) -> int:
+    def add(self, queue: Queue, sequence: int, most: int) -> int:
         """Counts up to `most` references from `sequence` on. Returns the sequence to continue with, or END."""
         references = queue.references
         index = queue.index_of(sequence)
@@ -56,7 +56,7 @@ class Tally:
 
 def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
     """Appends a Tally of each queue to `found`, in this order. Changes in the meantime may be missing."""
-    left = LOOKS_MAX
+    left = REFERENCES_MAX
     for queue in queues:
         figures = Tally(queue)
         found.append(figures)
@@ -64,8 +64,8 @@ def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
         left -= 1
         while sequence != END:
             if left <= 0:
-                left = LOOKS_MAX
+                left = REFERENCES_MAX
                 yield
-            looks = min(left, len(queue.references))
-            sequence = figures.look(queue, sequence, looks)
-            left -= looks
+            most = min(left, len(queue.references))
+            sequence = figures.add(queue, sequence, most)
+            left -= most

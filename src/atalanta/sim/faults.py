@@ -93,7 +93,7 @@ class Faults:
         elif draw < 0.28:
             self._crash_at_commit(self.random.choice(self.hosts))
         elif draw < 0.35:
-            self._ambush(self.random.choice(self.hosts))
+            self._crash_after_reconnects(self.random.choice(self.hosts))
         elif draw < 0.42:
             self._stop(self.random.choice(self.hosts))
         elif draw < 0.55:
@@ -147,7 +147,7 @@ class Faults:
         host.disk.slow = 1
         self._start_later(host)
 
-    def _ambush(self, host: Host) -> None:
+    def _crash_after_reconnects(self, host: Host) -> None:
         """Blocks the disk, disconnects all producers, so that they reconnect and repeat, and then crashes the node."""
         if not host.up:
             return

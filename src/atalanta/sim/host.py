@@ -181,7 +181,7 @@ def ignore_join(how: str, group: str, place: str, interface: str, local_port: in
     """Ignores a join of a discovery group."""
 
 
-def nobody_looks() -> None:
+def ignore_end() -> None:
     return None
 
 
@@ -217,7 +217,7 @@ class Host(Machine):
         self.trace = SimTrace(self)
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
-        self.ending: Callable[[], None] = nobody_looks  # called before the node ends
+        self.ending: Callable[[], None] = ignore_end  # called before the node ends
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Called with the reason before a node ends itself after an error.
         self.on_gave_up: Callable[[Host, str], None] | None = None

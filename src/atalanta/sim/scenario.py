@@ -214,7 +214,7 @@ class Scenario:
                 self.world.at(self.joins_at, self._join)
             else:
                 self.world.at(delay_ns, host.start)
-        self.world.at(LOOK_NS, self._look)
+        self.world.at(LOOK_NS, self._check_nodes)
         for client in [*self.producers, *self.consumers, *self.readers]:
             delay_ns = self.random.randint(0, 2 * SECOND)
             if client in self.late:
@@ -237,12 +237,12 @@ class Scenario:
     def _join(self) -> None:
         start(self.hosts[self.shape.joiner])
 
-    def _look(self) -> None:
+    def _check_nodes(self) -> None:
         """Checks the nodes. During a scale-down a message may be at both nodes for a moment."""
         if not self.departed.under_way():
             check_one_queue(self.hosts)
         self.departed.check_orders()
-        self.world.at(LOOK_NS, self._look)
+        self.world.at(LOOK_NS, self._check_nodes)
 
     def _check_replays(self) -> None:
         for host in self.hosts:

@@ -42,7 +42,7 @@ FILE_BYTES_MAX: Final = 1 << 17
 FILES_MAX: Final = 10_000
 
 
-class MulticastMeeting(UdpFinder):
+class MulticastFinder(UdpFinder):
     """Discovery by UDP multicast: UDP, MPING."""
 
     def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
@@ -58,31 +58,31 @@ class MulticastMeeting(UdpFinder):
         return decode_announcement(said)
 
 
-class PolledMeeting(Finder):
+class PolledFinder(Finder):
     """Discovery by polling, repeated until a node is found."""
 
     def __init__(self, meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> None:
         super().__init__(f"{meeting.protocol}'s {meeting.describe()}", refresh_ms, wait_ms, make)
         self.meeting = meeting
 
-    def hear(self, stopped: Callable[[], bool]) -> None:
+    def listen(self, stopped: Callable[[], bool]) -> None:
         until = time.monotonic() + self.wait_s
         while not stopped():
-            self.look(until)
+            self.poll(until)
             left = until - time.monotonic()
             if self.entries or left <= 0:
                 return
             time.sleep(min(PAUSE_S, left))
 
-    def look(self, until: float) -> None:
+    def poll(self, until: float) -> None:
         """Polls once. Raises OSError if that fails."""
         raise NotImplementedError
 
 
-class FolderMeeting(PolledMeeting):
+class FolderFinder(PolledFinder):
     """Discovery by files: FILE_PING."""
 
-    def look(self, until: float) -> None:
+    def poll(self, until: float) -> None:
         folder = Path(self.meeting.folder) / self.meeting.channel
         if not folder.is_dir():
             return
@@ -91,25 +91,25 @@ class FolderMeeting(PolledMeeting):
                 data = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX]
                 posted = decode_posted(self.meeting.channel, data)
                 if posted is not None and abs(time.time() - posted[0] / 1000) <= FRESH_S:
-                    self.said(decode_announcement(posted[1]))
+                    self.add(decode_announcement(posted[1]))
 
 
-class HostsMeeting(PolledMeeting):
+class HostsFinder(PolledFinder):
     """Discovery by known hosts: TCPPING, DNS_PING. The first node that answers names the others."""
 
-    def look(self, until: float) -> None:
-        hosts = named(self.meeting) if self.meeting.kind == DNS else self.meeting.hosts
+    def poll(self, until: float) -> None:
+        hosts = resolved_names(self.meeting) if self.meeting.kind == DNS else self.meeting.hosts
         for host, port in self.meeting.targets(hosts):
             left = until - time.monotonic()
             if left <= 0 or self.entries:
                 return
             # A host that fails, or is another server, does not prevent the request to the next one.
             with contextlib.suppress(OSError, ProtocolError):
-                for announcement in asked(host, port, self.meeting.channel, min(left, CALL_S)):
-                    self.said(decode_announcement(announcement))
+                for announcement in fetch(host, port, self.meeting.channel, min(left, CALL_S)):
+                    self.add(decode_announcement(announcement))
 
 
-def named(meeting: Meeting) -> list[tuple[str, int]]:
+def resolved_names(meeting: Meeting) -> list[tuple[str, int]]:
     """Returns the current addresses of DNS_PING's names. Names that do not resolve are left out."""
     found: dict[tuple[str, int], None] = {}
     for name in meeting.names:
@@ -124,7 +124,7 @@ def named(meeting: Meeting) -> list[tuple[str, int]]:
     return list(found)
 
 
-def asked(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
+def fetch(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
     """Returns the announcements that a node knows. Raises OSError or ProtocolError."""
     with socket.create_connection((host, port), timeout_s) as connection:
         connection.sendall(encode_said(channel, b""))
@@ -140,10 +140,10 @@ def asked(host: str, port: int, channel: str, timeout_s: float) -> list[bytes]:
     raise ProtocolError("no whole answer")
 
 
-def finder_at(meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
+def finder_for(meeting: Meeting, refresh_ms: int, wait_ms: int, make: MakeServer) -> Finder:
     """Returns the finder for this discovery protocol."""
     if meeting.kind == MULTICAST:
-        return MulticastMeeting(meeting, refresh_ms, wait_ms, make)
+        return MulticastFinder(meeting, refresh_ms, wait_ms, make)
     if meeting.kind == FOLDER:
-        return FolderMeeting(meeting, refresh_ms, wait_ms, make)
-    return HostsMeeting(meeting, refresh_ms, wait_ms, make)
+        return FolderFinder(meeting, refresh_ms, wait_ms, make)
+    return HostsFinder(meeting, refresh_ms, wait_ms, make)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from atalanta.client.options import Server
 
 DATAGRAM_BYTES_MAX: Final = 65_535
-LOOK_S: Final = 0.2  # maximum delay until a stopped listener returns
+POLL_S: Final = 0.2  # maximum delay until a stopped listener returns
 SERVERS_MAX: Final = 10_000
 INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
 
@@ -44,7 +44,7 @@ class UdpGroup:
 
 
 class Finder:
-    """The discovered servers: node id -> server and the time of its announcement. `hear` receives announcements."""
+    """The discovered servers: node id -> server and the time of its announcement. `listen` receives announcements."""
 
     def __init__(
         self, place: str, refresh_timeout_ms: int, initial_wait_timeout_ms: int, make: MakeServer
@@ -64,7 +64,7 @@ class Finder:
         with self.lock:
             self._expire()
             if not self.entries:
-                self.hear(stopped)
+                self.listen(stopped)
             if not self.entries:
                 raise OSError(f"no server was discovered in {self.place} within {self.wait_s:g} s")
             return [server for server, _ in self.entries.values()]
@@ -74,11 +74,11 @@ class Finder:
         with self.lock:
             self.entries.clear()
 
-    def hear(self, stopped: Callable[[], bool]) -> None:
+    def listen(self, stopped: Callable[[], bool]) -> None:
         """Fills `entries` until the first server or the end of the time. Raises OSError if it cannot listen."""
         raise NotImplementedError
 
-    def said(self, announcement: Announcement) -> None:
+    def add(self, announcement: Announcement) -> None:
         """Records an announcement: the node's last connector is used (DiscoveryGroup.java)."""
         if announcement.connectors and len(self.entries) < SERVERS_MAX:
             connector = announcement.connectors[-1]
@@ -103,20 +103,20 @@ class UdpFinder(Finder):
         super().__init__(place, group.refresh_timeout_ms, group.initial_wait_timeout_ms, make)
         self.group = group
 
-    def hear(self, stopped: Callable[[], bool]) -> None:
+    def listen(self, stopped: Callable[[], bool]) -> None:
         """Reads datagrams until one is valid; after it only those that have already arrived."""
         until = time.monotonic() + self.wait_s
         with contextlib.closing(listening_socket(self.group)) as listener:
             while not stopped():
                 left = 0.0 if self.entries else until - time.monotonic()
-                if left < 0 or (not self._receive(listener, min(left, LOOK_S)) and self.entries):
+                if left < 0 or (not self._receive(listener, min(left, POLL_S)) and self.entries):
                     return
 
     def _receive(self, listener: socket.socket, timeout_s: float) -> bool:
         readable, _, _ = select.select([listener], [], [], timeout_s)
         if readable:
             with contextlib.suppress(ProtocolError):  # any host may send datagrams
-                self.said(self.read(listener.recv(DATAGRAM_BYTES_MAX)))
+                self.add(self.read(listener.recv(DATAGRAM_BYTES_MAX)))
         return bool(readable)
 
     def read(self, data: bytes) -> Announcement:

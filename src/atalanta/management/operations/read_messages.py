@@ -9,7 +9,7 @@ from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
 from atalanta.kernel.registry import queues
 from atalanta.kernel.transactions import xa
 from atalanta.management.request.call import Call, Operations, Parameters, number_of, optional_text
-from atalanta.management.request.jobs import LOOKS_MAX, MessageJob
+from atalanta.management.request.jobs import MESSAGES_READ_MAX, MessageJob
 from atalanta.management.request.json_text import browsed_map, encode_json, message_map
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Count(MessageJob):
     With a filter Artemis counts at most management-browse-page-size messages. Here all messages are counted.
     """
 
-    acts_max = LOOKS_MAX
+    acts_max = MESSAGES_READ_MAX
     any_state = True
 
     def __init__(

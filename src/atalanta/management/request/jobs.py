@@ -1,7 +1,7 @@
 """Management of many messages at once, in bounded steps. The reply is sent after the last step.
 
-A job reads the messages that its queue had at the start, LOOKS_MAX of them in one event-loop iteration, and changes
-at most `acts_max` of them. A zero timer continues it, so that a purge of a million messages delays no client.
+A job reads the messages that its queue had at the start. One event-loop iteration reads MESSAGES_READ_MAX of them
+and changes at most `acts_max`. A zero timer continues the job, so that a purge of a million messages delays no client.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 MANAGEMENT_TIMER: Final = "management.jobs"
-LOOKS_MAX: Final = 2_000
+MESSAGES_READ_MAX: Final = 2_000
 ACTS_MAX: Final = 100
 JOBS_MAX: Final = 1_000
 
@@ -77,7 +77,7 @@ class MessageJob:
         """Fills `chosen` from the end of the last step on. Returns True after the last message."""
         references = self.queue.references
         index = self.queue.index_of(self.cursor)
-        stop = min(len(references), index + LOOKS_MAX)
+        stop = min(len(references), index + MESSAGES_READ_MAX)
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
         while index < stop and len(chosen) < most:
             reference = references[index]
@@ -91,9 +91,9 @@ class MessageJob:
                     return True
         if index < len(references):
             return False
-        return self.queue.paged is None or (not chosen and self._look_outside(now, chosen))
+        return self.queue.paged is None or (not chosen and self._choose_paged(now, chosen))
 
-    def _look_outside(self, now: int, chosen: list[Reference]) -> bool:
+    def _choose_paged(self, now: int, chosen: list[Reference]) -> bool:
         """Reads the next block of page files after all messages in memory. Returns True at the end of the page files.
 
         A job that only reads gets copies. Messages to be changed are loaded into memory, in the queue's order.

@@ -30,7 +30,7 @@ class LikePiece:
         if start < len(self.text):
             self.runs.append((start, self.text[start:]))
 
-    def stands_at(self, value: str, at: int) -> bool:
+    def matches_at(self, value: str, at: int) -> bool:
         for offset, literal in self.runs:
             if not value.startswith(literal, at + offset):
                 return False
@@ -52,7 +52,7 @@ class LikePiece:
             at = found - offset
             if at + size > end:
                 return -1
-            if self.stands_at(value, at):
+            if self.matches_at(value, at):
                 return at
             at += 1
         return -1
@@ -99,10 +99,10 @@ class LikePattern:
         first = pieces[0]
         last = pieces[len(pieces) - 1]
         if len(pieces) == 1:
-            return len(value) == len(first.text) and first.stands_at(value, 0)
+            return len(value) == len(first.text) and first.matches_at(value, 0)
         end = len(value) - len(last.text)
         at = len(first.text)
-        if end < at or not first.stands_at(value, 0) or not last.stands_at(value, end):
+        if end < at or not first.matches_at(value, 0) or not last.matches_at(value, end):
             return False
         for i in range(1, len(pieces) - 1):
             found = pieces[i].find(value, at, end)

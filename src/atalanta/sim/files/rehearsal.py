@@ -108,12 +108,12 @@ class Rehearsal:
             world.world.at_time(self.began + int(event.at_s * SECOND), self._happening(event))
         while world.world.now < self.began + int(self.seconds * SECOND):
             world.run(1.0)
-            self._look()
+            self._record_backlogs()
         for producer in self.producers:
             producer.stopped = True
         for _ in range(int(SETTLING_S)):
             world.run(1.0)
-            self._look()
+            self._record_backlogs()
         self._finish()
         return self.report
 
@@ -163,7 +163,7 @@ class Rehearsal:
         self.report.ended[getattr(host, "name", "")] = why
 
     # -- observations ---------------------------------------------------------------------------
-    def _look(self) -> None:
+    def _record_backlogs(self) -> None:
         """Records queues whose first message has not changed for a second."""
         now = self.now_s()
         up = self.world.up()
