@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import typer
 
-from atalanta.cli.output import outcome
 from atalanta.cli.application import application
+from atalanta.cli.output import outcome
 from atalanta.runtime.process import exit_codes
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
