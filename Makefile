@@ -84,6 +84,12 @@ check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
 	@$(PYTHON) -m tools.structure --trace --check tools/structure_limits.toml
 	@$(PYTHON) -m mypy src tests tools examples bench
 
+.PHONY: docs
+docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.config.docs >docs/reference/config.md
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.reference
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.events
+
 # Lint, the types of files that differ from origin/main, and the tests of tests/quick.txt.
 .PHONY: quick
 quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast tests, one simulated cluster

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_tree import GENERATED, ROOT, everything
+from tests.source_tree import GENERATED, ROOT, SOURCE, everything
+from tests.test_imports import FLOORS
 from tools.reference import FOLDER, PAGES
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MENTION = re.compile(r"\bdocs/[\w./-]*\w")
+FILE_NAME = re.compile(r"(?<![\w./<:-])((?:[a-z_]+/)+[a-z_]+\.(?:py|toml|txt))\b")
+# Pages whose file names are compared with the tree. Examples in guides name files of users.
+NAMING = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals", "docs/reference")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -66,3 +70,21 @@ def test_pages_that_the_source_mentions_exist() -> None:
             if not path.exists() and not list(path.parent.glob(f"{path.name}-*")):
                 wrong.append(f"{source.name}: {mention}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_files_that_pages_name_exist() -> None:
+    wrong = []
+    for page in pages():
+        name = page.relative_to(ROOT).as_posix()
+        if name.startswith(NAMING):
+            for mention in FILE_NAME.findall(page.read_text(encoding="utf-8")):
+                if not (SOURCE / mention).exists() and not (ROOT / mention).exists():
+                    wrong.append(f"{name}: {mention}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_architecture_page_has_the_floors() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    picture = text.partition("---\nnode\n")[2].partition("```")[0]
+    shown = "\n".join(", ".join(floor) for floor in reversed(FLOORS))
+    assert f"node\n{picture}" == f"{shown}\n", f"the floors are now:\n{shown}"

@@ -1,3 +1,3 @@
-"""Atalanta: a clustered message broker at home in the ActiveMQ world."""
+"""Atalanta: a clustered message broker for users of ActiveMQ Artemis."""
 
 __version__ = "0.1.0"

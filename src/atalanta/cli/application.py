@@ -26,7 +26,7 @@ from atalanta.cli.version import version_lines
 
 application = typer.Typer(
     name="atalanta",
-    help="A clustered message broker at home in the ActiveMQ world.",
+    help="A clustered message broker for users of ActiveMQ Artemis.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
