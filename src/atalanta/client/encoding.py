@@ -1,7 +1,7 @@
 """Encoding of messages for speed, and decoding of typed properties to Python values.
 
 This code is interpreted and runs for every sent message. Names are encoded once; a value takes one struct call, a
-message one join. docs/protocols/core.md has the layouts of properties and HDR.
+message one join. docs/internals/protocols/core.md has the layouts of properties and HDR.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Encodings of a whole message: the CORE forms HDR and MSG, and the body of a text message.
 
-docs/protocols/core.md has the layouts.
+docs/internals/protocols/core.md has the layouts.
 """
 
 from __future__ import annotations

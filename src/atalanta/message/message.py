@@ -1,4 +1,4 @@
-"""The broker's message. Its canonical encoding is CORE's HDR and MSG (docs/protocols/core.md).
+"""The broker's message. Its canonical encoding is CORE's HDR and MSG (docs/internals/protocols/core.md).
 
 Received bytes are kept. `head` is the encoded header after the message id; it is sent unchanged until a header
 or a property changes. Properties are decoded only on demand.

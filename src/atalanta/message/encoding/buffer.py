@@ -1,4 +1,4 @@
-"""Readers and writers of CORE's primitive types, big endian (docs/protocols/core.md has the layouts).
+"""Readers and writers of CORE's primitive types, big endian (docs/internals/protocols/core.md has the layouts).
 
 Every length is checked against the remaining bytes before memory is allocated. A frame of a few bytes can
 therefore never cause an allocation of more than a few bytes.
