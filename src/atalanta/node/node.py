@@ -104,7 +104,7 @@ class Node:
         report = self.journal.recover(recovery)
         recovery.finish(now)
         self.ports.trace.event(
-            "journal_recovered", {"records": report.records, "messages": len(self.broker.messages)}
+            "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
         )
 
     def start(self, now: int) -> None:

@@ -284,14 +284,15 @@ class Recovery:
             address.add_routing_type(queue.spec.routing_type)
             address.internal = queue.internal
             address.add_queue(queue)
-            persisted_delivery_count.begin(broker, queue)
+            if broker.config.persist_delivery_count_before_delivery:
+                persisted_delivery_count.begin(broker.store, queue)
             queue.restore_sequences(now, self.sequences.get(queue.id, 0))
             for lease in queue.log.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             enter(broker, address)
-        self.paging.attach(broker)
+        self.paging.attach(broker.paging, broker.queues_by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
@@ -308,14 +309,14 @@ class Recovery:
             xa_recovery.restore(broker, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
-                restore(broker, now, queue, queue.special)
-        broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
+                restore(broker.store, now, queue, queue.special)
+        broker.store.skip_message_ids(self.message_id_max + 1)
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)
-        broker.origins.restore(broker)
+        broker.origins.restore()
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
@@ -350,8 +351,8 @@ class Recovery:
                 broker.large.hold(message.large, len(references))
             message.lsn = lsn
             message.references = references
-            broker.messages[message.id] = message
-            broker.stored_bytes += message.size
+            broker.store.messages[message.id] = message
+            broker.store.stored_bytes += message.size
             if broker.trace.on:
                 tell(broker.trace, "story_recovered", message, places(references))
 

@@ -21,7 +21,6 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.log.lease import Lease
 from atalanta.kernel.queue.paging.removal import drop_through
 from atalanta.kernel.queue.reference import DONE, PagedReference, Reference
-from atalanta.kernel.queue.settle import drop_from_queue
 from atalanta.kernel.registry.queues import find_queue
 from atalanta.kernel.trace import tell
 from atalanta.message.encoding.buffer import Writer
@@ -288,10 +287,10 @@ def ack_through(
         # Messages that are not durable were never shown; nobody else would take them away.
         if reference.durable:
             taken += 1
-        drop_from_queue(broker, reference)
+        broker.store.drop_from_queue(reference)
         if broker.trace.on:
             tell(broker.trace, "story_acknowledged_through", reference.message, queue.name)
-    broker.spent.add(done)
+    broker.freed.add(done)
     queue.count_acknowledged(taken)
     queue.log.acknowledge_through(end)
     writer = Writer()

@@ -11,12 +11,10 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.publish import dead_letter_resources
 from atalanta.kernel.publish.divert_routing import route_plan
 from atalanta.kernel.queue import expiry
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
 from atalanta.kernel.routing.router import Route
 from atalanta.kernel.trace import tell
 from atalanta.message.fqqn import split_fqqn
@@ -79,7 +77,7 @@ def move_to_address(
 ) -> None:
     """Copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: nowhere), original finished with it."""
     batch = records.Batch()
-    note_lost(broker, reference, why, batch)
+    broker.store.note_lost(reference, why, batch)
     original = reference.message
     plan: Plan | None = None
     if target is not None:
@@ -93,10 +91,10 @@ def move_to_address(
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:
-        references = add_to_batch(broker, plan, batch)
+        references = broker.plans.add(plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
-    drop_from_queue(broker, reference)
+    broker.store.drop_from_queue(reference)
     broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
 
 
@@ -172,7 +170,7 @@ def reroute(
     is in the same record.
     """
     batch = records.Batch()
-    note_lost(broker, reference, why, batch)
+    broker.store.note_lost(reference, why, batch)
     plan = Plan(reference.message.copy(0))
     if without and plan.message.special:
         plan.message.remove_property(without)
@@ -181,12 +179,12 @@ def reroute(
         plan.message.properties_changed()
     origins = broker.origins
     if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
-        origins.note(broker)
+        origins.note()
     plan.routes = routes
-    references = add_to_batch(broker, plan, batch)
+    references = broker.plans.add(plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))
-    drop_from_queue(broker, reference)
+    broker.store.drop_from_queue(reference)
     if broker.trace.on:
         tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
     broker.append_batch(batch, [plan], references, None, 0)
@@ -201,8 +199,8 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             continue
         if reference.durable:
             message_ids.append(reference.message.id)
-        note_lost(broker, reference, why, batch)
-        drop_from_queue(broker, reference)
+        broker.store.note_lost(reference, why, batch)
+        broker.store.drop_from_queue(reference)
         queue.count_killed(1)
     if queue.paged is not None:
         for reference in queue.paged.tail:

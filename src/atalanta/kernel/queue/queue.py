@@ -178,6 +178,12 @@ class Queue:
         self.added += 1
         self.bytes += reference.size
 
+    def count_unsequenced(self, reference: Reference, sign: int) -> None:
+        """Counts a message sent for later that has no sequence yet (1), or counts it out (-1)."""
+        self.message_count += sign
+        self.added += sign
+        self.bytes += sign * reference.size
+
     def enter(self, reference: Reference) -> None:
         """One that was counted in comes into the list, as a rule behind all others."""
         references = self.references
@@ -351,6 +357,12 @@ class Queue:
             if spec.non_destructive:
                 self.cursor = 1
         configure(self)
+
+    def take_acknowledging(self) -> list[int]:
+        """Returns the ids of acknowledged messages that have no record yet, and forgets them."""
+        message_ids = self.acknowledging
+        self.acknowledging = []
+        return message_ids
 
     def record_stored(self, lsn: int) -> None:
         """The newest record of the queue's definition is the one with this lsn."""

@@ -19,7 +19,6 @@ from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
 from atalanta.kernel.queue.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.paging import removal
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.settle import drop_from_queue
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry.addresses import (
     _address_may_go,
@@ -88,7 +87,8 @@ def create_queue(
     queue.usage.create(now)
     broker.queues[queue.name] = queue
     broker.queues_by_id[queue.id] = queue
-    persisted_delivery_count.begin(broker, queue)
+    if broker.config.persist_delivery_count_before_delivery:
+        persisted_delivery_count.begin(broker.store, queue)
     address.add_queue(queue)
     if spec.internal:
         address.internal = True
@@ -113,7 +113,7 @@ def _outlives(broker: Broker, spec: QueueSpec) -> bool:
 
 def _store_with_copies(broker: Broker, now: int, queue: Queue, retained: Retained) -> None:
     """The queue's record comes last: after a crash it is there with all its copies, or none of them is."""
-    copies = copy_retained(broker, now, queue, retained)
+    copies = copy_retained(broker.plans, broker.next_binding_id, now, queue, retained)
     if queue.durable:
         copies.batch.add(records.QUEUE, encode_queue(queue))
     lsn = broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
@@ -212,7 +212,7 @@ def _reconfigure(broker: Broker, queue: Queue) -> None:
     """The queue behaves as its definition says from now on, for the messages it has as well."""
     queue.reconfigure()
     if queue.special is not None:
-        cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
+        cut(broker.store, broker.now, queue, queue.special, BLOCKS_A_TURN)
     broker.mark_dirty(queue)
 
 
@@ -224,9 +224,9 @@ def delete_queue(broker: Broker, now: int, name: str, why: str) -> None:
         consumer.endpoint.consumer_gone(consumer, why)
         remove_from_queue(broker, now, queue, consumer)
     for reference in queue.delete():
-        drop_from_queue(broker, reference)
+        broker.store.drop_from_queue(reference)
     for _, reference in broker.scheduled.of_queue(queue):
-        drop_from_queue(broker, reference)
+        broker.store.drop_from_queue(reference)
     del broker.queues[queue.name]
     del broker.queues_by_id[queue.id]
     address = broker.addresses.get(queue.spec.address)

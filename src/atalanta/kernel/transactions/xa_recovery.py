@@ -62,11 +62,11 @@ def _hold_back(
         # Once the branch has ended, an older value in a file would count as the newest: the whole queue is read back.
         while queue.paged is not None and broker.paging.bring(now, queue):
             pass
-    message = broker.messages.get(message_id)
+    message = broker.store.messages.get(message_id)
     if message is not None:
         found = [each for each in message.references if each.queue.id == queue_id]
     if not found and queue is not None:
-        pulled = pull(broker, now, queue, message_id)
+        pulled = pull(broker.paging, now, queue, message_id)
         if pulled is not None:
             found.append(pulled)
     for reference in found:

@@ -11,10 +11,8 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import dead_letter, expire, moved_copy
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.router import Route
@@ -58,8 +56,8 @@ def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: 
     for reference in chosen:
         if reference.durable:
             message_ids.append(reference.message.id)
-        note_lost(job.broker, reference, why, batch)
-        drop_from_queue(job.broker, reference)
+        job.broker.store.note_lost(reference, why, batch)
+        job.broker.store.drop_from_queue(reference)
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(job.queue.id, message_ids))
 
@@ -87,7 +85,7 @@ class Copies(Remove):
             gone.append(reference)
             if plan.routes:
                 plans.append(plan)
-                references.extend(add_to_batch(self.broker, plan, batch))
+                references.extend(self.broker.plans.add(plan, batch))
         if not self.keep_original:
             finish(self, gone, batch, self.why)
             if self.counts:
@@ -167,7 +165,7 @@ class ChangePriority(Copies):
         copy.priority = self.priority
         origins = self.broker.origins
         if origins.attach(copy, int(reference.message.id), self.queue.name):
-            origins.note(self.broker)
+            origins.note()
         plan = Plan(copy)
         plan.routes = [Route(self.queue, b"")]
         return plan
