@@ -199,7 +199,7 @@ class NodeRig:
         node = self.node
         broker = node.broker
         return (
-            sorted(broker.addresses), sorted(broker.queues), sorted(broker.messages), node.journal.last,
+            sorted(broker.addresses), sorted(broker.queues), sorted(broker.store.messages), node.journal.last,
             broker.memory.used_bytes, sorted(node.host.metadata), sorted(self.disk.files), sorted(self.large.contents),
             [queue.message_count for queue in broker.queues.values()],
         )  # fmt: skip

@@ -241,7 +241,7 @@ class Bench:
         """Everything appended becomes durable and is handed out, until nothing moves."""
         for _ in range(1_000):
             self.broker.flush(self.now)
-            busy = self.broker.dirty or self.broker.paging.touched
+            busy = self.broker.dispatches.dirty or self.broker.paging.touched
             self.broker.flush_timer = False
             if self.journal.durable == self.journal.last and not busy:
                 return

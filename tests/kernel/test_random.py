@@ -55,9 +55,9 @@ def state(broker: Broker) -> dict[str, object]:
         queues[queue.name] = (
             queue.id,
             queue.incarnation,
-            queue.acked_through,
-            {lease.group: (lease.epoch, lease.owner) for lease in queue.leases.values()},
-            queue.lost,
+            queue.log.acked_through,
+            {lease.group: (lease.epoch, lease.owner) for lease in queue.log.leases.values()},
+            queue.log.lost,
             [
                 (reference.sequence, reference.message.id, reference.message.body)
                 for reference in everything(queue)
@@ -71,13 +71,13 @@ def state(broker: Broker) -> dict[str, object]:
         },
         "sinks": {key: batch for key, (batch, _) in broker.sinks.entries.items()},
         "values": {key: value for key, (value, _) in broker.values.items()},
-        "messages": sorted(broker.messages),
+        "messages": sorted(broker.store.messages),
         "scheduled": sorted(
             (at_ms, reference.message.id, reference.queue.id)
             for reference, at_ms in broker.scheduled.times.items()
             if reference.sequence == 0 and reference.durable
         ),
-        "stored": broker.stored_bytes,
+        "stored": broker.store.stored_bytes,
     }
 
 
@@ -210,7 +210,7 @@ class Play:
         self.epoch = held.epoch
         if answers.answers != [1]:
             self.settle()  # a reader waits for its lease
-        start = bench.broker.queues[name].acked_through
+        start = bench.broker.queues[name].log.acked_through
         end = log_view.plan(bench.broker, name, "", start, self.random.randrange(1, 9), -1)[0]
         chunk = log_view.read(bench.broker, name, "", start, end, 0, None)
         self.compare_with_earlier(start, end, chunk)
@@ -244,7 +244,7 @@ class Play:
         self.bench.now += self.random.randrange(1, 20) * SECOND
         log_view.end_leases(self.bench.broker, self.bench.now)
         maintenance.scan_all_expired(self.bench.broker, self.bench.now)
-        scheduled.on_timer(self.bench.broker, self.bench.now)
+        scheduled.on_timer(self.bench.broker.store, self.bench.now)
 
     def compact(self) -> None:
         """One step, as store/compaction.py makes them: others go on between the steps."""
@@ -342,7 +342,7 @@ class Play:
         self.bench.now += 100 * SECOND
         log_view.end_leases(self.bench.broker, self.bench.now)
         self.settle()
-        scheduled.on_timer(self.bench.broker, self.bench.now)
+        scheduled.on_timer(self.bench.broker.store, self.bench.now)
         last = self.bench.session()
         self.ended.append(last)
         for number, name in enumerate(list(self.bench.broker.queues)):
@@ -356,7 +356,7 @@ class Play:
         self.settle()
         for queue in self.bench.broker.queues.values():
             assert queue.message_count == 0, f"{queue.name} is not empty"
-        assert self.bench.broker.messages == {}
+        assert self.bench.broker.store.messages == {}
         assert self.bench.broker.memory.used_bytes == 0
         assert self.bench.pages is not None and not self.bench.pages.files
 

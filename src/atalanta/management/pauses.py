@@ -76,8 +76,10 @@ class Pauses(Observer):
             self._settle(queue)
 
     def _settle(self, queue: Queue) -> None:
-        queue.paused = queue.name in self.queues or queue.spec.address in self.addresses
-        if not queue.paused:
+        if queue.name in self.queues or queue.spec.address in self.addresses:
+            queue.pause()
+        else:
+            queue.resume()
             self.broker.mark_dirty(queue)
 
     def _store(self, key: str, kept: bool) -> None:
@@ -91,7 +93,7 @@ class Pauses(Observer):
     # -- Observer -------------------------------------------------------------------------------
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if self.addresses and queue.spec.address in self.addresses:
-            queue.paused = True
+            queue.pause()
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         """Removes the pause of a deleted queue. A queue that is bound again calls this too, but is not deleted."""

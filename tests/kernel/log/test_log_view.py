@@ -7,8 +7,8 @@ import pytest
 from atalanta.kernel.broker import maintenance
 from atalanta.kernel.errors import FENCED, INCARNATION_CHANGED, RANGE_LOST, BrokerError
 from atalanta.kernel.log import log_view
+from atalanta.kernel.queue.freed_references import FREED_MAX, FREED_TIMER
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.settle import FREED_MAX, SPENT_TIMER
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
 TTL = 60 * SECOND
@@ -191,7 +191,7 @@ def test_many_acknowledged_at_once_are_gone_at_once_and_freed_in_turns() -> None
     assert (queue.message_count, queue.bytes, bench.broker.memory.used_bytes) == (0, 0, 0)
     assert log_view.position(bench.broker, "archive").messages == 0
     turns = 0
-    while bench.timers.due.pop(SPENT_TIMER, None) is not None:
-        maintenance.on_timer(bench.broker, bench.now, SPENT_TIMER)
+    while bench.timers.due.pop(FREED_TIMER, None) is not None:
+        maintenance.on_timer(bench.broker, bench.now, FREED_TIMER)
         turns += 1
-    assert (turns, bench.broker.spent.lists) == (3, [])
+    assert (turns, bench.broker.freed.lists) == (3, [])

@@ -31,7 +31,7 @@ def test_what_is_acknowledged_in_order_does_not_stay_in_the_list() -> None:
         validate(bench.broker)
     bench.settle()
     assert queue.message_count == 0
-    assert bench.broker.messages == {}
+    assert bench.broker.store.messages == {}
 
 
 @pytest.mark.parametrize("seed", range(5))

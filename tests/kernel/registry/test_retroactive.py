@@ -206,7 +206,7 @@ def test_after_a_crash_a_queue_is_there_with_all_its_copies_or_not_at_all(count:
         else:
             assert "late" not in bench.broker.queues
             assert durable == before or bench.broker.next_binding_id > ids
-            assert len(bench.broker.messages) == count  # in both rings each
+            assert len(bench.broker.store.messages) == count  # in both rings each
 
 
 def test_a_queue_that_is_gone_and_its_copies_leave_nothing() -> None:

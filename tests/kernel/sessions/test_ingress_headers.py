@@ -15,7 +15,7 @@ from tests.kernel.broker_rig import Bench
 
 def only_message(bench: Bench, queue: str) -> dict[str, object]:
     bench.settle()
-    (message,) = bench.broker.messages.values()
+    (message,) = bench.broker.store.messages.values()
     names = (VALIDATED_USER, INGRESS_TIMESTAMP, "n")
     return {name: message.property_value(name) for name in names if message.has_property(name)}
 
@@ -46,7 +46,7 @@ def test_a_message_without_a_sender_is_refused_and_so_is_its_transaction() -> No
             session.send(bench.now, bench.message("q"), 1)
         assert refused.value.code == ILLEGAL_STATE
         assert (session.transaction.rollback_only is not None) == (not session.auto_commit_sends)
-    assert bench.broker.messages == {}
+    assert bench.broker.store.messages == {}
     bench.session().send(bench.now, bench.message("q", _AMQ_VALIDATED_USER="named"), 1)
     assert only_message(bench, "q") == {VALIDATED_USER: "named"}
 
@@ -63,6 +63,6 @@ def test_the_time_of_arrival_where_the_address_asks_for_it_also_after_a_reload()
     bench.queue("other")
     bench.session().send(bench.now, bench.message("q"), 1)
     assert only_message(bench, "q") == {INGRESS_TIMESTAMP: bench.now // 1_000_000}
-    bench.broker.messages.clear()
+    bench.broker.store.messages.clear()
     bench.session().send(bench.now, bench.message("other"), 2)
     assert only_message(bench, "other") == {}

@@ -7,7 +7,8 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.journal import records
-from atalanta.kernel.publish.deduplicate import duplicate_cache
+from atalanta.kernel.publish.plan_writer import PlanWriter
+from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
@@ -16,18 +17,18 @@ from tests.sim.mutants.patching import Patch
 
 
 def confirmed_before_durable(patch: Patch) -> None:
-    append_batch = Broker.append_batch
+    append = PlanWriter.append
 
     def hasty(
-        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
         endpoint: Endpoint | None, token: int,
     ) -> int:  # fmt: skip
         if not plans or endpoint is None:
-            return append_batch(self, batch, plans, references, endpoint, token)
+            return append(self, batch, plans, references, endpoint, token)
         endpoint.done(token)
-        return append_batch(self, batch, plans, references, None, token)
+        return append(self, batch, plans, references, None, token)
 
-    patch.setattr(Broker, "append_batch", hasty)
+    patch.setattr(PlanWriter, "append", hasty)
 
 
 def in_flight_not_given_back(patch: Patch) -> None:
@@ -35,44 +36,44 @@ def in_flight_not_given_back(patch: Patch) -> None:
 
 
 def repeat_answered_early(patch: Patch) -> None:
-    def early(self: Broker, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def early(self: MessageStore, lsn: int, endpoint: Endpoint | None, token: int) -> None:
         if endpoint is not None:
             endpoint.done(token)
 
-    patch.setattr(Broker, "reply_when_durable", early)
+    patch.setattr(MessageStore, "reply_when_durable", early)
 
 
 def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
-    commit_plan = Broker.commit_plan
+    commit = PlanWriter.commit
 
     def two_records(
-        self: Broker, now: int, plan: Plan, endpoint: Endpoint | None, token: int
+        self: PlanWriter, plan: Plan, endpoint: Endpoint | None, token: int
     ) -> None:
         for cache_name, duplicate_id in plan.duplicates:
-            record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
-            lsn = self.journal.append(records.DUPLICATES, record)
-            duplicate_cache(self, cache_name).add(duplicate_id, lsn)
+            record = records.encode_duplicates(cache_name, self.store.next_message_id, [duplicate_id])
+            lsn = self.store.journal.append(records.DUPLICATES, record)
+            self.duplicates.cache(cache_name).add(duplicate_id, lsn)
         plan.duplicates = []
-        commit_plan(self, now, plan, endpoint, token)
+        commit(self, plan, endpoint, token)
 
-    patch.setattr(Broker, "commit_plan", two_records)
+    patch.setattr(PlanWriter, "commit", two_records)
 
 
 def transaction_in_several_records(patch: Patch) -> None:
-    append_batch = Broker.append_batch
+    append = PlanWriter.append
 
     def torn(
-        self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
         endpoint: Endpoint | None, token: int,
     ) -> int:  # fmt: skip
         for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
-            self.journal.append(kind, payload)
+            self.store.journal.append(kind, payload)
         last = records.Batch()
         if len(batch):
             last.add(batch.kinds[-1], batch.payloads[-1])
-        return append_batch(self, last, plans, references, endpoint, token)
+        return append(self, last, plans, references, endpoint, token)
 
-    patch.setattr(Broker, "append_batch", torn)
+    patch.setattr(PlanWriter, "append", torn)
 
 
 def sequence_used_again_after_compaction(patch: Patch) -> None:

@@ -83,7 +83,7 @@ class Goodbyes:
 
     def answered(self) -> bool:
         """All that was taken up is on disk, and its answers are out."""
-        return not (self.broker.parked or self.broker.acknowledging)
+        return not (self.broker.store.awaiting or self.broker.store.acknowledging)
 
 
 def tell_refused(connections: dict[int, Connection]) -> None:

@@ -14,7 +14,6 @@ from atalanta.cluster.scale_down.queue_walk import give_back
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import DONE, Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.internal_headers import (
     ACK_ROUTE_TO,
@@ -136,8 +135,8 @@ def finish(broker: Broker, references: list[Reference], batch: records.Batch) ->
         count += 1
         if reference.durable:
             per_queue.setdefault(reference.queue.id, []).append(int(reference.message.id))
-        note_lost(broker, reference, "moved to another node", batch)
-        drop_from_queue(broker, reference)
+        broker.store.note_lost(reference, "moved to another node", batch)
+        broker.store.drop_from_queue(reference)
     for queue_id, message_ids in per_queue.items():
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
     return count

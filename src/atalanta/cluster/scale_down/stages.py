@@ -360,7 +360,7 @@ class EndStage(Stage):
         part = mover.part
         if self.told or not mover.link.sender.idle():
             return False
-        if mover.broker.parked:
+        if mover.broker.store.awaiting:
             part.look_again(now)
             return False
         if part.left() > 0 and mover.rounds < ROUNDS_MAX:

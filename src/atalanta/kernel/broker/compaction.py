@@ -18,7 +18,6 @@ from atalanta.kernel.journal.message_record import (
     write_plain_message,
 )
 from atalanta.kernel.queue.reference import SCHEDULED
-from atalanta.kernel.queue.settle import store_delivery_count
 from atalanta.kernel.registry.addresses import store_address
 from atalanta.kernel.registry.queues import store_queue
 from atalanta.kernel.trace import places, tell
@@ -37,14 +36,14 @@ class Keeper:
     def live_bytes(self) -> int:
         """What the journal must keep, roughly: for the decision to compact."""
         broker = self.broker
-        stored = broker.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
+        stored = broker.store.stored_bytes + broker.branches.stored_bytes + broker.paging.record_bytes()
         small = 256 * len(broker.queues) + 128 * len(broker.values) + 4096
         return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int) -> None:
         """Ids must not start again after the records that used them are gone."""
         writer = Writer()
-        writer.int64(self.broker.next_message_id)
+        writer.int64(self.broker.store.next_message_id)
         writer.int64(self.broker.next_binding_id)
         self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
@@ -54,7 +53,7 @@ class Keeper:
             for member_kind, member in records.decode_batch(payload):
                 self.relocate(lsn, member_kind, member)
         elif kind == records.PLAIN_MESSAGE:
-            message = broker.messages.get(read_i64_be(payload, 0))
+            message = broker.store.messages.get(read_i64_be(payload, 0))
             if message is not None and message.lsn == lsn:
                 self._store_again(message, [])
         elif kind == records.MESSAGE:
@@ -102,7 +101,7 @@ class Keeper:
     def _message(self, lsn: int, payload: bytes) -> None:
         broker = self.broker
         stored = decode_message_record(payload)
-        message = broker.messages.get(stored.message.id)
+        message = broker.store.messages.get(stored.message.id)
         alive = message is not None and message.lsn == lsn
         duplicates: list[tuple[str, bytes]] = []
         for cache_name, duplicate_id in stored.duplicates:
@@ -133,7 +132,7 @@ class Keeper:
             message.lsn = journal.append(records.MESSAGE, record)
         for reference in references:
             if reference.state == SCHEDULED and reference.sequence != 0:
-                store_delivery_count(broker, reference, broker.scheduled.times[reference])
+                broker.store.store_delivery_count(reference, broker.scheduled.times[reference])
         for cache_name, duplicate_id in duplicates:
             broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:

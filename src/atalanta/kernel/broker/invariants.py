@@ -41,7 +41,7 @@ def validate(broker: Broker) -> None:
             if reference.state == DELIVERING:
                 delivering += 1
             if reference.durable and not isinstance(reference, PagedReference):
-                assert reference.message.id in broker.messages, (
+                assert reference.message.id in broker.store.messages, (
                     f"queue {queue.name}: message not stored"
                 )
         _validate_notes(queue, levels)
@@ -86,7 +86,7 @@ def _validate_notes(queue: Queue, levels: list[int]) -> None:
         assert sum(levels) == alike == priorities.alike, (
             f"queue {queue.name}: {priorities.alike} of priority {priorities.only}, {levels} found"
         )
-    assert queue.leased == bool(queue.leases), f"queue {queue.name}: leases"
+    assert queue.leased == bool(queue.log.leases), f"queue {queue.name}: leases"
     assert queue.aside or not (queue.forced or queue.found_expired), f"queue {queue.name}: aside"
 
 
@@ -107,7 +107,7 @@ def _validate_memory(broker: Broker) -> None:
     count = 0
     holders: dict[int, int] = {}
     accounts: dict[int, int] = {}
-    waiting = [reference for parked in broker.parked for reference in parked.references]
+    waiting = [reference for parked in broker.store.awaiting for reference in parked.references]
     for queue in broker.queues.values():
         waiting.extend(queue.live())
         for _, reference in broker.scheduled.of_queue(queue):
@@ -138,7 +138,7 @@ def _validate_memory(broker: Broker) -> None:
 def _validate_parked(broker: Broker) -> None:
     waiting: dict[int, int] = {}
     lsn = 0
-    for parked in broker.parked:
+    for parked in broker.store.awaiting:
         assert parked.lsn >= lsn, "what waits for the journal is in its order"
         lsn = parked.lsn
         for reference in parked.references:
@@ -154,19 +154,19 @@ def _validate_parked(broker: Broker) -> None:
 
 def _validate_stored(broker: Broker) -> None:
     stored = 0
-    for message_id, message in broker.messages.items():
+    for message_id, message in broker.store.messages.items():
         assert message.id == message_id
         assert message.references, f"message {message_id} is kept for no queue"
         for reference in message.references:
             assert reference.state != DONE and reference.durable, f"message {message_id}: reference"
         stored += message.size
-    assert stored == broker.stored_bytes, f"stored: {stored} != {broker.stored_bytes}"
+    assert stored == broker.store.stored_bytes, f"stored: {stored} != {broker.store.stored_bytes}"
 
 
 def validate_large(broker: Broker) -> None:
     """Every body that something refers to is known, and held at least as often as that."""
     large = broker.large
-    waiting = [reference for parked in broker.parked for reference in parked.references]
+    waiting = [reference for parked in broker.store.awaiting for reference in parked.references]
     for queue in broker.queues.values():
         waiting.extend(queue.references)
         for _, reference in broker.scheduled.of_queue(queue):

@@ -10,7 +10,7 @@ from atalanta.kernel.publish.reroute import scan_expired
 from atalanta.kernel.queue.changes import changes_to
 from atalanta.kernel.queue.delivery import scheduled, slow_consumers
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
-from atalanta.kernel.queue.settle import SPENT_TIMER
+from atalanta.kernel.queue.freed_references import FREED_TIMER
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry import (
     addresses,
@@ -126,9 +126,9 @@ def on_timer(broker: Broker, now: int, key: str) -> None:
     elif key == xa.XA_TIMER:
         xa.on_timer(broker, now)
     elif key == scheduled.SCHEDULED_TIMER:
-        scheduled.on_timer(broker, now)
-    elif key == SPENT_TIMER:
-        broker.spent.on_timer(now)
+        scheduled.on_timer(broker.store, now)
+    elif key == FREED_TIMER:
+        broker.freed.on_timer(now)
     elif key.startswith(GATE_TIMER):
         gated = broker.queues.get(key[len(GATE_TIMER) :])
         if gated is not None:

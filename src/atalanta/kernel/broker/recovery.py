@@ -22,7 +22,6 @@ from atalanta.kernel.queue.displacement import restore
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import add_lost
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.addresses import enter
 from atalanta.kernel.registry.queues import parse_filter
@@ -147,7 +146,7 @@ class Recovery:
         sequence = reader.int64("ack_through.sequence")
         queue = self.broker.queues_by_id.get(queue_id)
         if queue is not None:
-            queue.acked_through = max(queue.acked_through, sequence)
+            queue.log.acknowledge_through(sequence)
 
     def _delivery(self, reader: Reader) -> None:
         queue_id = reader.int64("delivery.queue")
@@ -192,9 +191,8 @@ class Recovery:
             parse_filter(spec.filter_text),
             reader.simple_string("queue.incarnation"),
         )
-        queue.lsn = lsn
-        queue.next_sequence = reader.int64("queue.next_sequence")
-        queue.acked_through = reader.int64("queue.acked_through")
+        next_sequence = reader.int64("queue.next_sequence")
+        queue.restore(lsn, next_sequence, reader.int64("queue.log.acked_through"))
         for _ in range(reader.int32("queue.leases")):
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
@@ -203,7 +201,7 @@ class Recovery:
         for _ in range(reader.int32("queue.lost")):
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
-            queue.lost.append((start, end, reader.simple_string("lost.why")))
+            queue.log.lost.append((start, end, reader.simple_string("lost.why")))
         previous = broker.queues_by_id.get(queue_id)
         if previous is not None:
             self._forget_name(previous)
@@ -250,7 +248,7 @@ class Recovery:
             start = reader.int64("lost.start")
             reader.int64("lost.end")
             if queue is not None:
-                add_lost(queue, start, reader.simple_string("lost.why"))
+                queue.log.add_lost(start, reader.simple_string("lost.why"))
         elif kind == records.VALUE:
             key = reader.simple_string("value.key")
             length = reader.int32("value.length")
@@ -286,22 +284,15 @@ class Recovery:
             address.add_routing_type(queue.spec.routing_type)
             address.internal = queue.internal
             address.add_queue(queue)
-            persisted_delivery_count.begin(broker, queue)
-            queue.next_sequence = max(
-                queue.next_sequence,
-                self.sequences.get(queue.id, 0) + 1,
-                queue.acked_through + 1,
-            )
-            queue.shown_through = queue.next_sequence - 1
-            queue.was_used = True
-            queue.created_at = now
-            queue.consumer_left_at = now
-            for lease in queue.leases.values():
+            if broker.config.persist_delivery_count_before_delivery:
+                persisted_delivery_count.begin(broker.store, queue)
+            queue.restore_sequences(now, self.sequences.get(queue.id, 0))
+            for lease in queue.log.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
         for address in list(broker.addresses.values()):
             enter(broker, address)
-        self.paging.attach(broker)
+        self.paging.attach(broker.paging, broker.queues_by_id)
         for stored, lsn in self.messages.values():
             self._restore(now, stored, lsn)
         self._restore_duplicates()
@@ -313,20 +304,19 @@ class Recovery:
                 if queue.references:
                     last = queue.references[len(queue.references) - 1].sequence
                     broker.paging.bring_forward(now, queue, last)
-            queue.durable_through = queue.next_sequence - 1
-            queue.added = 0
+            queue.end_restore()
         for payload, lsn in self.prepared.values():
             xa_recovery.restore(broker, now, payload, lsn)
         for queue in broker.queues.values():
             if queue.special is not None:
-                restore(broker, now, queue, queue.special)
-        broker.next_message_id = max(broker.next_message_id, self.message_id_max + 1)
+                restore(broker.store, now, queue, queue.special)
+        broker.store.skip_message_ids(self.message_id_max + 1)
         broker.large.end_recovery()
         if self.damaged:
             self._forget_damaged()
         broker.next_binding_id = max(broker.next_binding_id, self.binding_id_max + 1)
         broker.start_ids(now)
-        broker.origins.restore(broker)
+        broker.origins.restore()
 
     def _restore_duplicates(self) -> None:
         for name, ids in self.duplicates.items():
@@ -342,7 +332,7 @@ class Recovery:
             return
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
-            if queue is None or 0 < found.sequence <= queue.acked_through:
+            if queue is None or 0 < found.sequence <= queue.log.acked_through:
                 continue
             reference = Reference(message, queue, found.sequence, found.route_to)
             reference.delivery_count = found.delivery_count
@@ -361,8 +351,8 @@ class Recovery:
                 broker.large.hold(message.large, len(references))
             message.lsn = lsn
             message.references = references
-            broker.messages[message.id] = message
-            broker.stored_bytes += message.size
+            broker.store.messages[message.id] = message
+            broker.store.stored_bytes += message.size
             if broker.trace.on:
                 tell(broker.trace, "story_recovered", message, places(references))
 
@@ -375,7 +365,7 @@ class Recovery:
         names: list[str] = []
         for found in stored.routes:
             queue = broker.queues_by_id.get(found.queue_id)
-            if queue is not None and (found.sequence == 0 or found.sequence > queue.acked_through):
+            if queue is not None and (found.sequence == 0 or found.sequence > queue.log.acked_through):
                 names.append(queue.name)
                 self.damaged.setdefault(queue.id, []).append(stored.message.id)
         if names:

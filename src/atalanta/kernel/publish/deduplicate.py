@@ -11,6 +11,7 @@ from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_PREFIX,
     BROUGHT_BYTES,
     DuplicateCache,
+    DuplicateCaches,
 )
 from atalanta.kernel.trace import tell
 from atalanta.message.internal_headers import ACK_ROUTE_TO
@@ -20,6 +21,8 @@ from atalanta.message.properties import PropertyValue
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.journal.records import Batch
+    from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
@@ -95,11 +98,26 @@ def put_back(headers: list[tuple[Message, str, PropertyValue]]) -> None:
         message.put_property(name, value)
 
 
+class DuplicateDetection:
+    """The caches of duplicate ids, with the sizes that the configuration gives them."""
+
+    def __init__(
+        self, caches: DuplicateCaches, settings: AddressSettingsRepository, config: BrokerConfig
+    ) -> None:
+        self.caches = caches
+        self.settings = settings
+        self.config = config
+
+    def cache(self, name: str) -> DuplicateCache:
+        """Returns the cache of that name; its size is the address' id-cache-size, else the broker's."""
+        found = self.caches.by_name.get(name)
+        if found is None:
+            address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
+            size = self.settings.match(address).id_cache_size
+            found = self.caches.cache(name, self.config.id_cache_size if size is None else size)
+        return found
+
+
 def duplicate_cache(broker: Broker, name: str) -> DuplicateCache:
-    """By cache name; its size is the address' id-cache-size, else the broker's (PostOfficeImpl)."""
-    found = broker.caches.by_name.get(name)
-    if found is None:
-        address = name[len(BRIDGE_PREFIX) :] if name.startswith(BRIDGE_PREFIX) else name
-        size = broker.settings_of(address).id_cache_size
-        found = broker.caches.cache(name, broker.config.id_cache_size if size is None else size)
-    return found
+    """Returns the broker's cache of that name."""
+    return broker.duplicates.cache(name)

@@ -77,7 +77,7 @@ def _prepare_from_peer(broker: Broker, now: int, plan: Plan, message: Message) -
     message.remove_property(ROUTE_TO)
     message.remove_property(BRIDGE_DUPLICATE)
     if message.special and message.has_property(ORIGIN):
-        broker.origins.note(broker)
+        broker.origins.note()
     address = broker.addresses.get(message.address)
     if address is not None and divert_exclusively(broker, now, plan, address):
         return

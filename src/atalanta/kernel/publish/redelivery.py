@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.publish.reroute import dead_letter, purge
 from atalanta.kernel.queue.displacement import discard
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.kernel.queue.settle import store_delivery_count
 from atalanta.kernel.trace import tell
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
             continue  # it has ended, or never left a non-destructive queue (QueueImpl.postRollback)
         queue = reference.queue
         if queue.special is not None and queue.special.refuses(queue, reference):
-            discard(broker, [reference])
+            discard(broker.store, [reference])
             continue
         settings = broker.settings_of(queue.spec.address)
         attempts = settings.max_delivery_attempts
@@ -45,10 +44,10 @@ def redeliver(broker: Broker, now: int, back: list[Reference], delayed: bool) ->
             at_ms = now // 1_000_000 + delay_ms(settings, message_id, reference.delivery_count)
         counted = reference.delivery_count > 0 or at_ms > 0 or queue.counting is not None
         if reference.durable and counted:
-            store_delivery_count(broker, reference, at_ms)
+            broker.store.store_delivery_count(reference, at_ms)
         queue.give_back(reference)
         if at_ms == 0 and queue.special is not None:
-            discard(broker, queue.special.beyond_ring(queue))
+            discard(broker.store, queue.special.beyond_ring(queue))
         if at_ms > 0:
             broker.scheduled.hold(reference, at_ms)
         elif queue.open_consumers == 0 and not queue.has_match(reference.message):

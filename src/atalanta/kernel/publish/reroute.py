@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish import dead_letter_resources
 from atalanta.kernel.publish.divert_routing import route_plan
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
+from atalanta.kernel.queue import expiry
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
 from atalanta.kernel.routing.router import Route
 from atalanta.kernel.trace import tell
 from atalanta.message.fqqn import split_fqqn
@@ -41,7 +40,7 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
             continue
         for observer in broker.observers:
             observer.on_expired(now, reference)
-        reference.queue.expired += 1
+        reference.queue.count_expired(1)
         settings = broker.settings_of(reference.message.address or reference.queue.spec.address)
         dead_letter_resources.for_expiry(broker, now, settings, reference.message)
         move_to_address(broker, now, reference, settings.expiry_address, EXPIRED)
@@ -49,25 +48,20 @@ def expire(broker: Broker, now: int, references: list[Reference]) -> None:
 
 def expire_found(broker: Broker, now: int, queue: Queue) -> None:
     """What the queue met past its expiration while it handed out."""
-    found = queue.found_expired
-    queue.found_expired = []
-    expire(broker, now, found)
+    expire(broker, now, queue.take_expired())
 
 
 def tell_delivered(broker: Broker, now: int, queue: Queue) -> None:
     """Observers hear of what the queue handed out; once its round is over, since they send messages."""
-    handed_out = queue.handed_out
-    if handed_out is not None:
-        queue.handed_out = []
-        for consumer, reference in handed_out:
-            for observer in broker.observers:
-                observer.on_delivered(now, consumer, reference)
+    for consumer, reference in queue.take_deliveries():
+        for observer in broker.observers:
+            observer.on_delivered(now, consumer, reference)
 
 
 def dead_letter(broker: Broker, now: int, reference: Reference) -> None:
     """Too many delivery attempts: to the dead-letter address, or away when none is set (both are said)."""
     queue = reference.queue
-    queue.killed += 1
+    queue.count_killed(1)
     settings = broker.settings_of(queue.spec.address)
     target = settings.dead_letter_address
     broker.trace.event(
@@ -83,7 +77,7 @@ def move_to_address(
 ) -> None:
     """Copy with a new id and `_AMQ_ORIG_*` headers to `target` (None: nowhere), original finished with it."""
     batch = records.Batch()
-    note_lost(broker, reference, why, batch)
+    broker.store.note_lost(reference, why, batch)
     original = reference.message
     plan: Plan | None = None
     if target is not None:
@@ -97,10 +91,10 @@ def move_to_address(
             _say_lost(broker, original.id, reference.queue.name, target, why)
     references: list[Reference] = []
     if plan is not None:
-        references = add_to_batch(broker, plan, batch)
+        references = broker.plans.add(plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
-    drop_from_queue(broker, reference)
+    broker.store.drop_from_queue(reference)
     broker.append_batch(batch, [] if plan is None else [plan], references, None, 0)
 
 
@@ -176,7 +170,7 @@ def reroute(
     is in the same record.
     """
     batch = records.Batch()
-    note_lost(broker, reference, why, batch)
+    broker.store.note_lost(reference, why, batch)
     plan = Plan(reference.message.copy(0))
     if without and plan.message.special:
         plan.message.remove_property(without)
@@ -185,12 +179,12 @@ def reroute(
         plan.message.properties_changed()
     origins = broker.origins
     if origins.attach(plan.message, int(reference.message.id), reference.queue.name):
-        origins.note(broker)
+        origins.note()
     plan.routes = routes
-    references = add_to_batch(broker, plan, batch)
+    references = broker.plans.add(plan, batch)
     if reference.durable:
         batch.add(records.ACKS, records.encode_acks(reference.queue.id, [reference.message.id]))
-    drop_from_queue(broker, reference)
+    broker.store.drop_from_queue(reference)
     if broker.trace.on:
         tell(broker.trace, "story_moved_away", reference.message, reference.queue.name)
     broker.append_batch(batch, [plan], references, None, 0)
@@ -205,42 +199,33 @@ def purge(broker: Broker, queue: Queue, why: str) -> None:
             continue
         if reference.durable:
             message_ids.append(reference.message.id)
-        note_lost(broker, reference, why, batch)
-        drop_from_queue(broker, reference)
-        queue.killed += 1
+        broker.store.note_lost(reference, why, batch)
+        broker.store.drop_from_queue(reference)
+        queue.count_killed(1)
     if queue.paged is not None:
         for reference in queue.paged.tail:
             if reference.durable:
                 message_ids.append(reference.message.id)
-        queue.killed += clear(broker.paging, queue)
+        queue.count_killed(clear(broker.paging, queue))
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue.id, message_ids))
     broker.append_batch(batch, [], [], None, 0)
 
 
 def scan_expired(broker: Broker, now: int, queue: Queue, looks_max: int) -> int:
-    """Find expired messages in a queue nobody reads (message-expiry-scan-period); returns how many were looked at.
+    """Expires messages of a queue without consumers (message-expiry-scan-period); returns the work done.
 
-    Goes on from `queue.expiry_scan` (a sequence), which is 0 again when the end is reached.
+    The unit is one examined message; an expired one counts for EXPIRY_COST more.
     """
     if queue.active_lease() is not None:
-        queue.expiry_scan = 0
+        expiry.restart(queue)
         return 0
-    now_ms = now // 1_000_000
-    start = queue.index_of(queue.expiry_scan)
-    looked = queue.references[start : start + looks_max]
-    found: list[Reference] = []
-    for reference in looked:
-        expiration = reference.message.expiration
-        if expiration != 0 and expiration <= now_ms and reference.state == READY:
-            found.append(reference)
-    at_end = start + looks_max >= len(queue.references)
-    queue.expiry_scan = 0 if at_end else looked[len(looked) - 1].sequence + 1
-    if found:
-        expire(broker, now, found)
-    if at_end and _next_from_pages(broker, now, queue, bool(found)):
-        queue.expiry_scan = 1
-    return len(looked) + EXPIRY_COST * len(found)
+    step = expiry.scan(queue, now // 1_000_000, looks_max)
+    if step.found:
+        expire(broker, now, step.found)
+    if step.at_end and _next_from_pages(broker, now, queue, len(step.found) > 0):
+        expiry.resume(queue)
+    return step.examined + EXPIRY_COST * len(step.found)
 
 
 def _next_from_pages(broker: Broker, now: int, queue: Queue, wanted: bool) -> bool:

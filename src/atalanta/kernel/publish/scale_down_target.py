@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
-from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.routing.bindings import OFF, RemoteBinding
@@ -95,7 +93,7 @@ def redirect(broker: Broker, message: Message) -> None:
     properties.remove(SCALEDOWN_TO)
     properties.remove(SCALEDOWN_NODE)
     if ORIGIN in properties:
-        broker.origins.note(broker)
+        broker.origins.note()
     if not isinstance(raw_ids, bytes):
         return
     forward: Queue | None = None
@@ -177,9 +175,7 @@ def store_acknowledged(
         plan.duplicates = []
     there.routes = plan.acknowledged
     plan.acknowledged = None
-    for reference in add_to_batch(broker, there, batch):
-        reference.state = DELIVERING
-        reference.delivery_count = 1
-        reference.queue.delivering_count += 1
+    for reference in broker.plans.add(there, batch):
+        reference.queue.reserve(reference, 1)
         arrived.append(reference)
     return there

@@ -15,7 +15,7 @@ from atalanta.kernel.queue.message_groups import marked_first
 from atalanta.kernel.queue.reference import DELIVERING
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.last_value_ring import Special
     from atalanta.kernel.queue.queue import Queue
@@ -51,18 +51,18 @@ class Gate:
 
 
 def look_at_gate(queue: Queue, special: Special, now: int) -> None:
-    """Before messages are handed out: may be that it opens."""
+    """Opens the gate before a dispatch, if it is time."""
     gate = special.gate
     if gate is not None and not gate.is_open:
         if gate.look(now, queue.consumer_count(), queue.delivering_count):
             arrange(queue)
 
 
-def arm_gate(broker: Broker, now: int, queue: Queue, special: Special) -> None:
-    """After that: when it is to be looked at again."""
+def arm_gate(timers: Timers, now: int, queue: Queue, special: Special) -> None:
+    """Sets the timer for the end of the gate's delay, after a dispatch."""
     gate = special.gate
     if gate is not None and not gate.is_open and gate.wake_at > now:
-        broker.timers.set(TIMER + queue.name, gate.wake_at)
+        timers.set(TIMER + queue.name, gate.wake_at)
 
 
 def hand_out_specially(queue: Queue, consumer: Consumer, reference: Reference) -> int:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import READY, PagedReference
-from atalanta.kernel.queue.settle import drop_from_queue, unstore
 from atalanta.kernel.trace import tell
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.last_value_ring import Special
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
@@ -25,7 +24,7 @@ BLOCKS_A_TURN: Final = 32
 UNBOUNDED: Final = 1 << 62
 
 
-def _forget(broker: Broker, references: list[Reference], batch: records.Batch) -> None:
+def _forget(store: MessageStore, references: list[Reference], batch: records.Batch) -> None:
     message_ids: list[int] = []
     queue_id = 0
     for reference in references:
@@ -33,73 +32,71 @@ def _forget(broker: Broker, references: list[Reference], batch: records.Batch) -
             queue_id = reference.queue.id
             message_ids.append(reference.message.id)
             if not isinstance(reference, PagedReference):
-                unstore(broker, reference)
+                store.unstore(reference)
             reference.durable = False
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
 
 
-def enter(broker: Broker, special: Special, reference: Reference) -> None:
+def enter(store: MessageStore, special: Special, reference: Reference) -> None:
     """`reference` is in its queue. In the tail of a queue that pages, last values are not compared until read back."""
     queue = reference.queue
     if special.last_value_key is not None and (queue.paged is None or reference.state != READY):
         replaced = special.entered(reference)
         if replaced is not None:
-            discard(broker, [replaced])
+            discard(store, [replaced])
     if special.ring_size >= 0 and not special.overfull:
         special.overfull = True
-        broker.rings.append(queue)
+        store.dispatches.note_ring(queue)
 
 
-def cut_rings(broker: Broker) -> None:
+def cut_rings(store: MessageStore) -> None:
     """The turn ends: what consumers did not take and a ring has no room for goes, in one record a queue."""
-    rings = broker.rings
-    broker.rings = []
-    for queue in rings:
+    for queue in store.dispatches.take_rings():
         if queue.special is not None and not queue.deleted:
-            cut(broker, broker.now, queue, queue.special, BLOCKS_A_TURN)
+            cut(store, store.now, queue, queue.special, BLOCKS_A_TURN)
 
 
-def cut(broker: Broker, now: int, queue: Queue, special: Special, blocks_max: int) -> None:
+def cut(store: MessageStore, now: int, queue: Queue, special: Special, blocks_max: int) -> None:
     """What a ring has no room for goes, the oldest first: what lies in page files comes into memory for that.
 
     After `blocks_max` blocks the rest is left to the next turn.
     """
-    discard(broker, special.beyond_ring(queue))
+    discard(store, special.beyond_ring(queue))
     blocks = 0
     while queue.paged is not None and special.excess(queue) > 0:
         if blocks >= blocks_max:
             special.overfull = True
-            broker.rings.append(queue)
-            broker.paging.touch(queue)
+            store.dispatches.note_ring(queue)
+            store.paging.touch(queue)
             return
         blocks += 1
-        if not broker.paging.bring(now, queue):
+        if not store.paging.bring(now, queue):
             return
-        discard(broker, special.beyond_ring(queue))
+        discard(store, special.beyond_ring(queue))
 
 
-def restore(broker: Broker, now: int, queue: Queue, special: Special) -> None:
+def restore(store: MessageStore, now: int, queue: Queue, special: Special) -> None:
     """After a restart: older values in memory end, and what a ring has no room for."""
-    discard(broker, special.restore(queue))
-    cut(broker, now, queue, special, UNBOUNDED)
+    discard(store, special.restore(queue))
+    cut(store, now, queue, special, UNBOUNDED)
 
 
-def discard(broker: Broker, references: list[Reference]) -> None:
+def discard(store: MessageStore, references: list[Reference]) -> None:
     """References of one queue that have no place in it (any more): gone now, and from the journal too."""
     if not references:
         return
     batch = records.Batch()
-    _forget(broker, references, batch)
+    _forget(store, references, batch)
     for reference in references:
-        _leave(broker, reference)
-    broker.append_batch(batch, [], [], None, 0)
+        _leave(store, reference)
+    store.append(batch, [], None, 0)
 
 
-def _leave(broker: Broker, reference: Reference) -> None:
+def _leave(store: MessageStore, reference: Reference) -> None:
     queue = reference.queue
     if queue.special is not None:
         queue.special.replaced += 1
-    drop_from_queue(broker, reference)
-    if broker.trace.on:
-        tell(broker.trace, "story_replaced", reference.message, queue.name)
+    store.drop_from_queue(reference)
+    if store.trace.on:
+        tell(store.trace, "story_replaced", reference.message, queue.name)

@@ -9,10 +9,8 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.publish.deduplicate import headers_of_links, put_back
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.publish.prepare import prepare
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import finish
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Endpoint
@@ -69,8 +67,8 @@ def commit_transaction(
     batch = records.Batch()
     references: list[Reference] = []
     for plan in plans:
-        references.extend(add_to_batch(broker, plan, batch))
-    finish(broker, transaction.acknowledged, batch)
+        references.extend(broker.plans.add(plan, batch))
+    broker.store.finish(transaction.acknowledged, batch)
     if query:
         batch.add(records.SINK, records.encode_sink(query, partition, sink_batch))
     lsn = broker.append_batch(batch, plans, references, endpoint, token)

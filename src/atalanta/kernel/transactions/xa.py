@@ -28,10 +28,8 @@ from atalanta.kernel.publish.deduplicate import (
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.publish.redelivery import redeliver
 from atalanta.kernel.publish.scale_down_target import store_acknowledged
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import finish
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.kernel.transactions.xa_records import encode_ended, encode_prepared
 from atalanta.message.encoding.buffer import Reader
@@ -173,14 +171,14 @@ def hold(branch: Branch) -> None:
     """Queues that a prepared branch will send to are not deleted as unused."""
     for plan in branch.plans:
         for planned in plan.routes:
-            planned.queue.pending += 1
+            planned.queue.count_pending(1)
 
 
 def _release(broker: Broker, branch: Branch) -> None:
     """The branch is no longer in doubt."""
     for plan in branch.plans:
         for planned in plan.routes:
-            planned.queue.pending -= 1
+            planned.queue.count_pending(-1)
     broker.branches.by_xid.pop(branch.xid, None)
     broker.branches.prepared -= 1
     broker.branches.stored_bytes -= branch.stored_bytes
@@ -203,8 +201,8 @@ def commit_prepared(
             broker.trace.count("duplicates_dropped")
             continue
         plans.append(plan)
-        references.extend(add_to_batch(broker, plan, batch))
-    finish(broker, branch.transaction.acknowledged, batch)
+        references.extend(broker.plans.add(plan, batch))
+    broker.store.finish(branch.transaction.acknowledged, batch)
     batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
     lsn = broker.append_batch(batch, plans, references, endpoint, token)
     if outcome != ENDED:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal.message_record import decode_message_record
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
-from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
+from atalanta.kernel.queue.reference import READY, Reference
 from atalanta.kernel.routing.router import Route
 from atalanta.kernel.transactions.xa import PREPARED, Branch, hold
 from atalanta.message.encoding.buffer import Reader
@@ -62,17 +62,15 @@ def _hold_back(
         # Once the branch has ended, an older value in a file would count as the newest: the whole queue is read back.
         while queue.paged is not None and broker.paging.bring(now, queue):
             pass
-    message = broker.messages.get(message_id)
+    message = broker.store.messages.get(message_id)
     if message is not None:
         found = [each for each in message.references if each.queue.id == queue_id]
     if not found and queue is not None:
-        pulled = pull(broker, now, queue, message_id)
+        pulled = pull(broker.paging, now, queue, message_id)
         if pulled is not None:
             found.append(pulled)
     for reference in found:
         if reference.state == READY:
             out_of_tail(broker.paging, reference)
-            reference.state = DELIVERING
-            reference.delivery_count = delivery_count
-            reference.queue.delivering_count += 1
+            reference.queue.reserve(reference, delivery_count)
             branch.transaction.acknowledged.append(reference)

@@ -11,10 +11,8 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.publish.reroute import dead_letter, expire, moved_copy
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.settle import drop_from_queue, note_lost
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
 from atalanta.kernel.routing.router import Route
@@ -45,7 +43,7 @@ class Remove(MessageJob):
     def act(self, now: int, chosen: list[Reference]) -> None:
         batch = records.Batch()
         finish(self, chosen, batch, self.why)
-        self.queue.killed += len(chosen)
+        self.queue.count_killed(len(chosen))
         self.broker.append_batch(batch, [], [], None, 0)
 
     def result(self) -> object:
@@ -58,8 +56,8 @@ def finish(job: MessageJob, chosen: list[Reference], batch: records.Batch, why: 
     for reference in chosen:
         if reference.durable:
             message_ids.append(reference.message.id)
-        note_lost(job.broker, reference, why, batch)
-        drop_from_queue(job.broker, reference)
+        job.broker.store.note_lost(reference, why, batch)
+        job.broker.store.drop_from_queue(reference)
     if message_ids:
         batch.add(records.ACKS, records.encode_acks(job.queue.id, message_ids))
 
@@ -87,11 +85,11 @@ class Copies(Remove):
             gone.append(reference)
             if plan.routes:
                 plans.append(plan)
-                references.extend(add_to_batch(self.broker, plan, batch))
+                references.extend(self.broker.plans.add(plan, batch))
         if not self.keep_original:
             finish(self, gone, batch, self.why)
             if self.counts:
-                self.queue.acknowledged += len(gone)
+                self.queue.count_acknowledged(len(gone))
         self.broker.append_batch(batch, plans, references, None, 0)
 
 
@@ -167,7 +165,7 @@ class ChangePriority(Copies):
         copy.priority = self.priority
         origins = self.broker.origins
         if origins.attach(copy, int(reference.message.id), self.queue.name):
-            origins.note(self.broker)
+            origins.note()
         plan = Plan(copy)
         plan.routes = [Route(self.queue, b"")]
         return plan

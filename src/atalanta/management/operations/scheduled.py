@@ -46,14 +46,14 @@ def deliver_scheduled(call: Call, given: Parameters) -> object:
         for reference in waiting(call)
         if selector is None or selector.matches(reference.message)
     ]
-    scheduled.deliver_early(call.broker, chosen)
+    scheduled.deliver_early(call.broker.store, chosen)
     return None
 
 
 def deliver_one_scheduled(call: Call, given: Parameters) -> object:
     wanted = number_of(given, 0)
     chosen = [reference for reference in waiting(call) if reference.message.id == wanted]
-    scheduled.deliver_early(call.broker, chosen)
+    scheduled.deliver_early(call.broker.store, chosen)
     return None
 
 

@@ -219,7 +219,7 @@ def test_they_can_be_listed_delivered_early_and_moved_away() -> None:
     waiting = bench.broker.scheduled.of_queue(queue)
     assert [reference.message.body for _, reference in waiting] == [b"a", b"b", b"c"]
     assert [at_ms - bench.now // 1_000_000 for at_ms, _ in waiting] == [10_000, 20_000, 30_000]
-    assert scheduled.deliver_early(bench.broker, [waiting[1][1]]) == 1
+    assert scheduled.deliver_early(bench.broker.store, [waiting[1][1]]) == 1
     bench.settle()
     assert [reference.message.body for reference in queue.live()] == [b"b"]
     reroute.move_to_address(bench.broker, bench.now, waiting[0][1], None, "removed")

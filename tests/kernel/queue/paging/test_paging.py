@@ -97,7 +97,7 @@ def test_messages_beyond_the_limit_go_to_files_and_come_back_in_order() -> None:
     assert bench.broker.memory.used_bytes == queue.bytes == queue.message_count == 0
     assert files(bench) == 0
     assert queue.paged is None
-    assert bench.broker.stored_bytes == 0
+    assert bench.broker.store.stored_bytes == 0
 
 
 def test_consumers_read_while_senders_go_on() -> None:

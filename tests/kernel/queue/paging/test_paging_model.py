@@ -151,7 +151,7 @@ def test_as_a_list_would_have_it() -> None:
             session.acknowledge(play.bench.now, 0, endpoint(session).message_ids[0], True, 0)
         play.bench.settle()
         assert play.bench.pages is not None and not play.bench.pages.files
-        assert play.bench.broker.memory.used_bytes == play.bench.broker.stored_bytes == 0
+        assert play.bench.broker.memory.used_bytes == play.bench.broker.store.stored_bytes == 0
 
     run()
     assert counted["pages_written"] > 100

@@ -82,7 +82,7 @@ def test_a_ring_has_its_size_in_memory_and_in_files(ending: str) -> None:
     assert queue.message_count == 400 and queue.paged is not None
     invariants.validate(bench.broker)
     assert taken(bench) == list(range(1_600, 2_000))
-    assert queue.message_count == files(bench) == bench.broker.stored_bytes == 0
+    assert queue.message_count == files(bench) == bench.broker.store.stored_bytes == 0
     assert bench.broker.memory.used_bytes == 0
 
 
@@ -103,7 +103,7 @@ def test_who_reads_all_sees_the_newest_of_each_value_last(non_destructive: bool,
     assert newest(found, 400) == newest(list(range(2_000)), 400)
     invariants.validate(bench.broker)
     if not non_destructive:
-        assert queue.message_count == files(bench) == bench.broker.stored_bytes == 0
+        assert queue.message_count == files(bench) == bench.broker.store.stored_bytes == 0
         assert bench.broker.memory.used_bytes == 0
 
 
@@ -166,7 +166,7 @@ def test_a_newer_value_is_never_lost_and_never_followed_by_the_older_one(crash: 
         return
     if written_on:
         for page in bench.broker.paging.pages.values():
-            bench.broker.paging.store(page)
+            bench.broker.paging.store_page(page)
     bench.settle()
     if crash:
         bench.restart()
@@ -311,7 +311,7 @@ def test_what_is_pushed_out_here_stays_in_the_other_queues_of_its_address() -> N
     consume(taker, bench, "values", "key = '299'", credits=1)  # looks on through all files
     bench.settle()
     in_memory = [each for each in values.references if isinstance(each, PagedReference)]
-    assert len([each for each in in_memory if each.message.id in bench.broker.messages]) > 1
+    assert len([each for each in in_memory if each.message.id in bench.broker.store.messages]) > 1
     publish(range(300, 600))
     bench.compact(bench.journal.last - 10)
     bench.restart()

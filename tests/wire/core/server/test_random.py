@@ -94,7 +94,7 @@ class Chaos:
         return self.random.choice((-1, 0, 1, 2, 3, 7, 1 << 40))
 
     def message_id(self) -> int:
-        live = list(self.server.broker.messages)
+        live = list(self.server.broker.store.messages)
         return self.random.choice(live) if live and self.random.random() < 0.8 else self.small()
 
     def message(self) -> SendMessage:

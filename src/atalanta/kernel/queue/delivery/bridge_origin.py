@@ -19,7 +19,7 @@ from atalanta.kernel.journal import records
 from atalanta.message.internal_headers import ORIGIN
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.ports import Journal
     from atalanta.message.message import Message
 
 ORIGIN_BYTES: Final = 24
@@ -32,13 +32,15 @@ class Origins:
     `seen`: messages of this node may have the header; kept over restarts. Where it is False nobody looks for it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, values: dict[str, tuple[bytes, int]], journal: Journal) -> None:
+        self.values = values
+        self.journal = journal
         self.node_bytes: bytes = b""
         self.bridged: dict[str, bool] = {}
         self.seen: bool = False
 
-    def restore(self, broker: Broker) -> None:
-        self.seen = KEY in broker.values
+    def restore(self) -> None:
+        self.seen = KEY in self.values
 
     def bridge(self, queue_name: str, node_bytes: bytes) -> None:
         self.node_bytes = node_bytes
@@ -52,12 +54,12 @@ class Origins:
         copy.properties_changed()
         return True
 
-    def note(self, broker: Broker) -> None:
+    def note(self) -> None:
         """A message with the header is about to be stored here."""
         if not self.seen:
             self.seen = True
-            lsn = broker.journal.append(records.VALUE, records.encode_value(KEY, b""))
-            broker.values[KEY] = (b"", lsn)
+            lsn = self.journal.append(records.VALUE, records.encode_value(KEY, b""))
+            self.values[KEY] = (b"", lsn)
 
 
 def origin_of(message: Message) -> bytes | None:

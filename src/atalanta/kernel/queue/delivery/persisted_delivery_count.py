@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import Endpoint
 from atalanta.kernel.queue.consumers import arrange
 from atalanta.kernel.queue.reference import DELIVERING
-from atalanta.kernel.queue.settle import store_delivery_count
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
@@ -51,8 +50,8 @@ class Counting(Endpoint):
     """Of one queue: deliveries to each consumer in their order, `by_reference` the latest of each message. `new` ones
     have no record yet. What nobody can take yet costs nothing: only the first of each consumer is looked at."""
 
-    def __init__(self, broker: Broker, queue: Queue) -> None:
-        self.broker = broker
+    def __init__(self, store: MessageStore, queue: Queue) -> None:
+        self.store = store
         self.queue = queue
         self.waiting: dict[Consumer, deque[Counted]] = {}
         self.by_reference: dict[Reference, Counted] = {}
@@ -102,22 +101,22 @@ class Counting(Endpoint):
         if not counted.consumer.unlimited:
             counted.consumer.credits += counted.reserved
 
-    def store(self) -> None:
-        """The round is over: records for what it chose."""
+    def store_counts(self) -> None:
+        """Stores the counts of what the dispatch chose, after it."""
         new = self.new
         if not new:
             return
         self.new = []
         for counted in new:
             if counted.is_current():
-                store_delivery_count(self.broker, counted.reference, 0)
-            counted.lsn = self.broker.journal.last
-        self.broker.reply_when_durable(self.broker.journal.last, self, 0)
+                self.store.store_delivery_count(counted.reference, 0)
+            counted.lsn = self.store.journal.last
+        self.store.reply_when_durable(self.store.journal.last, self, 0)
 
     def done(self, token: int) -> None:
         """Records are on disk."""
-        self.durable = self.broker.journal.durable
-        self.broker.mark_dirty(self.queue)
+        self.durable = self.store.journal.durable
+        self.store.dispatches.mark_dirty(self.queue)
 
     def hand_over(self) -> None:
         """Before a round: what is on disk goes to those who can take it, to each in its order."""
@@ -134,9 +133,9 @@ class Counting(Endpoint):
                 counted = self._first(consumer, line)
 
 
-def begin(broker: Broker, queue: Queue) -> None:
-    """The queue is new, or was found at the start."""
-    if broker.config.persist_delivery_count_before_delivery and queue.durable and not queue.internal:
-        queue.counting = Counting(broker, queue)
+def begin(store: MessageStore, queue: Queue) -> None:
+    """The queue, new or found in the journal, counts deliveries before they go out, if it is durable."""
+    if queue.durable and not queue.internal:
+        queue.counting = Counting(store, queue)
         queue.plain = False
         arrange(queue)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.queue.delivery.enqueue import add_to_batch
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import DONE
@@ -21,7 +20,8 @@ from atalanta.kernel.routing.router import Route
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.publish.plan_writer import PlanWriter
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
@@ -52,44 +52,49 @@ class Copies:
 
 
 
-def copy_retained(broker: Broker, now: int, queue: Queue, retained: Retained) -> Copies:
-    """What `queue` begins with. All is appended to the journal but the copies that are returned."""
+def copy_retained(
+    plans: PlanWriter, next_binding_id: int, now: int, queue: Queue, retained: Retained
+) -> Copies:
+    """Makes the copies that `queue` begins with. All are appended to the journal but those that are returned.
+
+    `next_binding_id` goes into a COUNTERS record, if the copies need several records.
+    """
     selector = queue.filter
     copies = Copies()
     parts = 0
-    for reference in _kept(broker, now, retained.ring(queue.spec.routing_type)):
+    for reference in _kept(plans.store, now, retained.ring(queue.spec.routing_type)):
         message = _copy(reference.message, queue)
         if selector is not None and not selector.matches(message):
             continue
         if copies.full():
             if parts == 0:
-                _store_counters(broker, copies.batch)
+                _store_counters(plans.store, next_binding_id, copies.batch)
             parts += 1
-            broker.append_batch(copies.batch, copies.plans, copies.references, None, 0)
+            plans.append(copies.batch, copies.plans, copies.references, None, 0)
             copies = Copies()
         plan = Plan(message)
         plan.routes = [Route(queue, b"")]
         copies.plans.append(plan)
         copies.bytes += message.size
-        copies.references.extend(add_to_batch(broker, plan, copies.batch))
+        copies.references.extend(plans.add(plan, copies.batch))
     return copies
 
 
-def _kept(broker: Broker, now: int, ring: Queue) -> list[Reference]:
+def _kept(store: MessageStore, now: int, ring: Queue) -> list[Reference]:
     """The newest of a ring, in order, as many as it may have; then those that are for later."""
     if ring.deleted:
         return []
     now_ms = now // 1_000_000
     found: list[Reference] = list(everything(ring))
     later: list[Reference] = []
-    for parked in broker.parked:
-        for reference in parked.references:
+    for awaiting in store.awaiting:
+        for reference in awaiting.references:
             if reference.queue is ring and reference.state != DONE:
                 if reference.sequence == 0:
                     later.append(reference)
                 else:
                     found.append(reference)
-    for _, reference in broker.scheduled.of_queue(ring):
+    for _, reference in store.scheduled.of_queue(ring):
         if reference.sequence == 0:
             later.append(reference)
     found.sort(key=_by_sequence)
@@ -110,11 +115,11 @@ def _copy(original: Message, queue: Queue) -> Message:
     return copy
 
 
-def _store_counters(broker: Broker, batch: records.Batch) -> None:
+def _store_counters(store: MessageStore, next_binding_id: int, batch: records.Batch) -> None:
     """Should the queue's record get lost, the copies that are stored before it are never another queue's."""
     writer = Writer()
-    writer.int64(broker.next_message_id)
-    writer.int64(broker.next_binding_id)
+    writer.int64(store.next_message_id)
+    writer.int64(next_binding_id)
     batch.add(records.COUNTERS, writer.getvalue())
 
 

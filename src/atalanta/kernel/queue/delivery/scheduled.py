@@ -17,8 +17,8 @@ from atalanta.kernel.queue.displacement import discard
 from atalanta.kernel.queue.reference import READY, SCHEDULED
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Timers
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
@@ -50,9 +50,7 @@ class ScheduledMessages:
     def hold_new(self, reference: Reference, at_ms: int) -> None:
         """A message that arrives for later: it counts, but has no place yet."""
         queue = reference.queue
-        queue.message_count += 1
-        queue.added += 1
-        queue.bytes += reference.size
+        queue.count_unsequenced(reference, 1)
         self.hold(reference, at_ms)
 
     def hold(self, reference: Reference, at_ms: int) -> None:
@@ -124,27 +122,27 @@ class ScheduledMessages:
         return [(entry[0], entry[3]) for entry in found]
 
 
-def on_timer(broker: Broker, now: int) -> None:
+def on_timer(store: MessageStore, now: int) -> None:
     """The earliest time has come."""
-    scheduled = broker.scheduled
+    scheduled = store.scheduled
     scheduled.armed_ms = 0
-    release(broker, scheduled.take_due(now // 1_000_000, DUE_MAX))
+    release(store, scheduled.take_due(now // 1_000_000, DUE_MAX))
     if scheduled.armed_ms == 0:
         scheduled.arm()
 
 
-def deliver_early(broker: Broker, references: list[Reference]) -> int:
+def deliver_early(store: MessageStore, references: list[Reference]) -> int:
     """Let scheduled messages go now (QueueImpl.deliverScheduledMessages); how many there were."""
     released: list[Reference] = []
     for reference in references:
-        if reference.state == SCHEDULED and reference not in broker.scheduled.away:
-            broker.scheduled.forget(reference)
+        if reference.state == SCHEDULED and reference not in store.scheduled.away:
+            store.scheduled.forget(reference)
             released.append(reference)
-    release(broker, released)
+    release(store, released)
     return len(released)
 
 
-def release(broker: Broker, due: list[Reference]) -> None:
+def release(store: MessageStore, due: list[Reference]) -> None:
     """Into their queues: what was sent for later at a new place (journalled, PLACED), what came back at its old one."""
     arriving: list[Reference] = []
     places: dict[int, list[tuple[int, int]]] = {}
@@ -156,22 +154,20 @@ def release(broker: Broker, due: list[Reference]) -> None:
         queue.count_scheduled(reference, -1)
         reference.state = READY
         if refused:
-            discard(broker, [reference])
+            discard(store, [reference])
             continue
         if reference.sequence != 0:
             queue.give_back(reference)
             if special is not None:
-                discard(broker, special.beyond_ring(queue))
-            broker.mark_dirty(queue)
+                discard(store, special.beyond_ring(queue))
+            store.dispatches.mark_dirty(queue)
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
-                broker.note_unattended(queue)
+                store.dispatches.note_unattended(queue)
             continue
         # It was counted at its arrival, and is going to be counted once more.
-        queue.message_count -= 1
-        queue.added -= 1
-        queue.bytes -= reference.size
+        queue.count_unsequenced(reference, -1)
         reference.sequence = queue.take_sequence()
-        queue.pending += 1
+        queue.count_pending(1)
         arriving.append(reference)
         if reference.durable:
             places.setdefault(queue.id, []).append((int(reference.message.id), reference.sequence))
@@ -180,4 +176,4 @@ def release(broker: Broker, due: list[Reference]) -> None:
     batch = records.Batch()
     for queue_id, taken in places.items():
         batch.add(records.PLACED, records.encode_placed(queue_id, taken))
-    broker.append_batch(batch, [], arriving, None, 0)
+    store.append(batch, arriving, None, 0)

@@ -19,12 +19,11 @@ from atalanta.kernel.queue.paging.page import Page, encode_page
 from atalanta.kernel.queue.paging.paged_queue import BLOCK_BYTES, PagedQueue, within_prefetch
 from atalanta.kernel.queue.paging.reader import PageReader, alive
 from atalanta.kernel.queue.reference import READY, PagedReference, Reference
-from atalanta.kernel.queue.settle import drop
 from atalanta.kernel.trace import tell
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
 
 # A page is at least so large, or has so many messages, while memory is short.
@@ -40,10 +39,10 @@ TAIL_MESSAGES_A_TURN: Final = 1_000
 
 
 class Paging:
-    """The paging of one broker. `pages`: every page with something alive, by number."""
+    """The paging of one store. `pages`: every page with something alive, by number."""
 
-    def __init__(self, broker: Broker, files: Pages | None) -> None:
-        self.broker = broker
+    def __init__(self, store: MessageStore, files: Pages | None) -> None:
+        self.store = store
         self.files = files if files is not None else Pages()
         self.on = files is not None
         self.pages: dict[int, Page] = {}
@@ -64,7 +63,7 @@ class Paging:
         if not self.on or queue.account.policy != PAGE or queue.deleted:
             return
         queue.paged = PagedQueue(self, queue)
-        self.broker.trace.count("paging_started")
+        self.store.trace.count("paging_started")
 
     def take(self, reference: Reference) -> None:
         """A stable message for a queue that pages."""
@@ -102,7 +101,7 @@ class Paging:
         account.paged_messages += count
         account.paged_bytes += size
         if count > 0 and account.page_full():
-            self.broker.memory.refuse(account)
+            self.store.memory.refuse(account)
 
     def touch(self, queue: Queue) -> None:
         """Look at the queue in this turn."""
@@ -123,7 +122,7 @@ class Paging:
             if queue.deleted:
                 continue
             if queue.keeps_messages:
-                self.broker.mark_dirty(queue)
+                self.store.dispatches.mark_dirty(queue)
             if not queue.paused:
                 self._read_back(now, queue, paged)
             if queue.paged is None:
@@ -136,7 +135,7 @@ class Paging:
                 self._write(paged)
 
     def _read_back(self, now: int, queue: Queue, paged: PagedQueue) -> None:
-        full = self.broker.memory.full_for(queue.account)
+        full = self.store.memory.full_for(queue.account)
         if queue.spec.last_value_key is not None and not full:
             # Newer values take the room of older ones, so what is read back may need no more memory. Without this, a
             # queue without consumers would page for ever once it had begun.
@@ -147,7 +146,7 @@ class Paging:
     def _page_is_due(self, paged: PagedQueue) -> bool:
         size = paged.tail_bytes
         account = paged.queue.account
-        memory = self.broker.memory
+        memory = self.store.memory
         page_bytes = min(account.page_size_bytes, max(account.limit_bytes // 2, TAIL_BYTES_MIN))
         if size >= page_bytes:
             return True
@@ -159,10 +158,10 @@ class Paging:
 
     def _write(self, paged: PagedQueue) -> None:
         """The whole tail becomes a page; its messages leave memory."""
-        broker = self.broker
+        store = self.store
         paged.encode_tail()
         tail = paged.tail
-        page = Page(broker.take_message_id(), paged.queue.id)
+        page = Page(store.take_message_id(), paged.queue.id)
         page.entries = len(tail)
         page.first = tail[0].sequence
         page.last = tail[page.entries - 1].sequence
@@ -179,7 +178,7 @@ class Paging:
             page.id_max = max(page.id_max, message_id)
             body = reference.message.large
             if body is not None:
-                broker.large.hold(body, 1)
+                store.large.hold(body, 1)
                 page.bodies[index] = body
                 if not reference.durable:
                     page.passing[index] = True
@@ -191,24 +190,24 @@ class Paging:
         batch.add(records.PAGE, encode_page(page, ids))
         self.put(page, paged.take_blocks(), batch)
         for reference in tail:
-            if broker.trace.on:
-                tell(broker.trace, "story_paged", reference.message, paged.queue.name)
-            drop(broker, reference)
+            if store.trace.on:
+                tell(store.trace, "story_paged", reference.message, paged.queue.name)
+            store.drop(reference)
         self.pages[page.number] = page
         paged.pages.append(page)
         paged.tail = []
         self.tail_bytes -= paged.tail_bytes
         paged.tail_bytes = 0
-        broker.trace.count("pages_written")
+        store.trace.count("pages_written")
 
     def put(self, page: Page, blocks: list[bytes], batch: records.Batch) -> None:
         """The file of a new page, and its PAGE record with what goes with it."""
         size = self.files.write(page.number, blocks)
-        page.lsn = batch.append_to(self.broker.journal)
+        page.lsn = batch.append_to(self.store.journal)
         self.unwritten.append((page.lsn, page.number, size))
         self.unwritten_bytes += size
         self.written += 1
-        self.broker.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
+        self.store.memory.behind = self.unwritten_bytes >= UNWRITTEN_BYTES_MAX
 
     def on_durable(self, lsn: int) -> None:
         """Everything up to `lsn` is on disk."""
@@ -216,7 +215,7 @@ class Paging:
             _, number, size = self.unwritten.popleft()
             self.files.settled(number)
             self.unwritten_bytes -= size
-        memory = self.broker.memory
+        memory = self.store.memory
         if memory.behind and self.unwritten_bytes < UNWRITTEN_BYTES_MAX:
             memory.behind = False
             memory.freed = True
@@ -249,7 +248,7 @@ class Paging:
             came = self._take_tail(now, paged)
         if not paged.pages and not paged.tail:
             queue.paged = None
-            self.broker.trace.count("paging_ended")
+            self.store.trace.count("paging_ended")
         elif came:
             self.touch(queue)
         return came
@@ -291,9 +290,9 @@ class Paging:
             return False
         if hungry or count <= queue.delivering_count:
             return True
-        if not paged.pages and not self.broker.memory.full_for(account):
+        if not paged.pages and not self.store.memory.full_for(account):
             return True
-        return size < READY_BYTES and not self.broker.memory.full_for(account)
+        return size < READY_BYTES and not self.store.memory.full_for(account)
 
     def _read_block(self, now: int, paged: PagedQueue, page: Page) -> bool:
         index = page.read
@@ -315,7 +314,7 @@ class Paging:
             entry = entries[at]
             if alive(page, index, entry, queue):
                 reference = self.reader.reference(queue, page, index, entry)
-                self.broker.memory.charge(reference)
+                self.store.memory.charge(reference)
                 size += reference.size
                 came.append(reference)
         page.unread -= len(came)
@@ -342,7 +341,7 @@ class Paging:
         return count > 0
 
     def _enter(self, now: int, queue: Queue, came: list[Reference]) -> None:
-        broker = self.broker
+        store = self.store
         special = queue.special
         replaced: list[Reference] = []
         for reference in came:
@@ -356,12 +355,12 @@ class Paging:
             if isinstance(reference, PagedReference):
                 delivered = reference.page.deliveries.get(reference.index)
                 if delivered is not None and delivered[1] * 1_000_000 > now:
-                    broker.scheduled.hold(reference, delivered[1])
+                    store.scheduled.hold(reference, delivered[1])
                     continue
             if queue.open_consumers == 0 and not queue.has_match(reference.message):
-                broker.note_unattended(queue)
-        discard(broker, replaced)
-        broker.mark_dirty(queue)
+                store.dispatches.note_unattended(queue)
+        discard(store, replaced)
+        store.dispatches.mark_dirty(queue)
 
     # -- finished -------------------------------------------------------------------------------
     def finished(self, reference: PagedReference) -> None:
@@ -380,7 +379,7 @@ class Paging:
         if page.bodies:
             body = page.bodies.pop(index, None)
             if body is not None:
-                self.broker.large.release(body)
+                self.store.large.release(body)
 
     def done(self, page: Page) -> None:
         """Nothing of the page is alive: the file goes when that is durable (`end_pages`)."""
@@ -388,7 +387,7 @@ class Paging:
         del self.pages[page.number]
         self.ending.append(page)
         for body in page.bodies.values():
-            self.broker.large.release(body)
+            self.store.large.release(body)
         page.bodies = {}
 
     def end_pages(self) -> None:
@@ -399,12 +398,12 @@ class Paging:
             writer = Writer()
             writer.int64(page.queue_id)
             writer.int64(page.number)
-            lsn = self.broker.journal.append(records.PAGE_DONE, writer.getvalue())
+            lsn = self.store.journal.append(records.PAGE_DONE, writer.getvalue())
             self.doomed.append((lsn, page.number))
 
-    def store(self, page: Page) -> None:
+    def store_page(self, page: Page) -> None:
         """Its state anew, behind everything older that says something of it."""
-        page.lsn = self.broker.journal.append(records.PAGE, encode_page(page, []))
+        page.lsn = self.store.journal.append(records.PAGE, encode_page(page, []))
 
     def record_bytes(self) -> int:
         """About what the journal keeps of pages."""
@@ -414,4 +413,4 @@ class Paging:
         """The journal gives up the segment with this PAGE record."""
         page = self.pages.get(number)
         if page is not None and page.lsn == lsn:
-            self.store(page)
+            self.store_page(page)

@@ -10,7 +10,7 @@ from atalanta.kernel.queue.reference import PagedReference, Reference
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
-    from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.queue.paging.paging import Paging
     from atalanta.kernel.queue.queue import Queue
 
@@ -104,16 +104,15 @@ class PagingRecovery:
                 self.delivered.setdefault(page.number, {})[message_id] = (count, at_ms)
 
     # -- the end --------------------------------------------------------------------------------
-    def attach(self, broker: Broker) -> None:
+    def attach(self, paging: Paging, queues: dict[int, Queue]) -> None:
         """Queues get their pages, before their other messages come. DecodeError when a file is missing or damaged."""
-        paging = broker.paging
         if not paging.on:
             if self.pages:
                 raise DecodeError("page", 0, "the journal speaks of page files, and paging is off")
             return
         there = dict.fromkeys(paging.files.numbers(), True)
         for page in sorted(self.pages.values(), key=_by_sequence):
-            queue = broker.queues_by_id.get(page.queue_id)
+            queue = queues.get(page.queue_id)
             if queue is None:
                 continue
             if not there.pop(page.number, False):
@@ -130,10 +129,10 @@ class PagingRecovery:
         paging.pages[page.number] = page
         page.live = page.durable_count
         page.unread_bytes = page.durable_bytes
-        _restore_bodies(paging.broker, queue, page)
+        _restore_bodies(paging.store.large, queue, page)
         acked = self.acked.pop(page.number, {})
         delivered = self.delivered.pop(page.number, {})
-        if acked or delivered or page.finished or page.first <= queue.acked_through:
+        if acked or delivered or page.finished or page.first <= queue.log.acked_through:
             _count(paging, queue, page, acked, delivered)
         page.unread = page.live
         if page.live == 0:
@@ -168,14 +167,14 @@ def _count(
         for at, entry in enumerate(entries):
             index = page.starts[block] + at
             message_id = int(entry.message.id)
-            below = entry.sequence <= queue.acked_through
+            below = entry.sequence <= queue.log.acked_through
             if message_id in acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)
             if page.is_finished(index):
                 ended = page.bodies.pop(index, None)
                 if ended is not None:
-                    paging.broker.large.release(ended)
+                    paging.store.large.release(ended)
                 continue
             if message_id in delivered:
                 page.deliveries[index] = delivered[message_id]
@@ -183,28 +182,28 @@ def _count(
             page.unread_bytes += entry.message.size
 
 
-def _restore_bodies(broker: Broker, queue: Queue, page: Page) -> None:
+def _restore_bodies(bodies: LargeBodies, queue: Queue, page: Page) -> None:
     """Large messages get their files back; one whose file is damaged counts as finished."""
     for index, file, size in page.large:
         if page.is_finished(index):
             continue
-        body = broker.large.restored(file, size)
+        body = bodies.restored(file, size)
         if body is None:
-            broker.large.damaged(file, size, -1, queue.name)
+            bodies.damaged(file, size, -1, queue.name)
             page.finish(index)
         else:
-            broker.large.hold(body, 1)
+            bodies.hold(body, 1)
             page.bodies[index] = body
     page.large = []
 
 
-def pull(broker: Broker, now: int, queue: Queue, message_id: int) -> Reference | None:
+def pull(paging: Paging, now: int, queue: Queue, message_id: int) -> Reference | None:
     """A message that may lie in a page: the pages up to it come into memory. A branch in doubt has it."""
     paged = queue.paged
     if paged is not None:
         for page in list(paged.pages):
             if page.id_min <= message_id <= page.id_max:
-                broker.paging.bring_forward(now, queue, page.last)
+                paging.bring_forward(now, queue, page.last)
     for reference in queue.references:
         if reference.message.id == message_id and isinstance(reference, PagedReference):
             return reference

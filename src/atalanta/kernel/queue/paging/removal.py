@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.settle import drop
-
 if TYPE_CHECKING:
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.paged_queue import PagedQueue
@@ -26,7 +24,7 @@ def clear(paging: Paging, queue: Queue) -> int:
     paging.tail_bytes -= paged.tail_bytes
     paging.outside(paged, -paged.count, -paged.bytes)
     for reference in paged.tail:
-        drop(paging.broker, reference)
+        paging.store.drop(reference)
     for page in paged.pages:
         for index in range(page.read, page.entries):
             if not page.is_finished(index):
@@ -37,7 +35,7 @@ def clear(paging: Paging, queue: Queue) -> int:
         if page.live <= 0:
             paging.done(page)
         else:
-            paging.store(page)
+            paging.store_page(page)
     return dropped
 
 
@@ -65,7 +63,7 @@ def drop_through(paging: Paging, queue: Queue, sequence: int) -> int:
             queue.message_count -= 1
             queue.bytes -= reference.size
             paging.outside(paged, -1, -reference.size)
-            drop(paging.broker, reference)
+            paging.store.drop(reference)
     paging.touch(queue)
     return before - paged.count
 
@@ -116,7 +114,7 @@ def forget(paging: Paging, queue: Queue) -> None:
         paging.tail_bytes -= paged.tail_bytes
         paging.outside(paged, -paged.count, -paged.bytes)
         for reference in paged.tail:
-            drop(paging.broker, reference)
+            paging.store.drop(reference)
     for page in list(paging.pages.values()):
         if page.queue_id == queue.id:
             paging.done(page)

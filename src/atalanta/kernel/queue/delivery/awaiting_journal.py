@@ -1,4 +1,4 @@
-"""What waits for the journal: replies to senders, and messages that may be shown only once they are durable."""
+"""Replies to senders, and messages for their queues, that wait until the journal is durable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
 
 
-class Parked:
+class Awaiting:
     """When `lsn` is durable: `references` enter their queues in this order, then `endpoint.done(token)`."""
 
     def __init__(
@@ -24,7 +24,7 @@ class Parked:
 
 
 class DeferredRefusal(Endpoint):
-    """Waits as a reply does, and then is a refusal."""
+    """The refusal that waits for the journal as a reply does."""
 
     def __init__(self, endpoint: Endpoint, error: BrokerError) -> None:
         self.endpoint = endpoint

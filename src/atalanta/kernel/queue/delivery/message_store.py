@@ -1,0 +1,358 @@
+"""The message store: the messages of one node by id, in their queues, in memory and in the journal."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.journal import records
+from atalanta.kernel.journal.message_record import write_plain_message
+from atalanta.kernel.memory.address_memory import DROP, FAIL
+from atalanta.kernel.queue.delivery.awaiting_journal import Awaiting, DeferredRefusal
+from atalanta.kernel.queue.delivery.scheduled import ScheduledMessages
+from atalanta.kernel.queue.displacement import enter
+from atalanta.kernel.queue.paging.paging import Paging
+from atalanta.kernel.queue.queue import FINISHED_MIN
+from atalanta.kernel.queue.reference import DELIVERING, DONE, SCHEDULED, PagedReference, Reference
+from atalanta.kernel.trace import places, tell
+
+if TYPE_CHECKING:
+    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.kernel.memory.large_body import LargeBodies
+    from atalanta.kernel.memory.memory import Memory
+    from atalanta.kernel.ports import Journal, Pages, Timers, Trace
+    from atalanta.kernel.queue.dispatch_list import DispatchList
+    from atalanta.kernel.queue.queue import Queue
+    from atalanta.message.message import Message
+
+
+class MessageStore:
+    """Durable messages in memory by id, and the steps by which references enter and leave their queues.
+
+    `stored_bytes` are those of `messages`. `awaiting` ascends by lsn. `acknowledging`: queues with acknowledgements of
+    this batch of inputs that are not in the journal yet. `now` (ns) is the time of the latest input.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        memory: Memory,
+        large: LargeBodies,
+        dispatches: DispatchList,
+        timers: Timers,
+        trace: Trace,
+        pages: Pages | None,
+    ) -> None:
+        self.journal = journal
+        self.memory = memory
+        self.large = large
+        self.dispatches = dispatches
+        self.trace = trace
+        self.messages: dict[int, Message] = {}
+        self.stored_bytes: int = 0
+        self.next_message_id: int = 1
+        self.awaiting: deque[Awaiting] = deque()
+        self.acknowledging: list[Queue] = []
+        self.scheduled = ScheduledMessages(timers)
+        self.paging = Paging(self, pages)
+        self.now: int = 0
+
+    def set_now(self, now: int) -> None:
+        """Sets the time of the input that is handled (ns)."""
+        self.now = now
+
+    # -- ids ------------------------------------------------------------------------------------
+    def take_message_id(self) -> int:
+        """Returns the next message id."""
+        message_id = self.next_message_id
+        self.next_message_id = message_id + 1
+        return message_id
+
+    def skip_message_ids(self, next_id: int) -> None:
+        """Ids go on from `next_id`, unless they are higher already."""
+        self.next_message_id = max(self.next_message_id, next_id)
+
+    # -- messages arrive ------------------------------------------------------------------------
+    def reference(
+        self, message: Message, queue: Queue, sequence: int, route_to: bytes
+    ) -> Reference:
+        """Returns the message's new reference in the queue, charged to memory; a full address pages or refuses."""
+        reference = Reference(message, queue, sequence, route_to)
+        if self.memory.charge(reference):
+            account = queue.account
+            if account.policy in (FAIL, DROP):
+                self.memory.refuse(account)
+            elif queue.paged is None:
+                self.paging.start(queue)
+        return reference
+
+    def keep(self, message: Message, stored: list[Reference]) -> None:
+        """The journal holds the message for these durable references of it."""
+        message.references = stored
+        self.messages[message.id] = message
+        self.stored_bytes += stored[0].size
+
+    def publish_to_one(
+        self, message: Message, queue: Queue, endpoint: Endpoint | None, token: int
+    ) -> None:
+        """Publishes the usual message: one queue, no duplicate id. No plan, no lists."""
+        message.id = self.take_message_id()
+        reference = self.reference(message, queue, queue.take_sequence(), b"")
+        if self.trace.on:
+            tell(self.trace, "story_routed", message, places([reference]))
+        if reference.durable:
+            stored = [reference]
+            self.keep(message, stored)
+            journal = self.journal
+            write_plain_message(journal.begin(records.PLAIN_MESSAGE), message, reference)
+            message.plain = True
+            lsn = journal.end()
+            message.lsn = lsn
+            queue.count_pending(1)
+            self.awaiting.append(Awaiting(lsn, stored, endpoint, token))
+            return
+        message.lsn = 0
+        if queue.pending > 0:
+            queue.count_pending(1)
+            self.journal.hurry()
+            self.awaiting.append(Awaiting(self.journal.last, [reference], endpoint, token))
+            return
+        self._enqueue_one(reference)
+        if endpoint is not None:
+            endpoint.done(token)
+
+    def append(
+        self,
+        batch: records.Batch,
+        references: list[Reference],
+        endpoint: Endpoint | None,
+        token: int,
+    ) -> int:
+        """Appends the batch to the journal, if it holds anything; returns the lsn (0: none).
+
+        When that is durable, the references enter their queues and `endpoint.done(token)` follows.
+        """
+        lsn = 0
+        if len(batch) > 0:
+            lsn = batch.append_to(self.journal)
+        self.enqueue_when_durable(lsn, 0, references, endpoint, token)
+        return lsn
+
+    def enqueue_when_durable(
+        self,
+        lsn: int,
+        after_lsn: int,
+        references: list[Reference],
+        endpoint: Endpoint | None,
+        token: int,
+    ) -> None:
+        """The references enter their queues when their record `lsn` (0: none), and `after_lsn`, are durable."""
+        if lsn > 0:
+            self.awaiting.append(Awaiting(lsn, references, endpoint, token))
+        elif after_lsn > self.journal.durable or self._must_wait(references):
+            self.journal.hurry()
+            self.awaiting.append(Awaiting(self.journal.last, references, endpoint, token))
+        else:
+            self._enqueue(references)
+            if endpoint is not None:
+                endpoint.done(token)
+
+    def _must_wait(self, references: list[Reference]) -> bool:
+        """Keeps the order of a sender who mixes durable and non-durable messages."""
+        if not self.awaiting:
+            return False
+        for reference in references:
+            if reference.queue.pending > 1:
+                return True
+        return False
+
+    def _enqueue(self, references: list[Reference]) -> None:
+        for reference in references:
+            reference.queue.count_pending(-1)
+            self._enqueue_one(reference)
+
+    def _enqueue_one(self, reference: Reference) -> None:
+        queue = reference.queue
+        if queue.deleted:
+            self.drop(reference)
+            return
+        if reference.sequence == 0:
+            self.scheduled.hold_new(reference, reference.message.scheduled_ms)
+            return
+        if queue.paged is not None:
+            self.paging.take(reference)
+        else:
+            queue.add(reference)
+            if not queue.dirty:
+                self.dispatches.mark_dirty(queue)
+        if queue.special is not None:
+            enter(self, queue.special, reference)
+        if (
+            queue.open_consumers == 0
+            and not queue.unattended
+            and not queue.has_match(reference.message)
+        ):
+            self.dispatches.note_unattended(queue)
+
+    # -- the journal ----------------------------------------------------------------------------
+    def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+        """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
+        if endpoint is None:
+            return
+        if lsn <= self.journal.durable:
+            endpoint.done(token)
+        else:
+            self.journal.hurry()
+            self.awaiting.append(Awaiting(max(lsn, self._last_awaited()), [], endpoint, token))
+
+    def refuse_when_durable(
+        self, lsn: int, endpoint: Endpoint, token: int, error: BrokerError
+    ) -> None:
+        """`failed(token, error)` once everything up to `lsn` is on disk: to a sender "duplicate" means "done"."""
+        if lsn <= self.journal.durable:
+            endpoint.failed(token, error)
+        else:
+            refusal = DeferredRefusal(endpoint, error)
+            self.journal.hurry()
+            self.awaiting.append(Awaiting(max(lsn, self._last_awaited()), [], refusal, token))
+
+    def _last_awaited(self) -> int:
+        return self.awaiting[len(self.awaiting) - 1].lsn if self.awaiting else 0
+
+    def on_durable(self, now: int, lsn: int) -> None:
+        """Everything up to `lsn` is on disk: messages enter their queues, and senders get their replies."""
+        self.now = now
+        self.paging.on_durable(lsn)
+        awaiting = self.awaiting
+        while awaiting and awaiting[0].lsn <= lsn:
+            first = awaiting.popleft()
+            self._enqueue(first.references)
+            if first.endpoint is not None:
+                first.endpoint.done(first.token)
+        if self.large.leaving:
+            self.large.on_durable(lsn)
+
+    # -- messages are acknowledged ----------------------------------------------------------------
+    def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
+        """Acknowledges one message; all of a batch of inputs go into one record a queue."""
+        queue = reference.queue
+        if queue.leased or reference.state != DELIVERING:
+            self.acknowledge([reference], endpoint, token)
+            return
+        if reference.durable:
+            if not queue.acknowledging:
+                self.acknowledging.append(queue)
+            queue.acknowledging.append(reference.message.id)
+        if self.trace.on:
+            tell(self.trace, "story_acknowledged", reference.message, queue.name)
+        queue.count_acknowledged(1)
+        self.drop_from_queue(reference)
+        if queue.tombstones >= FINISHED_MIN:
+            queue.trim_front()
+        if token != SILENT:
+            self.append_acknowledged()
+            self.reply_when_durable(
+                self.journal.last if reference.durable else 0, endpoint, token
+            )
+
+    def append_acknowledged(self) -> None:
+        """Appends the records of `acknowledge_one`. The journal need not hurry: no endpoint waits for them."""
+        if self.acknowledging:
+            queues = self.acknowledging
+            self.acknowledging = []
+            for queue in queues:
+                message_ids = queue.take_acknowledging()
+                if not queue.deleted:
+                    self.journal.append_idle(
+                        records.ACKS, records.encode_acks(queue.id, message_ids)
+                    )
+
+    def acknowledge(
+        self, references: list[Reference], endpoint: Endpoint | None, token: int
+    ) -> None:
+        """Acknowledges delivered messages of a session that commits acknowledgements by itself."""
+        batch = records.Batch()
+        self.finish(references, batch)
+        if len(batch) == 0:
+            self.reply_when_durable(0, endpoint, token)
+            return
+        self.append(batch, [], endpoint, token)
+
+    def finish(self, references: list[Reference], batch: records.Batch) -> None:
+        """Takes references out of their queues; the batch gets ACKS of the durable ones, one record a queue."""
+        per_queue: dict[int, list[int]] = {}
+        for reference in references:
+            if reference.state == DONE:
+                continue
+            queue = reference.queue
+            if reference.state != DELIVERING and (
+                queue.keeps_messages or not queue.has(reference)
+            ):
+                continue  # a non-destructive queue keeps it; or did, and this is a copy from a file
+            if reference.durable:
+                per_queue.setdefault(queue.id, []).append(reference.message.id)
+            self.note_lost(reference, "acknowledged by another consumer", batch)
+            self.drop_from_queue(reference)
+            if self.trace.on:
+                tell(self.trace, "story_acknowledged", reference.message, queue.name)
+            queue.count_acknowledged(1)
+        for queue_id, message_ids in per_queue.items():
+            batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+
+    # -- messages leave -------------------------------------------------------------------------
+    def note_lost(self, reference: Reference, why: str, batch: records.Batch) -> None:
+        """Records in the batch that a message shown to a log-view reader leaves by another way (`lost_ranges`)."""
+        queue = reference.queue
+        sequence = reference.sequence
+        if not reference.durable or not queue.log.is_shown(sequence):
+            return
+        queue.log.add_lost(sequence, why)
+        batch.add(records.LOST, records.encode_lost(queue.id, sequence, why))
+
+    def drop_from_queue(self, reference: Reference) -> None:
+        """The reference leaves its queue in memory; the message goes with its last reference."""
+        queue = reference.queue
+        if reference.state == SCHEDULED:
+            self.scheduled.forget(reference)
+        queue.remove(reference)
+        self.drop(reference)
+        if queue.special is not None and queue.delivering_count == 0:
+            self.dispatches.mark_dirty(queue)  # its gate may have waited for this
+
+    def drop(self, reference: Reference) -> None:
+        """The reference no longer counts for its message (it may never have been in its queue)."""
+        reference.state = DONE
+        self.memory.release(reference)
+        if reference.queue.paged is not None:
+            self.paging.touch(reference.queue)
+        if isinstance(reference, PagedReference):
+            self.paging.finished(reference)
+            return
+        large = reference.message.large
+        if large is not None:
+            self.large.release(large)
+        if reference.durable:
+            self.unstore(reference)
+
+    def unstore(self, reference: Reference) -> None:
+        """The journal need not keep the message for this reference any more."""
+        message = reference.message
+        if message.unstore(reference) and message.id in self.messages:
+            del self.messages[message.id]
+            self.stored_bytes -= reference.size
+            if message.plain:
+                message.plain = False
+                self.journal.forget(message.lsn)
+
+    def store_delivery_count(self, reference: Reference, at_ms: int) -> None:
+        """Stores the delivery count, and the time (ms) of the next attempt, for a restart. No reply waits for it."""
+        if isinstance(reference, PagedReference):
+            reference.page.deliveries[reference.index] = (reference.delivery_count, at_ms)
+        self.journal.append(
+            records.DELIVERY,
+            records.encode_delivery(
+                reference.queue.id, reference.message.id, reference.delivery_count, at_ms
+            ),
+        )

@@ -1,0 +1,62 @@
+"""The dispatch list: queues that have work at the end of the batch of inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.queue import Queue
+
+
+class DispatchList:
+    """Queues to dispatch, queues with messages that no local consumer takes, and rings that got messages.
+
+    Each queue is listed once: its flags `dirty` and `unattended` say that it is.
+    """
+
+    def __init__(self) -> None:
+        self.dirty: list[Queue] = []
+        self.unattended: list[Queue] = []
+        self.rings: list[Queue] = []
+
+    def mark_dirty(self, queue: Queue) -> None:
+        """The queue is dispatched at the end of the batch of inputs, if it has consumers."""
+        if not queue.dirty and queue.consumers:
+            queue.dirty = True
+            self.dirty.append(queue)
+
+    def take_dirty(self) -> list[Queue]:
+        """Returns the queues to dispatch; each stays marked until `begin`."""
+        taken = self.dirty
+        self.dirty = []
+        return taken
+
+    def begin(self, queue: Queue) -> None:
+        """The queue is dispatched now: from here on it may be listed again."""
+        queue.dirty = False
+
+    def note_unattended(self, queue: Queue) -> None:
+        """The queue has a message that no local consumer takes: observers are told once in this batch of inputs."""
+        if not queue.unattended and not queue.internal:
+            queue.unattended = True
+            self.unattended.append(queue)
+
+    def take_unattended(self) -> list[Queue]:
+        """Returns the queues that observers are told of; each stays marked until `attend`."""
+        taken = self.unattended
+        self.unattended = []
+        return taken
+
+    def attend(self, queue: Queue) -> None:
+        """Observers are told of the queue now: from here on it may be listed again."""
+        queue.unattended = False
+
+    def note_ring(self, queue: Queue) -> None:
+        """The ring is cut to its size at the end of the batch of inputs."""
+        self.rings.append(queue)
+
+    def take_rings(self) -> list[Queue]:
+        """Returns the rings to cut."""
+        taken = self.rings
+        self.rings = []
+        return taken
