@@ -10,8 +10,7 @@ import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.source_tree import ROOT, SOURCE, product
-from tests.test_imports import PURE
+from tests.source_tree import PURE, ROOT, SOURCE, product
 
 
 def pins() -> dict[str, str]:
