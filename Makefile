@@ -1,6 +1,7 @@
 # make demo   sets everything up, then runs the three-node cluster with Spark on real data
-# make test   sets everything up, then runs lint, types and the whole suite, interpreted and compiled
+# make test   sets everything up, then runs lint, types and the suite, interpreted and compiled
 # make quick  about a minute, while you work: lint, types of changed files, the fast tests
+# make soak   hours: what is slow and seldom finds anything
 # make check  lint, types and structure only; `make help` lists the rest
 #
 # Everything lives in .venv/; stamp files in it make every step happen once, and the package is
@@ -95,7 +96,7 @@ docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
 quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast tests, one simulated cluster
 	@$(PYTHON) -m ruff check .
 	@files=$$($(PYTHON) tools/changed.py); test -z "$$files" || $(PYTHON) -m mypy $$files
-	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -q -m "not process" tests/test_*.py @tests/quick.txt
+	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -q -m "not process and not soak" tests/test_*.py @tests/quick.txt
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)
 
 .PHONY: interop
@@ -128,23 +129,30 @@ fuzz: $(STAMPS)/installed $(STAMPS)/dev  ## FUZZ_COUNT=N changed inputs for ever
 	 if [ $$status = 2 ]; then echo "the compiled half is left out"; exit 0; fi; \
 	 test $$status = 0; env -u PYTHONPATH $(FUZZ) --blind
 
+PYTEST := $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile
+
+# $(call in_both_builds,MARKS,WHAT): the marked tests interpreted, then those of COMPILED_TESTS compiled. The compiled
+# run comes last and stands in pytest's own closing line.
+define in_both_builds
+@status=0; $(PYTHON) tools/compiled.py || status=$$?; \
+ case $$status in 0) both=1;; 2) both=;; *) exit 1;; esac; \
+ export ATALANTA_BOTH_BUILDS=$$both; \
+ echo "== interpreted: $(2)"; \
+ PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
+ $(PYTEST) -m "not interop and $(1)" --ignore tests/interop tests; \
+ test -n "$$both" || { echo "the compiled half of the tests is left out"; exit 0; }; \
+ echo "== compiled: $(2) in $(COMPILED_TESTS)"; \
+ env -u PYTHONPATH ATALANTA_BUILD=compiled \
+ $(PYTEST) -m "not interop and not process and $(1)" $(COMPILED_TESTS)
+endef
+
+.PHONY: test
+test: $(STAMPS)/installed check  ## lint, types and the suite; at most 12 minutes on two cores
+	$(call in_both_builds,not soak,the suite)
+
 .PHONY: soak
-soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, simulated clusters; SEED=N begins elsewhere
+soak: $(STAMPS)/installed fuzz  ## hours: every decoder fuzzed, slow tests, simulated clusters; SEED=N begins elsewhere
 	@ATALANTA_SOAK=1 PYTHONPATH=$(CURDIR)/src $(PYTHON) -m pytest tests/namespaces
+	$(call in_both_builds,soak,the slow tests)
 	@$(SOAK) --count 2000
 	@$(SOAK) --hours 1
-
-# The compiled run comes last and stands in pytest's own closing line.
-PYTEST := $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile
-.PHONY: test
-test: $(STAMPS)/installed check  ## lint, types and every test
-	@status=0; $(PYTHON) tools/compiled.py || status=$$?; \
-	 case $$status in 0) both=1;; 2) both=;; *) exit 1;; esac; \
-	 export ATALANTA_BOTH_BUILDS=$$both; \
-	 echo "== interpreted: the whole suite"; \
-	 PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
-	 $(PYTEST) -m "not interop" --ignore tests/interop tests; \
-	 test -n "$$both" || { echo "the compiled half of the tests is left out"; exit 0; }; \
-	 echo "== compiled: $(COMPILED_TESTS)"; \
-	 env -u PYTHONPATH ATALANTA_BUILD=compiled \
-	 $(PYTEST) -m "not interop and not process" $(COMPILED_TESTS)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
-from tests.source_tree import SourceFile, imports, product
-
-# No asyncio, socket, clock or randomness in these: time is an argument, the world is behind ports.
-PURE = {"message", "kernel", "management", "wire", "store", "cluster", "sim", "node"}
+from tests.source_tree import PROGRAMS, PURE, SourceFile, imports, product
 
 # A module of the left package may import from the packages on the right (and its own).
 MAY_IMPORT: dict[str, set[str]] = {
@@ -79,8 +76,6 @@ IMPURE_ALLOWED = {
     # random.Random(seed) is the simulator's subject; module-level functions are refused below.
     "sim": {"random"},
 }
-# Programs around pure code: they print, read arguments and measure wall time.
-PROGRAMS = {"sim.__main__"}
 
 THIRD_PARTIES: dict[str, set[str]] = {
     "mypy_extensions": PURE | {"client"},

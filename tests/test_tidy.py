@@ -7,8 +7,17 @@ import re
 import warnings
 
 from tests.set_iteration import Finder, annotated_attributes
-from tests.source_tree import ROOT, SOURCE, SourceFile, below, everything, imports, product
-from tests.test_imports import PROGRAMS, PURE
+from tests.source_tree import (
+    PROGRAMS,
+    PURE,
+    ROOT,
+    SOURCE,
+    SourceFile,
+    below,
+    everything,
+    imports,
+    product,
+)
 
 FILE_LINES_WARN = 500
 FILE_LINES_MAX = 800
@@ -136,6 +145,24 @@ def test_no_machine_paths_and_no_registry_hosts() -> None:
         for number, line in enumerate(text.splitlines(), 1):
             if UNWANTED.search(line):
                 wrong.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_helper_is_imported_from_a_test_file() -> None:
+    """What several test files use lies in a module beside them, such as paging_rig.py."""
+    wrong = []
+    for source in everything():
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Import):
+                names = [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{each.name}" for each in node.names]
+            else:
+                continue
+            for name in names:
+                parts = name.split(".")
+                if parts[0] == "tests" and any(part.startswith("test_") for part in parts):
+                    wrong.append(f"{source.name}:{node.lineno}: {name}")
     assert not wrong, "\n".join(wrong)
 
 

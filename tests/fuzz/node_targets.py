@@ -19,8 +19,8 @@ from tests.fuzz.wire_targets import captured_frames, sample_frames
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.client.engine_rig import Pair, connected, encoded
 from tests.wire.core.samples import sample_transport
+from tests.wire.core.server.random_client import Chaos
 from tests.wire.core.server.server_rig import text_message
-from tests.wire.core.server.test_random import Chaos
 
 INPUTS_OF_A_NODE = 50
 CHAOS_PACKETS = 400

@@ -23,7 +23,7 @@ from tests.fuzz.target import KIB, Target
 from tests.kernel.broker_rig import Bench
 from tests.store.blocks import encode_record
 from tests.store.journal_rig import JOURNAL_ID, Collector, Rig, config, encode_block
-from tests.wire.core.server.test_random import Chaos
+from tests.wire.core.server.random_client import Chaos
 
 SEGMENT_BYTES = 4096
 PAGE = 7

@@ -10,7 +10,7 @@ from tests.interop.harness.broker_xml import USERS, Cluster, Shape
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.test_mixed import Client, client
+from tests.interop.jms_client import Client, client
 
 __all__ = ["client"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.test_mixed import Client, Pair, client, start
+from tests.interop.jms_client import Client, Pair, client, start
 
 __all__ = ["client"]
 

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.jms import Jms, until
+from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import Lineup, Shaping
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.test_mixed import Client, client
+from tests.interop.jms_client import Client, client
+from tests.interop.running_nodes import Nodes, running
 
 __all__ = ["client"]
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-Nodes = list[BrokerProcess]
 
 
 def connected(ways: dict[int, list[int]], hops: int, direct_only: bool = False) -> Shaping:
@@ -27,17 +26,6 @@ def connected(ways: dict[int, list[int]], hops: int, direct_only: bool = False) 
         return Shape(Cluster(peers, max_hops=hops, direct_only=direct_only))
 
     return shaping
-
-
-def running(jms: Jms, brokers: Lineup, kinds: str, shaping: Shaping, members: int) -> Nodes:
-    """The started nodes; each tells of at least `members` members."""
-    nodes = brokers.cluster(kinds, shaping)
-    for node in nodes:
-        node.launch()
-    for node in nodes:
-        node.await_ready()
-    until("all know all", lambda: all(len(jms.topology(node)) >= members for node in nodes))
-    return nodes
 
 
 @pytest.fixture(scope="module")

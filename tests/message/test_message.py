@@ -17,7 +17,7 @@ from atalanta.message.codec import (
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import NO_ROUTING_TYPE, TEXT, Message
 from atalanta.message.properties import Byte, Int, PropertyValue
-from tests.message.test_properties import PROPERTIES
+from tests.message.property_strategies import PROPERTIES
 
 
 def sample() -> Message:

@@ -32,6 +32,7 @@ from atalanta.message.properties import (
     find_value,
     scan_properties,
 )
+from tests.message.property_strategies import PROPERTIES
 
 
 def encoded(properties: TypedProperties) -> bytes:
@@ -147,22 +148,6 @@ def test_lone_surrogates_survive() -> None:
     properties = decoded(data)
     assert properties.items() == [("\ud800", "\udc00")]
     assert encoded(properties) == data
-
-
-VALUES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-128, 127).map(Byte),
-    st.integers(-(1 << 15), (1 << 15) - 1).map(Short),
-    st.integers(-(1 << 31), (1 << 31) - 1).map(Int),
-    st.integers(-(1 << 63), (1 << 63) - 1),
-    st.floats(width=32, allow_nan=False).map(Float),
-    st.floats(allow_nan=False),
-    st.text(),
-    st.characters(max_codepoint=0xFFFF).map(Char),
-    st.binary(),
-)
-PROPERTIES = st.dictionaries(st.text(max_size=20), VALUES, max_size=8)
 
 
 def made(values: dict[str, PropertyValue]) -> TypedProperties:

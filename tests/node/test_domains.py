@@ -17,7 +17,7 @@ from atalanta.wire.core.packets.session import (
     ReattachSession,
     ReattachSessionResponse,
 )
-from tests.node.test_node import Machine
+from tests.node.machine_rig import Machine
 
 
 def reload(machine: Machine, *doors: AcceptorConfig) -> None:

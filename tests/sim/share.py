@@ -1,6 +1,6 @@
-"""Which of the long runs each build takes where `make test` runs both, one after the other.
+"""Which of the long runs each build takes where both run, one after the other.
 
-One seed tells one story in every build (test_scenario.py holds that to be so): what one build has run shows nothing
+One seed tells one story in every build (test_digests.py holds that to be so): what one build has run shows nothing
 new in the other. The compiled build is the faster one.
 """
 
@@ -10,13 +10,22 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
+
 from atalanta.runtime.process.build import compiled_modules
 
 Run = TypeVar("Run")
 
+BOTH_BUILDS = bool(os.environ.get("ATALANTA_BOTH_BUILDS"))
+
+# The mark of tests that one build is enough for: the compiled one where both run.
+in_one_build = pytest.mark.skipif(
+    BOTH_BUILDS and not compiled_modules(), reason="the compiled build runs it"
+)
+
 
 def share(runs: Sequence[Run]) -> list[Run]:
     """All of them if this build runs alone; else the interpreted one takes the first, the compiled one the others."""
-    if not os.environ.get("ATALANTA_BOTH_BUILDS"):
+    if not BOTH_BUILDS:
         return list(runs)
     return list(runs[1:]) if compiled_modules() else list(runs[:1])

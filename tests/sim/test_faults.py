@@ -59,6 +59,7 @@ def test_nothing_that_was_planted_happens_after_the_end() -> None:
     assert [host.up for host in scenario.hosts] == [True, True, True]
 
 
+@pytest.mark.soak
 def test_faults_and_load_last_for_the_whole_of_a_long_run() -> None:
     scenario = Scenario(3, 3, LONG_SECONDS)
     planned = [producer.total for producer in scenario.producers]

@@ -1,11 +1,12 @@
 """The simulator finds planted bugs: what it cannot see, it does not protect.
 
-Seeds are tried until one finds the bug, so that a change of the timing does not matter. Other mutants are found
-elsewhere: sequences_of_lost_messages_shown by tests/kernel/broker/test_recovery.py, member_stays_away by
-tests/cluster/connection/test_members.py, bridge_sends_no_duplicate_id by tests/cluster/links/test_forwarding.py (in
-most runs the
-senders' own ids hide it), core_bridge_sends_what_moved_as_new by tests/cluster/core_bridges/test_bridge_origin.py and
-who_comes_during_a_look_gets_what_is_there by tests/cluster/test_parked_order.py (hardly any seed).
+Seeds are tried until one finds the bug, so that a change of the timing does not matter. `make test` runs the mutants
+that are found within about three seconds, `make soak` the others. Other tests find these:
+
+- sequences_of_lost_messages_shown: tests/kernel/broker/test_recovery.py
+- member_stays_away: tests/cluster/connection/test_members.py
+- bridge_sends_no_duplicate_id: tests/cluster/links/test_forwarding.py; in most runs the senders' own ids hide it
+- core_bridge_sends_what_moved_as_new: tests/cluster/core_bridges/test_bridge_origin.py
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
+# The mark of mutants that take more than three seconds to find.
+SOAK = pytest.mark.soak
+
 BY_SEEDS = [
     (journal.confirmed_before_durable, 24),
     (journal.in_flight_not_given_back, 16),
@@ -58,15 +62,15 @@ BY_SEEDS = [
     (journal.compaction_drops_a_message, 12),
     (journal.compaction_drops_a_duplicate_id, 12),
     (journal.sequence_used_again_after_compaction, 16),
-    (members.late_messages_not_redistributed, 40),
-    (members.member_that_left_is_remembered, 30),
+    pytest.param(members.late_messages_not_redistributed, 40, marks=SOAK),
+    pytest.param(members.member_that_left_is_remembered, 30, marks=SOAK),
     (members.message_to_every_queue_of_a_name, 8),
-    (members.consumer_counts_drift, 16),
+    pytest.param(members.consumer_counts_drift, 16, marks=SOAK),
     (reattaching.reattached_client_repeats_itself, 16),
-    (reattaching.reattached_client_misses_frames, 80),
+    pytest.param(reattaching.reattached_client_misses_frames, 80, marks=SOAK),
 ]
 # In worlds that have the subject, from that seed on.
-BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
+BY_SUBJECT = [
     (grouping.group_goes_where_it_was_proposed, Groups, 1, 4),
     (grouping.group_freed_by_a_crash, Groups, 1, 12),
     (grouping.groups_forgotten_by_a_restart, Groups, 1, 8),
@@ -76,18 +80,18 @@ BY_SUBJECT: list[tuple[Mutant, type[Subject], int, int]] = [
     (core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12),
     (core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12),
     (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
-    (large.files_of_large_messages_stay, LargeMessages, 9, 4),
+    pytest.param(large.files_of_large_messages_stay, LargeMessages, 9, 4, marks=SOAK),
     (large.pieces_of_large_messages_change, LargeMessages, 3, 2),
-    (departures.prepared_branches_stay, Transactions, 30, 4),
-    (departures.prepared_branches_are_dropped, Transactions, 30, 4),
+    pytest.param(departures.prepared_branches_stay, Transactions, 30, 4, marks=SOAK),
+    pytest.param(departures.prepared_branches_are_dropped, Transactions, 30, 4, marks=SOAK),
     (branches.branch_gives_back_what_it_took, Transactions, 3, 4),
-    (members.peers_are_blocked_for_ever, SlowReaders, 33, 8),
+    pytest.param(members.peers_are_blocked_for_ever, SlowReaders, 33, 8, marks=SOAK),
     (diverts.diverts_take_everything, Diverts, 5, 2),
     (diverts.diverts_take_nothing, Diverts, 5, 2),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
     (routers.keys_go_to_any_target, Routers, 6, 3),
     (routers.router_forgets_its_keys, Routers, 40, 4),
-    (routers.target_is_lost_for_ever, Routers, 1, 6),
+    pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),
     (routers.local_filter_takes_everybody, Routers, 6, 2),
     (parking.what_may_have_arrived_comes_back, Absences, 69, 4),
     (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
@@ -98,14 +102,13 @@ BY_DEPARTURES: list[tuple[Mutant, int, int]] = [
     (departures.arrivals_in_another_order, 7, 4),
     (departures.kept_here_too, 7, 4),
 ]
+# With page files, or without.
 BY_CRASH_POINTS = [
-    members.bridge_forgets_before_the_answer,
-    journal.duplicate_id_in_a_record_of_its_own,
-    journal.transaction_in_several_records,
-]
-OF_PAGES = [
-    pages.page_named_before_its_file,
-    pages.page_forgets_which_messages_it_replaces,
+    (members.bridge_forgets_before_the_answer, False),
+    (journal.duplicate_id_in_a_record_of_its_own, False),
+    (journal.transaction_in_several_records, False),
+    (pages.page_named_before_its_file, True),
+    (pages.page_forgets_which_messages_it_replaces, True),
 ]
 
 
@@ -144,10 +147,8 @@ def test_worlds_with_the_subject_find_the_mutant(
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 
 
-@pytest.mark.parametrize(
-    ("mutant", "pages"),
-    [*[(each, False) for each in BY_CRASH_POINTS], *[(each, True) for each in OF_PAGES]],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize(("mutant", "pages"), BY_CRASH_POINTS)
 def test_crash_points_find_the_mutant(
     mutant: Mutant, pages: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import read_options, write_options
 from tests.broker_process import BrokerProcess, free_port
 from tests.certificates import PASSWORD, Authority
-from tests.client.shells.test_tls import ASKING, write_node
+from tests.client.tls_node import ASKING, write_node
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 

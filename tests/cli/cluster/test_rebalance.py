@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,22 +14,8 @@ from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
 from tests.broker_process import DEADLINE_S, BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
+from tests.cli.cluster.rebalance_rig import CLUSTER, members, until
 
-CLUSTER = """
-    <cluster-user>nodes</cluster-user>
-    <cluster-password>of one cluster</cluster-password>
-    <connectors>
-      <connector name="own">tcp://127.0.0.1:{own}</connector>
-      <connector name="other">tcp://127.0.0.1:{other}</connector>
-    </connectors>
-    <cluster-connections>
-      <cluster-connection name="cluster">
-        <connector-ref>own</connector-ref>
-        <message-load-balancing>OFF</message-load-balancing>
-        <static-connectors><connector-ref>other</connector-ref></static-connectors>
-      </cluster-connection>
-    </cluster-connections>
-"""
 CLIENTS = 6
 
 
@@ -75,21 +59,6 @@ def used(clients: list[Connection]) -> Iterator[None]:
         finally:
             over.set()
             using.result(DEADLINE_S)
-
-
-def members(cli: Cli, node: str) -> list[object]:
-    """Those that the node knows the counts of."""
-    shown = json.loads(cli("rebalance", node, "--dry-run", "--json"))
-    found: list[object] = shown["members"][0]["members"]
-    return found
-
-
-def until(what: str, holds: Callable[[], bool]) -> None:
-    """Asks until it holds; fails when it does not within DEADLINE_S."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def test_the_clients_are_spread_when_an_operator_says_so(ports: tuple[int, int]) -> None:

@@ -19,7 +19,7 @@ from tests.cli.cluster.busy_clients import (
     streaming,
     transacted,
 )
-from tests.cli.cluster.test_rebalance import CLUSTER, members, until
+from tests.cli.cluster.rebalance_rig import CLUSTER, members, until
 
 CLIENTS = 6
 SECONDS = "30"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cli.instance.test_check import call, static, told, write
+from tests.cli.instance.check_rig import call, static, told, write
 
 WEST = """<cluster-connection name="west"><address>west</address><connector-ref>west</connector-ref>
 <max-hops>{hops}</max-hops>{members}</cluster-connection></cluster-connections>"""

@@ -15,7 +15,7 @@ from atalanta.runtime.net.multicast import Group, sending_socket
 from atalanta.wire.uri import UriError
 from tests.client.discovery.announcer import LOCAL, announcing
 from tests.client.fake_server import FakeServer, ServerThread
-from tests.runtime.net.test_multicast import SIX, ZONE
+from tests.runtime.net.ipv6_address import SIX, ZONE
 
 DEADLINE_S = 15
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,10 +12,10 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.client.large.large_rig import MIB, large_files, until
 
 pytestmark = pytest.mark.process
 
-MIB = 1 << 20
 BODY_BYTES = 200 * MIB
 URL = "tcp://127.0.0.1:{port}?largeMessageMaxBytes={limit}"
 
@@ -28,17 +26,6 @@ def resident_bytes(broker: BrokerProcess, what: str = "VmHWM") -> int:
         if line.startswith(what):
             return int(line.split()[1]) * 1024
     raise AssertionError(f"no {what}")
-
-
-def large_files(folder: Path) -> list[Path]:
-    return sorted((folder / "data" / "largemessages").rglob("*.msg"))
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_200_mib_go_through_a_node_in_less_than_60(tmp_path: Path) -> None:

@@ -12,19 +12,10 @@ from atalanta.client import ConnectFailed, ConnectionLost, Message, UriError, co
 from atalanta.client.blocking import connect as connect_blocking
 from tests.broker_process import BrokerProcess, free_port
 from tests.certificates import PASSWORD, Authority
+from tests.client.tls_node import ASKING, write_node
 
 pytestmark = pytest.mark.process
 
-BROKER_XML = """<configuration><core>
-  <name>{name}</name>
-  <security-enabled>false</security-enabled>
-  <cluster-user>peer</cluster-user><cluster-password>secret</cluster-password>
-  <acceptors><acceptor name="artemis">tcp://127.0.0.1:{port}?sslEnabled=true;keyStorePath=server.p12;\
-keyStorePassword={password};{acceptor}</acceptor></acceptors>
-  <addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
-  {more}
-</core></configuration>
-"""
 CLUSTER = """<connectors>
     <connector name="own">tcp://127.0.0.1:{own}?sslEnabled=true;trustStorePath=authority-trust.pem;\
 keyStorePath=client.p12;keyStorePassword={password}</connector>
@@ -36,25 +27,6 @@ trustStorePath=authority-trust.pem;keyStorePath=client.p12;keyStorePassword={pas
   <cluster-connections><cluster-connection name="tls"><connector-ref>own</connector-ref>
     <static-connectors><connector-ref>other</connector-ref></static-connectors>
   </cluster-connection></cluster-connections>"""
-ASKING = f"needClientAuth=true;trustStorePath=authority-trust.p12;trustStorePassword={PASSWORD}"
-
-
-def write_node(
-    folder: Path, authority: Authority, port: int, acceptor: str = "", more: str = ""
-) -> Path:
-    """etc/broker.xml, and every store beside it."""
-    etc = folder / "etc"
-    etc.mkdir(parents=True)
-    authority.holder("server", "localhost", "127.0.0.1").key_store(etc)
-    authority.holder("client").key_store(etc)
-    authority.trust_store(etc)
-    authority.trust_pem(etc)
-    path = etc / "broker.xml"
-    text = BROKER_XML.format(
-        name=folder.name, port=port, password=PASSWORD, acceptor=acceptor, more=more
-    )
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_both_clients_and_who_is_not_believed(tmp_path: Path) -> None:

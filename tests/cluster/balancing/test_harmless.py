@@ -13,16 +13,11 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDel
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.transaction import XaCommit, XaEnd, XaPrepare, XaStart, Xid
+from tests.cluster.balancing.balancing_rig import at_node, balancer, known, settings
 from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, Roamer, roam
-from tests.cluster.balancing.test_rebalance import at_node, balancer, settings
 from tests.cluster.cluster_rig import Rig, count, node_of
 
 Prepare = Callable[[Roamer], None]
-
-
-def known(one: Roamer) -> None:
-    """It has reconnected before, at some other node."""
-    one.was_at = "elsewhere"
 
 
 def fleet(rig: Rig, host: Host, number: int, accounts: Accounts, **options: Any) -> list[Roamer]:

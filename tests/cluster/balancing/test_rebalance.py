@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.balancing.balancers import Balancers
-from atalanta.cluster.balancing.rebalance import Rebalance
-from atalanta.cluster.native_config import OwnSettings
 from atalanta.sim.host import Host
-from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, Roamer, roam
-from tests.cluster.cluster_rig import Rig, node_of
-
-
-def balancer(host: Host) -> Rebalance:
-    part = node_of(host).parts["rebalance"]
-    assert isinstance(part, Balancers)
-    return part.by_number[0]
-
-
-def at_node(roamers: list[Roamer], hosts: list[Host]) -> list[int]:
-    """How many clients each node has."""
-    return [sum(1 for one in roamers if one.ready and one.target == host.name) for host in hosts]
+from tests.cluster.balancing.balancing_rig import at_node
+from tests.cluster.balancing.constant_clients import MILLISECOND, Accounts, roam
+from tests.cluster.cluster_rig import Rig
 
 
 def restart(rig: Rig, host: Host) -> None:
@@ -26,14 +13,6 @@ def restart(rig: Rig, host: Host) -> None:
     rig.run(2)
     host.start()
     rig.formed()
-
-
-def settings(**changes: object) -> OwnSettings:
-    made = OwnSettings()
-    for name, value in changes.items():
-        assert hasattr(made, name)
-        setattr(made, name, value)
-    return made
 
 
 def test_a_rolling_restart_under_sixty_clients_ends_in_balance_and_stays_so() -> None:

@@ -7,11 +7,10 @@ from atalanta.cluster.balancing.movable import is_client
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.server.connection import CoreConnection
+from tests.cluster.balancing.balancing_rig import at_node, known
 from tests.cluster.balancing.constant_clients import Accounts, roam
-from tests.cluster.balancing.test_harmless import known
-from tests.cluster.balancing.test_rebalance import at_node
 from tests.cluster.cluster_rig import Rig, node_of
-from tests.cluster.test_several_clusters import WEST_PORT, make
+from tests.cluster.several_clusters_rig import WEST_PORT, make
 
 
 def balancers(host: Host) -> Balancers:

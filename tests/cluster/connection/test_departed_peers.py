@@ -8,7 +8,7 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry.queues import create_queue
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, waiting
-from tests.cluster.connection.test_chain import chain
+from tests.cluster.connection.chain_rig import chain
 from tests.cluster.scale_down.scale_down_rig import held, leave, pause, subscribed, to
 
 

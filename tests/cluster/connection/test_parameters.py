@@ -14,7 +14,7 @@ from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessag
 from atalanta.wire.core.packets.producer import RequestProducerCredits
 from atalanta.wire.core.packets.session import CreateSession
 from tests.cluster.cluster_rig import Rig, cluster_of, count, linked, remote_consumers, waiting
-from tests.cluster.links.test_large_forwarding import client as large_client
+from tests.cluster.links.large_client import client as large_client
 from tests.cluster.parameters import having, sent
 
 

@@ -10,7 +10,7 @@ from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.consumer import CreateConsumer
 from atalanta.wire.core.packets.transaction import XaRollback
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, remote_consumers, waiting
-from tests.cluster.links.test_large_forwarding import client as large_client
+from tests.cluster.links.large_client import client as large_client
 from tests.cluster.scale_down.xa_rig import XID, end_branch, xa_client
 from tests.cluster.shapes import numbers
 

@@ -15,7 +15,7 @@ from atalanta.management.request.call import Call, find_operation
 from atalanta.message.message import Message
 from atalanta.sim.host import Host
 from tests.cluster.cluster_rig import Rig, node_of
-from tests.cluster.connection_routers.test_routers import nodes, place, routed, visit
+from tests.cluster.connection_routers.router_rig import nodes, place, routed, visit
 
 
 def call_of(rig: Rig, host: Host) -> Call:

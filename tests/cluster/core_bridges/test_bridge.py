@@ -16,7 +16,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducer
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
 from tests.cluster.cluster_rig import RawPeer, count, linked, node_of, queue_of, remote_consumers
 from tests.cluster.core_bridges.bridge_rig import BridgeRig, bridge, bridge_of, connected
-from tests.cluster.links.test_large_forwarding import BODY, client
+from tests.cluster.links.large_client import BODY, client
 
 
 def test_messages_cross_in_order_and_once() -> None:

@@ -12,7 +12,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.world.world import SECOND
 from tests.cluster.cluster_rig import count
 from tests.cluster.core_bridges.bridge_rig import BridgeRig, bridge, bridge_of
-from tests.cluster.links.test_large_forwarding import LargeClient, client
+from tests.cluster.links.large_client import LargeClient, client
 
 EVENTS = ("source", "target", "both", "cut", "one way", "restart", "stop")
 

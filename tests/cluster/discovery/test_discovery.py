@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
-from atalanta.cluster.discovery.discovery import Discovery, DiscoveryListener
+from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings
+from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.broadcast_datagram import (
@@ -18,22 +18,9 @@ from atalanta.wire.core.broadcast_datagram import (
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
+from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, heard
 
 GROUP = "231.7.7.7:9876"
-
-
-def discovery_of(host: Host) -> Discovery:
-    part = node_of(host).parts["discovery"]
-    assert isinstance(part, Discovery)
-    return part
-
-
-def broadcast(settings: ClusterSettings) -> BroadcastGroupConfig:
-    return settings.broadcast_groups[0]
-
-
-def heard(settings: ClusterSettings) -> DiscoveryGroupConfig:
-    return settings.discovery_groups["group"]
 
 
 class Tapped:

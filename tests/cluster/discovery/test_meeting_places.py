@@ -22,7 +22,7 @@ from atalanta.wire.jgroups_discovery import (
     encode_said,
 )
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
-from tests.cluster.discovery.test_discovery import broadcast, discovery_of, heard
+from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, heard
 
 MEETINGS: dict[str, Callable[[], Meeting]] = {
     "TCPPING": lambda: Meeting(

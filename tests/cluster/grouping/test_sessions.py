@@ -20,7 +20,7 @@ from tests.cluster.grouping.grouping_rig import (
     pins_of,
     send_group,
 )
-from tests.cluster.links.test_large_forwarding import LargeClient
+from tests.cluster.links.large_client import LargeClient
 
 
 class Transacted(Client):

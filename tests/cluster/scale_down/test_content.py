@@ -14,9 +14,9 @@ from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.transaction import XaCommit, XaRollback, Xid
 from tests.cluster.cluster_rig import Rig, count, linked, node_of, queue_of, waiting
-from tests.cluster.connection.test_chain import chain
-from tests.cluster.links.test_large_forwarding import BODY
-from tests.cluster.links.test_large_forwarding import client as large_client
+from tests.cluster.connection.chain_rig import chain
+from tests.cluster.links.large_client import BODY
+from tests.cluster.links.large_client import client as large_client
 from tests.cluster.scale_down.scale_down_rig import begin, bodies, departure, held, leave, send, to
 from tests.cluster.scale_down.xa_rig import XID, end_branch, xa_client
 

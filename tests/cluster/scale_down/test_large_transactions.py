@@ -21,8 +21,8 @@ from atalanta.wire.core.packets.message import (
 )
 from atalanta.wire.core.packets.transaction import XaCommit, XaRollback
 from tests.cluster.cluster_rig import Rig, count, node_of
-from tests.cluster.links.test_large_forwarding import BODY, PIECE
-from tests.cluster.links.test_large_forwarding import client as large_client
+from tests.cluster.links.large_client import BODY, PIECE
+from tests.cluster.links.large_client import client as large_client
 from tests.cluster.scale_down.scale_down_rig import begin
 from tests.cluster.scale_down.xa_rig import XID, XaClient, end_branch, in_doubt_at
 

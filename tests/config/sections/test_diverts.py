@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, PASS, STRIP, DivertConfig
-
-
-def read(folder: Path, core: str) -> Configuration:
-    path = folder / "broker.xml"
-    path.write_text(f"<configuration><core>{core}</core></configuration>")
-    return read_broker_xml(path)
+from tests.config.sections.section_rig import read
 
 
 def test_a_divert_with_everything(tmp_path: Path) -> None:

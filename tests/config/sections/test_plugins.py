@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.kernel.settings.notification_options import PLUGIN, NotificationOptions
-from tests.config.sections.test_diverts import read
+from tests.config.sections.section_rig import read
 
 
 def test_the_notification_plugin_is_known_and_others_are_listed(tmp_path: Path) -> None:

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.registry import queues
-from atalanta.message.properties import PropertyValue
+from tests.kernel.broker.notification_rig import listening, told
 from tests.kernel.broker_rig import Bench, consume
-
-
-def listening(bench: Bench) -> None:
-    bench.broker.observers.append(Notifications(bench.broker))
-    bench.queue("listener", "activemq.notifications", 0, durable=False)
-
-
-def told(bench: Bench, kind: str) -> list[dict[str, PropertyValue]]:
-    bench.settle()
-    found = []
-    for reference in bench.broker.queues["listener"].live():
-        properties = dict(reference.message.properties.items())
-        if properties.get("_AMQ_NotifType") == kind:
-            found.append(properties)
-    return found
 
 
 def test_the_routing_name_is_the_queues_for_topics_and_the_addresses_for_anycast() -> None:

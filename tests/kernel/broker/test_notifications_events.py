@@ -11,7 +11,7 @@ from atalanta.kernel.registry import addresses, queues
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.notification_options import NotificationOptions
-from tests.kernel.broker.test_notifications import listening, told
+from tests.kernel.broker.notification_rig import listening, told
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 

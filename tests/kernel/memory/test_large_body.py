@@ -2,82 +2,19 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-
 import pytest
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.memory.large_body import LargeWriter
 from atalanta.kernel.publish.reroute import expire, purge
-from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
-from atalanta.sim.world.large_files import SimLargeFiles
-from tests.kernel.broker_rig import Bench, consume, endpoint
+from atalanta.kernel.settings.repository import SettingValue
+from tests.kernel.broker_rig import consume, endpoint
+from tests.kernel.memory.large_rig import LargeBench, fill
 
 SMALL: dict[str, SettingValue] = {"max_size_bytes": 40_000, "page_size_bytes": 16_000}
 
 
-class SilentWriter(LargeWriter):
-    """Hears of nothing: the files of these tests are written and synced when the bench says so."""
-
-
-class LargeBench(Bench):
-    """A bench with a folder for large messages; `settle` works its jobs off."""
-
-    def __init__(self, values: dict[str, SettingValue] | None = None) -> None:
-        self.jobs: list[Callable[[], None]] = []
-        self.folder = SimLargeFiles(lambda _, call: self.jobs.append(call), random.Random(1))
-        settings = AddressSettingsRepository()
-        settings.add("#", values or {})
-        super().__init__(BrokerConfig(), settings, paging=True)
-        self.trace.on = False
-        self.queue("orders")
-
-    def _broker(self) -> Broker:
-        broker = super()._broker()
-        broker.large.files = self.folder
-        return broker
-
-    def settle(self) -> None:
-        super().settle()
-        while self.jobs:
-            self.jobs.pop(0)()
-        super().settle()
-        invariants.validate(self.broker)
-
-    def publish(self, address: str, size: int = 1_000, durable: bool = True, head: int = 0) -> int:
-        """A large message whose file is safe; `head` bytes of properties make it heavy in memory. Its file."""
-        broker = self.broker
-        body = broker.large.create(broker.take_message_id(), durable, SilentWriter())
-        broker.large.append(body, bytes(size))
-        broker.large.sync(body)
-        while self.jobs:
-            self.jobs.pop(0)()
-        body.writer = None
-        message = self.message(address, b"", durable, text="x" * head)
-        message.large = body
-        broker.publish(self.now, message, None, SILENT)
-        broker.large.release(body)
-        return body.file
-
-    def power_cut(self) -> None:
-        self.jobs.clear()
-        self.folder.crash()
-        self.restart()
-        self.settle()
-
-
 def files(bench: LargeBench) -> int:
     return len(bench.folder.contents)
-
-
-def fill(bench: LargeBench, count: int, durable: bool = True) -> None:
-    for _ in range(count):
-        bench.publish("orders", durable=durable, head=1_000)
-        bench.settle()
 
 
 def take_all(bench: LargeBench) -> int:

@@ -7,7 +7,7 @@ from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.publish.redelivery import delay_ms
 from atalanta.kernel.settings.repository import AddressSettings
 from tests.kernel.broker_rig import Bench, consume, endpoint
-from tests.kernel.queue.delivery.test_scheduled import wait
+from tests.kernel.queue.delivery.scheduled_rig import wait
 
 
 def settings(**values: object) -> AddressSettings:

@@ -8,11 +8,11 @@ import socket
 
 import pytest
 
-from atalanta.runtime.net.group_address import own_addresses
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.multicast import Group, sending_socket
 from atalanta.runtime.process.event_loop import run
 from tests.runtime.net.echo import Running, with_echo
+from tests.runtime.net.ipv6_address import SIX, ZONE
 
 GROUP = "231.7.7.77"
 LOCAL = "127.0.0.1"
@@ -25,15 +25,6 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def six() -> tuple[str, str]:
-    """An IPv6 address of an interface that has a way for groups (the loopback interface has none), and its zone."""
-    for number, address in own_addresses():
-        if not address.is_loopback and not address.is_link_local:
-            return str(address), f"%{number}"
-    return "", ""
-
-
-SIX, ZONE = six()
 ipv6 = pytest.mark.skipif(not SIX, reason="this machine has no IPv6 address")
 # Groups of the scope ff01 never leave the machine.
 GROUPS = [

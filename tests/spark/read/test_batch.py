@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.fake_node import FakeCluster
-from tests.spark.read.test_streaming import QUEUE, fill, waiting
+from tests.spark.read.streaming_rig import QUEUE, fill, waiting
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.spark.fake_node import FakeCluster
+from tests.spark.read.streaming_rig import QUEUE, eventually, fill, source, waiting
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-QUEUE = "flights::archive"
-
-
-def source(spark: SparkSession, cluster: FakeCluster, **options: Any) -> DataFrame:
-    reader = spark.readStream.format("atalanta").option("servers", cluster.servers)
-    for name, value in ({"queue": QUEUE, "nodeTimeout": "20s"} | options).items():
-        reader = reader.option(name, str(value))
-    return reader.load()
 
 
 def archive(frame: DataFrame, folder: Path, **trigger: Any) -> StreamingQuery:
@@ -38,28 +29,6 @@ def archive(frame: DataFrame, folder: Path, **trigger: Any) -> StreamingQuery:
 def rows(spark: SparkSession, folder: Path) -> list[tuple[str, int, str]]:
     found = spark.read.parquet(str(folder / "out")).collect()
     return sorted((row.node, row.sequence, row.text) for row in found)
-
-
-def fill(cluster: FakeCluster, *counts: int) -> list[tuple[str, int, str]]:
-    """So many more messages for each node; what a reader should see of them."""
-    added = []
-    for node, count in zip(cluster.nodes, counts, strict=True):
-        queue = node.queue(QUEUE)
-        for _ in range(count):
-            queue.add(f"{node.node_id}/{queue.last + 1}")
-            added.append((node.node_id, queue.last, f"{node.node_id}/{queue.last}"))
-    return added
-
-
-def eventually(condition: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
-def waiting(cluster: FakeCluster) -> list[int]:
-    return [len(node.queue(QUEUE).messages) for node in cluster.nodes]
 
 
 def test_available_now_reads_all_and_leaves_the_queues_empty(

@@ -14,7 +14,7 @@ from atalanta.spark.errors import NodeTimeout
 from atalanta.spark.options import write_options
 from atalanta.spark.write.sink import PartitionWriter, server_for
 from tests.spark.fake_node import FakeCluster, FakeDataSource
-from tests.spark.read.test_streaming import eventually, fill, source, waiting
+from tests.spark.read.streaming_rig import eventually, fill, source, waiting
 
 TEXT = StructType().add("value", StringType())
 

@@ -9,7 +9,7 @@ from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import Bench, consume, endpoint
-from tests.kernel.memory.test_large_body import LargeBench, fill
+from tests.kernel.memory.large_rig import LargeBench, fill
 
 
 def bench_with(on: bool = True, attributes: dict[str, object] | None = None) -> Bench:

@@ -10,6 +10,7 @@ from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.scheduled import SCHEDULED_TIMER
 from atalanta.kernel.registry import queues
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
+from tests.kernel.queue.delivery.scheduled_rig import tick, wait
 
 
 def later(
@@ -18,21 +19,6 @@ def later(
     message = bench.message(queue, body, durable)
     message.put_property("_AMQ_SCHED_DELIVERY", bench.now // 1_000_000 + seconds * 1_000)
     bench.session().send(bench.now, message, 1)
-
-
-def tick(bench: Bench) -> None:
-    """The timer fires if its time has come."""
-    due = bench.timers.due.get(SCHEDULED_TIMER)
-    if due is not None and due <= bench.now:
-        del bench.timers.due[SCHEDULED_TIMER]
-        maintenance.on_timer(bench.broker, bench.now, SCHEDULED_TIMER)
-    bench.settle()
-
-
-def wait(bench: Bench, seconds: int) -> None:
-    bench.settle()
-    bench.now += seconds * SECOND
-    tick(bench)
 
 
 def test_a_message_for_later_is_counted_and_delivered_at_its_time() -> None:

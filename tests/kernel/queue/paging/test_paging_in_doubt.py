@@ -5,27 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.broker import invariants
-from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import Bench, consume, endpoint
-from tests.kernel.queue.paging.test_paging import SMALL, Taker, bench_with, files, held, send
-
-XID = b"xid"
-
-
-def branch_of(bench: Bench) -> Session:
-    session = bench.session()
-    session.xa = True
-    return session
-
-
-def ended(bench: Bench, commit: bool) -> None:
-    session = branch_of(bench)
-    if commit:
-        xa_session.commit(session, bench.now, XID, False, session.endpoint, 0)
-    else:
-        xa_session.roll_back(session, bench.now, XID, session.endpoint, 0)
-    bench.settle()
+from tests.kernel.queue.paging.branch_rig import XID, branch_of, ended
+from tests.kernel.queue.paging.paging_rig import SMALL, Taker, bench_with, files, held, send
 
 
 def prepared_behind_a_page(bench: Bench) -> None:

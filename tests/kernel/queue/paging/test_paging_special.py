@@ -9,28 +9,9 @@ from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.registry import queues
 from atalanta.kernel.sessions.session import Session
-from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import SECOND, Bench, consume, endpoint
-from tests.kernel.queue.paging.test_paging import LIMIT, PAGE, SMALL, files, numbers_of, send
-
-
-def bench_with(**attributes: object) -> Bench:
-    settings = AddressSettingsRepository()
-    settings.add("#", SMALL)
-    bench = Bench(None, settings, paging=True)
-    bench.queue("orders", **attributes)  # type: ignore[arg-type]
-    return bench
-
-
-def reader(bench: Bench, selector: str | None = None, credits: int = -1) -> Session:
-    session = bench.session()
-    consume(session, bench, "orders", selector, credits)
-    bench.settle()
-    return session
-
-
-def seen(session: Session) -> list[int]:
-    return numbers_of(endpoint(session).bodies())
+from tests.kernel.queue.paging.paging_rig import LIMIT, PAGE, files, numbers_of, send
+from tests.kernel.queue.paging.special_paging_rig import bench_with, reader, seen
 
 
 def acknowledge(bench: Bench, session: Session) -> None:

@@ -11,10 +11,10 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.transactions import xa_session
 from tests.kernel.broker_rig import Bench, consume, endpoint
-from tests.kernel.queue.paging.test_paging import files
-from tests.kernel.queue.paging.test_paging_in_doubt import XID, branch_of, ended
-from tests.kernel.queue.paging.test_paging_special import bench_with, reader, seen
-from tests.kernel.queue.paging.test_paging_values import held_by_a_consumer, put, there
+from tests.kernel.queue.paging.branch_rig import XID, branch_of, ended
+from tests.kernel.queue.paging.paging_rig import files
+from tests.kernel.queue.paging.paging_values_rig import held_by_a_consumer, put, there
+from tests.kernel.queue.paging.special_paging_rig import bench_with, reader, seen
 
 
 def taken_in_doubt(bench: Bench, selector: str, number: int) -> None:

@@ -11,7 +11,7 @@ from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionR
 from atalanta.wire.core.packets.transaction import XaCommit, XaEnd, XaPrepare, XaRollback, XaStart
 from tests.wire.core.server.large_rig import PIECE, Reader, body_of, files, send_large
 from tests.wire.core.server.server_rig import Client, Server
-from tests.wire.core.server.test_xa import ONE, ok, xa_client
+from tests.wire.core.server.xa_rig import ONE, ok, xa_client
 
 BODY = body_of(2 * PIECE + 5)
 

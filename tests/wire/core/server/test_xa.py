@@ -42,25 +42,9 @@ from atalanta.wire.core.packets.transaction import (
 )
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server
+from tests.wire.core.server.xa_rig import ONE, ok, xa_client
 
-ONE = Xid(1, b"branch-1", b"global")
 TWO = Xid(1, b"branch-2", b"global")
-
-
-def xa_client(server: Server) -> Client:
-    """One XA session on channel 10; the queues `in` and `out` exist."""
-    client = server.greeted()
-    client.open_session(10, "admin", "admin", transacted=True, xa=True)
-    if "in" not in server.broker.queues:
-        client.create_queue("in")
-        client.create_queue("out")
-    return client
-
-
-def ok(client: Client, *packets: Packet) -> None:
-    for packet in packets:
-        answer = client.call(packet)
-        assert isinstance(answer, XaResponse) and not answer.error, f"{packet}: {answer}"
 
 
 def code(client: Client, packet: Packet) -> int:

@@ -1,0 +1,25 @@
+"""Seeds that are rehearsed one after the other, with one report of all that fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.sim.rehearsal import Failure, rehearse
+from atalanta.sim.scenario import Outcome
+
+SECONDS = 12.0
+
+
+def rehearse_all(seeds: range, nodes: int, seconds: float) -> list[Outcome]:
+    """The outcomes; fails the test with the reports of all seeds that broke a promise."""
+    outcomes: list[Outcome] = []
+    reports: list[str] = []
+    for seed in seeds:
+        found = rehearse(seed, nodes, seconds)
+        if isinstance(found, Failure):
+            reports.append(found.report)
+        else:
+            outcomes.append(found)
+    if reports:
+        pytest.fail("\n\n".join(reports), pytrace=False)
+    return outcomes
