@@ -21,14 +21,13 @@ from atalanta.kernel.trace import tell
 from atalanta.message.codec import text_body
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.packet_types import SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN,
     REASON_SCALE_DOWN_CRITICAL,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
     ExceptionResponse,
 )
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
@@ -36,12 +35,7 @@ from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import (
-    CreateSession,
-    CreateSessionResponse,
-    CreateSessionV2,
-    SessionStart,
-)
+from atalanta.wire.core.packets.session import CreateSessionResponse, SessionStart
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig
@@ -137,9 +131,7 @@ class Bridge(ClusterLink):
     """Opened after the peer accepted the credentials."""
 
     def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
-        super().__init__(cluster, conn, now)
-        if cluster.attempts.again(record.node_id):
-            self.times.call_timeout_ms = cluster.config.call_failover_timeout_ms
+        super().__init__(cluster, conn, now, cluster.attempts.again(record.node_id))
         self.record = record
         self.sessions_open: int = 0
         self.left_to: str = ""  # the node that takes over, if the peer leaves for good
@@ -154,25 +146,24 @@ class Bridge(ClusterLink):
         name = self.cluster.unique_name()
         window = self.cluster.config.confirmation_window_bytes
         client_id = self.cluster.config.client_id
-        # The older packet has no place for a client id; a real bridge begins with it all the same.
-        first = CreateSession if client_id is None else CreateSessionV2
-        for kind, what, channel in (
-            (first, "-send", SEND_CHANNEL),
-            (CreateSessionV2, "-notify", NOTIFICATION_CHANNEL),
-        ):
-            packet = kind(
-                name + what, channel, NEWEST_VERSION, settings.cluster_user, settings.cluster_password,
-                confirmation_window=window, pre_acknowledge=True,
-            )  # fmt: skip
-            if isinstance(packet, CreateSessionV2):
-                packet.client_id = client_id
-            self.send(packet, 1)
+        for suffix, channel in (("-send", SEND_CHANNEL), ("-notify", NOTIFICATION_CHANNEL)):
+            session = SessionSettings(
+                name=name + suffix,
+                user=settings.cluster_user,
+                password=settings.cluster_password,
+                pre_acknowledge=True,
+                confirmation_window=window,
+                client_id=client_id,
+            )
+            # The older packet has no client id. An Artemis bridge creates its first session with it.
+            version_2 = channel == NOTIFICATION_CHANNEL or client_id is not None
+            self.send(session_creation(session, channel, version_2), SESSION_CHANNEL)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open != 2:
             return
-        self.waiting_since = 0
+        self.transport.answered()
         self.cluster.bridge_open(now, self.record)
         self.outgoing.open()
         own_name = self.cluster.broker.config.name
@@ -243,9 +234,9 @@ class Bridge(ClusterLink):
         """Once per turn: what the peer has answered for is finished here, in one record."""
         self.outgoing.settle(now)
 
-    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
-        if isinstance(packet, DisconnectV3) and packet.reason in SCALE_DOWN:
-            self.left_to = packet.target_node_id or ""
+    def on_goodbye(self, goodbye: Goodbye) -> None:
+        if goodbye.reason in SCALE_DOWN:
+            self.left_to = goodbye.target_node_id or ""
 
     # -- the end --------------------------------------------------------------------------------
     def on_lost(self, now: int, why: str) -> None:

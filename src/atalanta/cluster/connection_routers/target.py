@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.policies import Choice
 from atalanta.cluster.links.forwarding import send_frames
-from atalanta.cluster.links.outbound_link import DialedLink, LinkTimes
+from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import ExceptionResponse, Ping
+from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2, SessionStart
+from atalanta.wire.core.packets.session import CreateSessionResponse, SessionStart
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.pool import Pool
     from atalanta.wire.core.transport import TransportConfiguration
 
-CHANNEL: Final = 10
-CONTROL_CHANNEL: Final = 1
+CHANNEL: Final = FIRST_SESSION_CHANNEL
 CREDITS: Final = 1 << 20
 CALL_TIMEOUT_MS: Final = 3_000  # as Artemis waits for each attribute
 TTL_MS: Final = 60_000
@@ -56,31 +56,24 @@ class TargetLink(DialedLink):
     """One question at a time; `asked` names the attribute."""
 
     def __init__(self, pool: Pool, target: Target, conn: int, now: int) -> None:
-        times = LinkTimes(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
-        super().__init__(pool.host, conn, now, times)
+        settings = link_settings(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
+        super().__init__(pool.host, conn, now, settings)
         self.pool = pool
         self.target = target
         self.unique = self.host.broker.ids.uuid().hex()
         self.queue_name = f"{pool.internal_prefix}router.answers.{self.unique}"
         self.asked: str = ""
-        self.open_session()
 
-    def open_session(self) -> None:
+    def log_in(self, now: int) -> None:
         user, password = self.pool.credentials
-        self.write(HANDSHAKE)
-        self.send(Ping(TTL_MS), PING_CHANNEL)
-        self.send(
-            CreateSessionV2(
-                name=self.unique,
-                session_channel=CHANNEL,
-                version=NEWEST_VERSION,
-                user=user,
-                password=password,
-                pre_acknowledge=True,
-                client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
-            ),
-            CONTROL_CHANNEL,
+        settings = SessionSettings(
+            name=self.unique,
+            user=user,
+            password=password,
+            pre_acknowledge=True,
+            client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
         )
+        self.send(session_creation(settings, CHANNEL), SESSION_CHANNEL)
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, CreateSessionResponse):
@@ -117,7 +110,7 @@ class TargetLink(DialedLink):
 
     def _ask(self, now: int, attribute: str) -> None:
         self.asked = attribute
-        self.waiting_since = now
+        self.transport.await_answer(now)
         request = Message.create(
             self.host.broker.config.management_address, b"", 0, False, now // 1_000_000, 4
         )
@@ -129,7 +122,7 @@ class TargetLink(DialedLink):
     def _answer(self, now: int, message: Message) -> None:
         asked = self.asked
         self.asked = ""
-        self.waiting_since = 0
+        self.transport.answered()
         value = answer_of(message)
         target = self.target
         if asked == "NodeID" and isinstance(value, str):

@@ -17,15 +17,14 @@ from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.message.codec import text_body
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ScaleDownAnnouncement
 from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN,
     REASON_SCALE_DOWN_CRITICAL,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
     ExceptionResponse,
     NullResponse,
 )
@@ -34,7 +33,7 @@ from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.session import CreateSessionResponse, SessionStart
 from atalanta.wire.core.packets.transaction import XaInDoubtResponse, XaResponse
 from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
 
@@ -74,25 +73,23 @@ class TargetLink(ClusterLink):
         settings = self.cluster.settings
         name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
-            create = CreateSession(
+            session = SessionSettings(
                 name=f"{name}-{channel}",
-                session_channel=channel,
-                version=NEWEST_VERSION,
                 user=settings.cluster_user,
                 password=settings.cluster_password,
                 xa=xa,
                 auto_commit_sends=not xa,
                 auto_commit_acks=not xa,
-                # Answers that were read take no room at the target, which may have little.
+                # Answers that were read use no memory at the target, which may have little.
                 pre_acknowledge=channel == QUESTION_CHANNEL,
             )
-            self.send(create, 1)
+            self.send(session_creation(session, channel, version_2=False), SESSION_CHANNEL)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open != 3:
             return
-        self.waiting_since = 0
+        self.transport.answered()
         self.sender.open()
         self.xa_sender.open()
         self.reply_queue = f"activemq.management.{self.cluster.unique_name()}"
@@ -236,11 +233,11 @@ class TargetLink(ClusterLink):
             self.xa_sender.unblocked()
 
     # -- the end --------------------------------------------------------------------------------
-    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
-        if not isinstance(packet, DisconnectV3) or packet.reason not in SCALE_DOWN:
+    def on_goodbye(self, goodbye: Goodbye) -> None:
+        if goodbye.reason not in SCALE_DOWN:
             return
         target = self.part.target
-        if target is not None and packet.node_id and packet.node_id != target.node_id:
+        if target is not None and goodbye.node_id and goodbye.node_id != target.node_id:
             return  # another node has its address now
         self.target_left = True
 
