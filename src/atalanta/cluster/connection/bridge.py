@@ -19,8 +19,8 @@ from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.cluster.links.outgoing import Outgoing
 from atalanta.kernel.trace import tell
 from atalanta.message.codec import text_body
-from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.management import consumption, request_message
 from atalanta.wire.core.client.settings import SessionSettings, session_creation
 from atalanta.wire.core.client.transport import Goodbye
 from atalanta.wire.core.packet_types import SESSION_CHANNEL
@@ -30,18 +30,19 @@ from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN_CRITICAL,
     ExceptionResponse,
 )
-from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.session import CreateSessionResponse
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig
     from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
 
 SEND_CHANNEL: Final = 10
 NOTIFICATION_CHANNEL: Final = 11
@@ -184,15 +185,13 @@ class Bridge(ClusterLink):
             ),
             NOTIFICATION_CHANNEL,
         )
-        self.send(CreateConsumer(consumer_id=0, queue=self.queue_name), NOTIFICATION_CHANNEL)
-        self.send(FlowToken(0, NOTIFICATION_CREDITS), NOTIFICATION_CHANNEL)
-        self.send(SessionStart(), NOTIFICATION_CHANNEL)
+        for packet in consumption(self.queue_name, NOTIFICATION_CREDITS, requires_response=True):
+            self.send(packet, NOTIFICATION_CHANNEL)
         body = text_body(json.dumps([self.queue_name, self.cluster.config.address]))
-        request = Message.create(
-            self.cluster.broker.config.management_address, body, 0, False, now // 1_000_000, 4
+        address = self.cluster.broker.config.management_address
+        request = request_message(
+            now, address, "broker", "_AMQ_OperationName", "sendQueueInfoToQueue", body
         )
-        request.properties.put("_AMQ_ResourceName", "broker")
-        request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
         self.cluster.parked.back(self.record.node_id)
         self.outgoing.attach()
