@@ -14,7 +14,6 @@ import dns.resolver
 from atalanta.client.management import ManagementFailed, page_of, result_of
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.options import parse_url
-from atalanta.cluster.connection_routers.target import answer_of
 from atalanta.cluster.scale_down.phase import phase_told
 from atalanta.message.codec import decode_message, encode_message
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
@@ -23,6 +22,7 @@ from atalanta.runtime.net.resolver import services_of
 from atalanta.tls.errors import TlsError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client.management import answer_of
 from atalanta.wire.http_upgrade import UpgradeAnswer, UpgradeRequest, accept_of
 from atalanta.wire.uri import UriError
 from tests.fuzz.target import Target
@@ -75,7 +75,7 @@ class AnswerTarget(Target):
     """u8 who asked · the text of a management answer."""
 
     name = "answers"
-    refusals = (ManagementFailed,)
+    refusals = (ManagementFailed, ProtocolError)
     words = (
         b"null", b"true", b"NaN", b"-Infinity", b"1e999", b"[", b"]", b"{", b"}", b'"', b"\\ud800", b"[" * 2000,
         b"9" * 5000,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.connection_routers.target import answer_of
 from atalanta.cluster.scale_down.phase import DONE
 from atalanta.message.codec import text_body
 from atalanta.message.message import Message
@@ -12,6 +11,7 @@ from atalanta.message.properties import Int
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.management import answer_of
 from atalanta.wire.core.packets.session import CreateSessionResponse
 from atalanta.wire.core.packets.topology import ClusterTopologyV4
 from atalanta.wire.core.transport import TransportConfiguration
@@ -164,16 +164,17 @@ def deep_answer() -> Message:
     return answer
 
 
-def test_an_answer_that_no_parser_takes_is_none() -> None:
-    assert answer_of(deep_answer()) is None
+def test_an_answer_that_no_parser_takes_is_an_error_of_the_protocol() -> None:
+    with pytest.raises(ProtocolError, match="no JSON"):
+        answer_of(deep_answer())
 
 
 def test_the_target_of_a_departure_whose_answer_is_no_json_loses_its_link() -> None:
     rig = Rig()
     first, _ = rig.cluster(2)
     part = begin(rig, first)
-    while part.link is None or not part.link.answers:
+    while part.link is None or not part.link.requests.unanswered:
         assert not part.over()
         rig.world.step()
     with pytest.raises(ProtocolError, match="no JSON"):
-        part.link._answered(rig.world.now, deep_answer())
+        part.link.requests.on_message(rig.world.now, deep_answer())

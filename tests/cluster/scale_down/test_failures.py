@@ -102,12 +102,12 @@ def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes() ->
 def test_a_target_that_answers_in_the_turn_in_which_time_is_up_changes_nothing() -> None:
     rig, _, leaving = stocked(MESSAGES, 5)
     part = begin(rig, leaving)
-    while part.link is None or not part.link.answers:
+    while part.link is None or not part.link.requests.unanswered:
         rig.world.step()
     link = part.link
     part.on_timer(rig.world.now, "scaledown.deadline")
     assert part.phase == FAILED
-    link.answers.popleft()(rig.world.now, True, "node-0")
+    link.requests.unanswered.popleft()(rig.world.now, True, "node-0")
     assert (part.phase, part.frozen) == (FAILED, False)
 
 

@@ -19,35 +19,30 @@ from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
 from atalanta.cluster.links.outgoing import Outgoing
 from atalanta.kernel.trace import tell
 from atalanta.message.codec import text_body
-from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.client.management import consumption, request_message
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.packet_types import SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN,
     REASON_SCALE_DOWN_CRITICAL,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
     ExceptionResponse,
 )
-from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import (
-    CreateSession,
-    CreateSessionResponse,
-    CreateSessionV2,
-    SessionStart,
-)
+from atalanta.wire.core.packets.session import CreateSessionResponse
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig
     from atalanta.cluster.connection.cluster_connection import Cluster
     from atalanta.cluster.connection.peer import PeerRecord
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.message.message import Message
 
 SEND_CHANNEL: Final = 10
 NOTIFICATION_CHANNEL: Final = 11
@@ -137,9 +132,7 @@ class Bridge(ClusterLink):
     """Opened after the peer accepted the credentials."""
 
     def __init__(self, cluster: Cluster, conn: int, now: int, record: PeerRecord) -> None:
-        super().__init__(cluster, conn, now)
-        if cluster.attempts.again(record.node_id):
-            self.times.call_timeout_ms = cluster.config.call_failover_timeout_ms
+        super().__init__(cluster, conn, now, cluster.attempts.again(record.node_id))
         self.record = record
         self.sessions_open: int = 0
         self.left_to: str = ""  # the node that takes over, if the peer leaves for good
@@ -154,25 +147,24 @@ class Bridge(ClusterLink):
         name = self.cluster.unique_name()
         window = self.cluster.config.confirmation_window_bytes
         client_id = self.cluster.config.client_id
-        # The older packet has no place for a client id; a real bridge begins with it all the same.
-        first = CreateSession if client_id is None else CreateSessionV2
-        for kind, what, channel in (
-            (first, "-send", SEND_CHANNEL),
-            (CreateSessionV2, "-notify", NOTIFICATION_CHANNEL),
-        ):
-            packet = kind(
-                name + what, channel, NEWEST_VERSION, settings.cluster_user, settings.cluster_password,
-                confirmation_window=window, pre_acknowledge=True,
-            )  # fmt: skip
-            if isinstance(packet, CreateSessionV2):
-                packet.client_id = client_id
-            self.send(packet, 1)
+        for suffix, channel in (("-send", SEND_CHANNEL), ("-notify", NOTIFICATION_CHANNEL)):
+            session = SessionSettings(
+                name=name + suffix,
+                user=settings.cluster_user,
+                password=settings.cluster_password,
+                pre_acknowledge=True,
+                confirmation_window=window,
+                client_id=client_id,
+            )
+            # The older packet has no client id. An Artemis bridge creates its first session with it.
+            version_2 = channel == NOTIFICATION_CHANNEL or client_id is not None
+            self.send(session_creation(session, channel, version_2), SESSION_CHANNEL)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open != 2:
             return
-        self.waiting_since = 0
+        self.transport.answered()
         self.cluster.bridge_open(now, self.record)
         self.outgoing.open()
         own_name = self.cluster.broker.config.name
@@ -193,15 +185,13 @@ class Bridge(ClusterLink):
             ),
             NOTIFICATION_CHANNEL,
         )
-        self.send(CreateConsumer(consumer_id=0, queue=self.queue_name), NOTIFICATION_CHANNEL)
-        self.send(FlowToken(0, NOTIFICATION_CREDITS), NOTIFICATION_CHANNEL)
-        self.send(SessionStart(), NOTIFICATION_CHANNEL)
+        for packet in consumption(self.queue_name, NOTIFICATION_CREDITS, requires_response=True):
+            self.send(packet, NOTIFICATION_CHANNEL)
         body = text_body(json.dumps([self.queue_name, self.cluster.config.address]))
-        request = Message.create(
-            self.cluster.broker.config.management_address, body, 0, False, now // 1_000_000, 4
+        address = self.cluster.broker.config.management_address
+        request = request_message(
+            now, address, "broker", "_AMQ_OperationName", "sendQueueInfoToQueue", body
         )
-        request.properties.put("_AMQ_ResourceName", "broker")
-        request.properties.put("_AMQ_OperationName", "sendQueueInfoToQueue")
         self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
         self.cluster.parked.back(self.record.node_id)
         self.outgoing.attach()
@@ -243,9 +233,9 @@ class Bridge(ClusterLink):
         """Once per turn: what the peer has answered for is finished here, in one record."""
         self.outgoing.settle(now)
 
-    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
-        if isinstance(packet, DisconnectV3) and packet.reason in SCALE_DOWN:
-            self.left_to = packet.target_node_id or ""
+    def on_goodbye(self, goodbye: Goodbye) -> None:
+        if goodbye.reason in SCALE_DOWN:
+            self.left_to = goodbye.target_node_id or ""
 
     # -- the end --------------------------------------------------------------------------------
     def on_lost(self, now: int, why: str) -> None:

@@ -200,9 +200,7 @@ class Cluster:
             record.dialing = False
             bridge = Bridge(self, conn, now, record)
             record.bridge = bridge
-            if record.member is not None and record.member.primary is not None:
-                bridge.through(record.member.primary)
-            bridge.open(now)
+            bridge.open(now, None if record.member is None else record.member.primary)
             return bridge
         return None
 

@@ -70,8 +70,7 @@ class Scanner:
             return None
         locator = Locator(self.cluster, conn, now, name)
         self.locators[name] = locator
-        locator.through(self.targets[name])
-        locator.open(now)
+        locator.open(now, self.targets[name])
         return locator
 
     def opened(self, now: int, name: str) -> None:
@@ -115,7 +114,7 @@ class Locator(ClusterLink):
         self.key = key
 
     def on_ready(self, now: int) -> None:
-        self.waiting_since = 0
+        self.transport.answered()
         self.cluster.scanner.opened(now, self.key)
         self.announce(True)
 

@@ -187,6 +187,7 @@ class Pool(DiscoveryListener):
             return None
         target.dialing = False
         target.link = TargetLink(self, target, conn, now)
+        target.link.open(now)
         return target.link
 
     def on_dial_failed(self, now: int, rest: str, why: str) -> None:

@@ -6,29 +6,27 @@ client id of that link begins as routers know it: they never send such a client 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection_routers.policies import Choice
-from atalanta.cluster.links.forwarding import send_frames
-from atalanta.cluster.links.outbound_link import DialedLink, LinkTimes
-from atalanta.message.encoding.buffer import DecodeError, Reader
-from atalanta.message.message import Message
+from atalanta.cluster.links.forwarding import PRODUCER_ID
+from atalanta.cluster.links.outbound_link import DialedLink, link_settings
+from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.client.management import ManagementRequests
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import ExceptionResponse, Ping
-from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
-from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2, SessionStart
+from atalanta.wire.core.packets.session import CreateSessionResponse
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.pool import Pool
     from atalanta.wire.core.transport import TransportConfiguration
 
-CHANNEL: Final = 10
-CONTROL_CHANNEL: Final = 1
+CHANNEL: Final = FIRST_SESSION_CHANNEL
 CREDITS: Final = 1 << 20
 CALL_TIMEOUT_MS: Final = 3_000  # as Artemis waits for each attribute
 TTL_MS: Final = 60_000
@@ -53,85 +51,62 @@ class Target(Choice):
 
 
 class TargetLink(DialedLink):
-    """One question at a time; `asked` names the attribute."""
+    """The link's state. One attribute is requested at a time; `asked` is its name, or ""."""
 
     def __init__(self, pool: Pool, target: Target, conn: int, now: int) -> None:
-        times = LinkTimes(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
-        super().__init__(pool.host, conn, now, times)
+        settings = link_settings(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
+        super().__init__(pool.host, conn, now, settings)
         self.pool = pool
         self.target = target
         self.unique = self.host.broker.ids.uuid().hex()
-        self.queue_name = f"{pool.internal_prefix}router.answers.{self.unique}"
-        self.asked: str = ""
-        self.open_session()
-
-    def open_session(self) -> None:
-        user, password = self.pool.credentials
-        self.write(HANDSHAKE)
-        self.send(Ping(TTL_MS), PING_CHANNEL)
-        self.send(
-            CreateSessionV2(
-                name=self.unique,
-                session_channel=CHANNEL,
-                version=NEWEST_VERSION,
-                user=user,
-                password=password,
-                pre_acknowledge=True,
-                client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
-            ),
-            CONTROL_CHANNEL,
+        self.requests = ManagementRequests(
+            CHANNEL,
+            self.host.broker.config.management_address,
+            f"{pool.internal_prefix}router.answers.{self.unique}",
+            0,
+            PRODUCER_ID,
         )
+        self.asked: str = ""
+
+    def log_in(self, now: int) -> None:
+        user, password = self.pool.credentials
+        settings = SessionSettings(
+            name=self.unique,
+            user=user,
+            password=password,
+            pre_acknowledge=True,
+            client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
+        )
+        self.send(session_creation(settings, CHANNEL), SESSION_CHANNEL)
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         if isinstance(packet, CreateSessionResponse):
-            self._listen(now)
+            for each in self.requests.subscription(MULTICAST, CREDITS):
+                self.send(each, CHANNEL)
+            self.check(now)
         elif isinstance(packet, ReceiveMessage):
             self.send(FlowToken(0, packet.message.size + 64), CHANNEL)
-            self._answer(now, packet.message)
+            self.requests.on_message(now, packet.message)
         elif isinstance(packet, ExceptionResponse):
             raise ProtocolError(f"the target refused: {packet.message} (code {packet.code})")
 
-    def _listen(self, now: int) -> None:
-        self.send(
-            CreateQueueV2(
-                address=self.queue_name,
-                queue=self.queue_name,
-                durable=False,
-                temporary=True,
-                requires_response=False,
-                routing_type=0,
-            ),
-            CHANNEL,
-        )
-        self.send(
-            CreateConsumer(consumer_id=0, queue=self.queue_name, requires_response=False), CHANNEL
-        )
-        self.send(FlowToken(0, CREDITS), CHANNEL)
-        self.send(SessionStart(), CHANNEL)
-        self.check(now)
-
     def check(self, now: int) -> None:
-        """Begin a round of questions; one that is not answered ends the link."""
+        """Requests the target's attributes; a request without an answer ends the link."""
         if not self.asked:
             self._ask(now, "Active" if self.target.node_id else "NodeID")
 
     def _ask(self, now: int, attribute: str) -> None:
         self.asked = attribute
-        self.waiting_since = now
-        request = Message.create(
-            self.host.broker.config.management_address, b"", 0, False, now // 1_000_000, 4
-        )
-        request.properties.put("_AMQ_ResourceName", "broker")
-        request.properties.put("_AMQ_Attribute", attribute)
-        request.properties.put("JMSReplyTo", self.queue_name)
-        self.write(send_frames(request, CHANNEL, 0))
+        self.transport.await_answer(now)
+        self.write(self.requests.attribute(now, "broker", attribute, self._answered))
 
-    def _answer(self, now: int, message: Message) -> None:
+    def _answered(self, now: int, succeeded: bool, value: object) -> None:
         asked = self.asked
         self.asked = ""
-        self.waiting_since = 0
-        value = answer_of(message)
+        self.transport.answered()
         target = self.target
+        if not succeeded:
+            raise ProtocolError(f"the target refuses its {asked}: {value}")
         if asked == "NodeID" and isinstance(value, str):
             target.node_id = value
             self._ask(now, "Active")
@@ -147,16 +122,3 @@ class TargetLink(DialedLink):
 
     def on_lost(self, now: int, why: str) -> None:
         self.pool.lost(now, self.target, why)
-
-
-def answer_of(message: Message) -> object:
-    """What a management answer holds: a JSON array of one value."""
-    try:
-        text = Reader(message.body).nullable_simple_string("answer")
-        values = json.loads(text) if text else []
-    except (DecodeError, ValueError, RecursionError):
-        return None
-    value: object = values[0] if isinstance(values, list) and values else None
-    if message.properties.get("_AMQ_OperationSucceeded") is not True:
-        return f"refused ({value})"
-    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.limits import WINDOW_BYTES, OutgoingLimits
-from atalanta.cluster.links.outbound_link import DialedLink, LinkTimes
+from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.cluster.links.outgoing import Outgoing
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -21,16 +21,16 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
 )
 from atalanta.kernel.trace import tell
-from atalanta.wire.core.packet_types import HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
-from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import (
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
-    ExceptionResponse,
-    NullResponse,
-    Ping,
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.packet_types import (
+    FIRST_SESSION_CHANNEL,
+    NEWEST_VERSION,
+    PING_CHANNEL,
+    SESSION_CHANNEL,
 )
+from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.producer import ProducerCredits, ProducerFailCredits
 from atalanta.wire.core.packets.query import (
     BindingQuery,
@@ -40,12 +40,7 @@ from atalanta.wire.core.packets.query import (
     BindingQueryResponseV4,
     BindingQueryResponseV5,
 )
-from atalanta.wire.core.packets.session import (
-    CreateSession,
-    CreateSessionResponse,
-    CreateSessionV2,
-    SessionClose,
-)
+from atalanta.wire.core.packets.session import CreateSessionResponse, SessionClose
 from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
 
 if TYPE_CHECKING:
@@ -56,8 +51,7 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
     from atalanta.message.selector.selector import Filter
 
-LOGIN_CHANNEL: Final = 1
-SEND_CHANNEL: Final = 10
+SEND_CHANNEL: Final = FIRST_SESSION_CHANNEL
 ADDRESS_ANSWERS: Final = (
     BindingQueryResponse,
     BindingQueryResponseV2,
@@ -129,8 +123,10 @@ class CoreBridgeLink(DialedLink):
         self, bridge: CoreBridge, conn: int, now: int, queue: Queue, selector: Filter | None
     ) -> None:
         config = bridge.config
-        times = LinkTimes(config.connection_ttl_ms, config.check_period_ms, config.call_timeout_ms)
-        super().__init__(bridge.host, conn, now, times)
+        settings = link_settings(
+            config.connection_ttl_ms, config.check_period_ms, config.call_timeout_ms
+        )
+        super().__init__(bridge.host, conn, now, settings)
         self.bridge = bridge
         self.outgoing = CoreOutgoing(bridge, self, queue, selector)
         self.logged_in = False
@@ -139,28 +135,20 @@ class CoreBridgeLink(DialedLink):
         self.counted = True
         self.leaving = False
 
-    def open(self, now: int) -> None:
-        """Handshake, ping, session: user and password go with its creation."""
+    def log_in(self, now: int) -> None:
+        """Creates the session. User and password are part of the request."""
         config = self.bridge.config
-        self.write(HANDSHAKE)
-        self.send(Ping(self.times.connection_ttl_ms), PING_CHANNEL)
-        name = self.bridge.broker.ids.uuid().hex()
-        request: CreateSession
-        if config.client_id is None:
-            request = CreateSession(name=name, session_channel=SEND_CHANNEL, version=NEWEST_VERSION)
-        else:
-            request = CreateSessionV2(
-                name=name,
-                session_channel=SEND_CHANNEL,
-                version=NEWEST_VERSION,
-                client_id=config.client_id,
-            )
-        request.user = config.user
-        request.password = config.password
-        request.min_large_message_size = config.min_large_message_bytes
-        request.confirmation_window = config.confirmation_window_bytes
-        request.pre_acknowledge = True
-        self.send(request, LOGIN_CHANNEL)
+        settings = SessionSettings(
+            name=self.bridge.broker.ids.uuid().hex(),
+            user=config.user,
+            password=config.password,
+            pre_acknowledge=True,
+            confirmation_window=config.confirmation_window_bytes,
+            min_large_message_size=config.min_large_message_bytes,
+            client_id=config.client_id,
+        )
+        version_2 = config.client_id is not None  # the older packet has no client id
+        self.send(session_creation(settings, SEND_CHANNEL, version_2), SESSION_CHANNEL)
 
     # -- frames in ------------------------------------------------------------------------------
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
@@ -193,7 +181,7 @@ class CoreBridgeLink(DialedLink):
             self.send(BindingQuery(self.bridge.forwarding.around(address)), SEND_CHANNEL)
 
     def _address_known(self, now: int, exists: bool) -> None:
-        self.waiting_since = 0
+        self.transport.answered()
         if not exists:
             address = self.bridge.forwarding.around(self.bridge.config.forwarding_address or "")
             self.bridge.tell("core_bridge_address_missing", f"no address {address} at the target")
@@ -221,14 +209,9 @@ class CoreBridgeLink(DialedLink):
         self.bridge.tell("core_bridge_refused", text)
         self.close(f"the target refuses the bridge: {text}")
 
-    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
-        node_id: str | None = None
-        if isinstance(packet, DisconnectV2):
-            node_id = packet.scale_down_node_id
-        elif isinstance(packet, DisconnectV3):
-            node_id = packet.target_node_id
-        if node_id is not None:
-            self.bridge.targets.leaves_for(node_id)
+    def on_goodbye(self, goodbye: Goodbye) -> None:
+        if goodbye.target_node_id is not None:
+            self.bridge.targets.leaves_for(goodbye.target_node_id)
 
     # -- life -----------------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:

@@ -1,7 +1,7 @@
-"""A connection this node opened to another member, with the cluster's login.
+"""A connection that this node opened to another member, with the cluster's login.
 
-What is said after the login is up to the kind of link: a locator (cluster/connection/locator.py) or a bridge
-(cluster/connection/bridge.py).
+The kinds of link differ in the packets after the login: a locator (cluster/connection/scanner.py), a bridge
+(cluster/connection/bridge.py) or the link of a scale-down (cluster/scale_down/link.py).
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.cluster.links.outbound_link import DialedLink, LinkTimes
+from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, HANDSHAKE, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, PING_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ClusterConnect, ClusterConnectReply, NodeAnnounce
-from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
 
 if TYPE_CHECKING:
@@ -24,29 +23,29 @@ if TYPE_CHECKING:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ClusterLink(DialedLink):
-    """`ready` after the peer accepted our credentials."""
+    """The link's state. `ready`: the peer accepted the cluster's credentials."""
 
-    def __init__(self, cluster: Cluster, conn: int, now: int) -> None:
+    def __init__(self, cluster: Cluster, conn: int, now: int, again: bool = False) -> None:
+        """`again`: there was a link to that member before, so the timeout of reconnects applies."""
         config = cluster.config
-        times = LinkTimes(config.connection_ttl_ms, config.check_period_ms, config.call_timeout_ms)
-        super().__init__(cluster.host, conn, now, times)
+        timeout_ms = config.call_failover_timeout_ms if again else config.call_timeout_ms
+        settings = link_settings(config.connection_ttl_ms, config.check_period_ms, timeout_ms)
+        super().__init__(cluster.host, conn, now, settings)
         self.cluster = cluster
         self.ready: bool = False
 
     # -- conversation ---------------------------------------------------------------------------
-    def open(self, now: int) -> None:
-        """Handshake, ping, credentials (fact sheet, "Handshake between two real nodes")."""
+    def log_in(self, now: int) -> None:
+        """Sends the cluster's credentials, as an Artemis node does."""
         settings = self.cluster.settings
-        self.write(HANDSHAKE)
-        self.send(Ping(self.times.connection_ttl_ms), PING_CHANNEL)
         self.send(ClusterConnect(settings.cluster_user, settings.cluster_password), CLUSTER_CHANNEL)
 
     def on_ready(self, now: int) -> None:
-        """The peer accepted us."""
+        """Handles the peer's acceptance of the credentials."""
         raise NotImplementedError
 
     def on_said(self, now: int, packet: Packet, channel: int) -> None:
-        """Anything that is not about the link itself."""
+        """Handles every packet but the login's answer and the topology."""
         raise NotImplementedError
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
@@ -61,7 +60,7 @@ class ClusterLink(DialedLink):
             self.on_said(now, packet, channel)
 
     def announce(self, as_cluster: bool) -> None:
-        """Who we are, and that we want to hear who is there."""
+        """Announces this node, and subscribes to the topology."""
         own = self.cluster.own_member()
         self.send(
             NodeAnnounce(

@@ -11,17 +11,15 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from librt.strings import BytesWriter, write_i32_be, write_i64_be
-from mypy_extensions import i64
+from librt.strings import BytesWriter
 
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
-from atalanta.message.codec import write_message
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.property_splice import entry_prefix, write_entry
-from atalanta.wire.core.frames import write_frame_header
-from atalanta.wire.core.packet_types import SESS_SEND
+from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.packets.message import write_send
 
 PRODUCER_ID: Final = 1
 ROUTE_TO_PREFIX: Final = entry_prefix(ROUTE_TO)
@@ -80,14 +78,5 @@ def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Me
 def send_frames(message: Message, channel: int, correlation: int) -> bytes:
     """SESS_SEND that asks for an answer under `correlation`; large messages go by cluster/links/large_forwarding.py."""
     out = BytesWriter()
-    body_bytes = len(message.body) + len(message.head) + 12 + 13
-    write_frame_header(out, SESS_SEND, channel, body_bytes)
-    write_message(out, message, message.id)
-    _tail(out, correlation)
+    write_send(out, channel, message, True, correlation, PRODUCER_ID, NEWEST_VERSION)
     return out.getvalue()
-
-
-def _tail(out: BytesWriter, correlation: i64) -> None:
-    out.append(0xFF)
-    write_i64_be(out, correlation)
-    write_i32_be(out, PRODUCER_ID)

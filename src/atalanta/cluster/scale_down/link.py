@@ -1,40 +1,36 @@
-"""The connection to the node that takes over: the cluster's login, a session for questions, one for messages.
+"""The connection to the node that takes over: the cluster's login, a session for management, two for messages.
 
-Questions go to the target's management by message, as ScaleDownHandler asks them; answers come in order.
+Management requests go to the target by message, as those of Artemis' ScaleDownHandler.
 """
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
-from atalanta.cluster.links.forwarding import send_frames
+from atalanta.cluster.links.forwarding import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.message.codec import text_body
-from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION
+from atalanta.wire.core.client.management import AnswerHandler, ManagementRequests
+from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.transport import Goodbye
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ScaleDownAnnouncement
 from atalanta.wire.core.packets.connection import (
     REASON_SCALE_DOWN,
     REASON_SCALE_DOWN_CRITICAL,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
     ExceptionResponse,
     NullResponse,
 )
-from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
-from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
+from atalanta.wire.core.packets.session import CreateSessionResponse
 from atalanta.wire.core.packets.transaction import XaInDoubtResponse, XaResponse
 from atalanta.wire.core.server.queries import LOG_VIEW_ADDRESS
 
@@ -48,7 +44,6 @@ REPLY_CREDITS: Final = -1  # any number
 SCALE_DOWN: Final = (REASON_SCALE_DOWN, REASON_SCALE_DOWN_CRITICAL)
 QUESTION: Final = 1  # correlation of questions; what creates queues has none
 
-Answer = Callable[[int, bool, object], None]  # now, succeeded, value or what is wrong
 
 
 class TargetLink(ClusterLink):
@@ -64,9 +59,14 @@ class TargetLink(ClusterLink):
         self.node_id: str = ""
         self.target_left: bool = False
         self.ours: bool = False
-        self.reply_queue: str = ""
-        self.answers: deque[Answer] = deque()
-        self.created: deque[Answer] = deque()
+        self.requests = ManagementRequests(
+            QUESTION_CHANNEL,
+            part.broker.config.management_address,
+            f"activemq.management.{self.cluster.unique_name()}",
+            QUESTION,
+            PRODUCER_ID,
+        )
+        self.created: deque[AnswerHandler] = deque()
         self.on_xa: Callable[[int, Packet], None] | None = None
 
     # -- opening --------------------------------------------------------------------------------
@@ -74,45 +74,27 @@ class TargetLink(ClusterLink):
         settings = self.cluster.settings
         name = f"scaledown.{self.cluster.node_id}.{self.cluster.unique_name()}"
         for channel, xa in ((QUESTION_CHANNEL, False), (SEND_CHANNEL, False), (XA_CHANNEL, True)):
-            create = CreateSession(
+            session = SessionSettings(
                 name=f"{name}-{channel}",
-                session_channel=channel,
-                version=NEWEST_VERSION,
                 user=settings.cluster_user,
                 password=settings.cluster_password,
                 xa=xa,
                 auto_commit_sends=not xa,
                 auto_commit_acks=not xa,
-                # Answers that were read take no room at the target, which may have little.
+                # Answers that were read use no memory at the target, which may have little.
                 pre_acknowledge=channel == QUESTION_CHANNEL,
             )
-            self.send(create, 1)
+            self.send(session_creation(session, channel, version_2=False), SESSION_CHANNEL)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open != 3:
             return
-        self.waiting_since = 0
+        self.transport.answered()
         self.sender.open()
         self.xa_sender.open()
-        self.reply_queue = f"activemq.management.{self.cluster.unique_name()}"
-        self.send(
-            CreateQueueV2(
-                address=self.reply_queue,
-                queue=self.reply_queue,
-                durable=False,
-                temporary=True,
-                requires_response=False,
-                routing_type=ANYCAST,
-            ),
-            QUESTION_CHANNEL,
-        )
-        self.send(
-            CreateConsumer(consumer_id=0, queue=self.reply_queue, requires_response=False),
-            QUESTION_CHANNEL,
-        )
-        self.send(FlowToken(0, REPLY_CREDITS), QUESTION_CHANNEL)
-        self.send(SessionStart(), QUESTION_CHANNEL)
+        for packet in self.requests.subscription(ANYCAST, REPLY_CREDITS):
+            self.send(packet, QUESTION_CHANNEL)
         self.send(BindingQuery(LOG_VIEW_ADDRESS), QUESTION_CHANNEL)
         self.ask(now, "broker", "NodeID", self._identify)
 
@@ -123,45 +105,25 @@ class TargetLink(ClusterLink):
         self.node_id = value
         self.part.identified(now, self, value)
 
-    # -- questions ------------------------------------------------------------------------------
-    def ask(self, now: int, resource: str, attribute: str, answer: Answer) -> None:
-        """An attribute of a resource of the target."""
-        self._request(now, resource, "_AMQ_Attribute", attribute, b"", answer)
+    # -- management -----------------------------------------------------------------------------
+    def ask(self, now: int, resource: str, attribute: str, handler: AnswerHandler) -> None:
+        """Requests an attribute of a resource of the target."""
+        self.write(self.requests.attribute(now, resource, attribute, handler))
 
     def call(
-        self, now: int, resource: str, operation: str, given: list[object], answer: Answer
+        self,
+        now: int,
+        resource: str,
+        operation: str,
+        parameters: list[object],
+        handler: AnswerHandler,
     ) -> None:
-        """An operation."""
-        body = text_body(json.dumps(given))
-        self._request(now, resource, "_AMQ_OperationName", operation, body, answer)
+        """Requests an operation of a resource of the target."""
+        self.write(self.requests.operation(now, resource, operation, parameters, handler))
 
-    def _request(
-        self, now: int, resource: str, what: str, name: str, body: bytes, answer: Answer
-    ) -> None:
-        address = self.part.broker.config.management_address
-        request = Message.create(address, body, 0, False, now // 1_000_000, 4)
-        request.properties.put("_AMQ_ResourceName", resource)
-        request.properties.put(what, name)
-        request.properties.put("JMSReplyTo", self.reply_queue)
-        self.answers.append(answer)
-        self.write(send_frames(request, QUESTION_CHANNEL, QUESTION))
-
-    def _answered(self, now: int, message: Message) -> None:
-        if not self.answers:
-            return
-        answer = self.answers.popleft()
-        succeeded = message.properties.get("_AMQ_OperationSucceeded") is True
-        text = message.text()
-        try:
-            values = json.loads(text) if text else []
-        except (ValueError, RecursionError) as error:
-            raise ProtocolError(f"the target's answer is no JSON: {error}") from error
-        value = values[0] if isinstance(values, list) and values else None
-        answer(now, succeeded, value)
-
-    def create_queue(self, now: int, spec: QueueSpec, answer: Answer) -> None:
+    def create_queue(self, now: int, spec: QueueSpec, handler: AnswerHandler) -> None:
         """With everything that defines it here; Artemis itself sends name, filter, routing type and durability."""
-        self.created.append(answer)
+        self.created.append(handler)
         packet = CreateQueueV2(
             address=spec.address,
             queue=spec.name,
@@ -198,7 +160,7 @@ class TargetLink(ClusterLink):
         if isinstance(packet, NullResponse):
             self._done(now, packet.correlation, channel)
         elif isinstance(packet, ReceiveMessage):
-            self._answered(now, packet.message)
+            self.requests.on_message(now, packet.message)
         elif isinstance(packet, ProducerCredits):
             self._sender_of(channel).on_credits(packet)
         elif isinstance(packet, CreateSessionResponse):
@@ -236,11 +198,11 @@ class TargetLink(ClusterLink):
             self.xa_sender.unblocked()
 
     # -- the end --------------------------------------------------------------------------------
-    def on_goodbye(self, packet: Disconnect | DisconnectV2 | DisconnectV3) -> None:
-        if not isinstance(packet, DisconnectV3) or packet.reason not in SCALE_DOWN:
+    def on_goodbye(self, goodbye: Goodbye) -> None:
+        if goodbye.reason not in SCALE_DOWN:
             return
         target = self.part.target
-        if target is not None and packet.node_id and packet.node_id != target.node_id:
+        if target is not None and goodbye.node_id and goodbye.node_id != target.node_id:
             return  # another node has its address now
         self.target_left = True
 

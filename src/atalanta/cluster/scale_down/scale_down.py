@@ -208,8 +208,7 @@ class ScaleDown(Part):
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
         self.link = TargetLink(self, conn, now, self.choice.config.commit_interval)
-        self.link.through(self.candidate.transport)
-        self.link.open(now)
+        self.link.open(now, self.candidate.transport)
         return self.link
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:

@@ -33,10 +33,9 @@ class Patience:
 
     def sent(self, data: bytes) -> None:
         """Keeps the session's frames in what the engine writes."""
-        if data != HANDSHAKE:
-            for frame in Framer(False).feed(data):
-                if self._counts(frame):
-                    self.kept.append(whole(frame))
+        for frame in Framer(data.startswith(HANDSHAKE)).feed(data):
+            if self._counts(frame):
+                self.kept.append(whole(frame))
 
     def received(self, frame: Frame) -> None:
         """Counts a frame from the node."""

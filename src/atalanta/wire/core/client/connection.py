@@ -1,9 +1,9 @@
-"""The client's side of a CORE connection, without any I/O: bytes in by `feed`, bytes out by `write`.
+"""The client's side of a CORE connection, without I/O: bytes in by `feed`, bytes out by `write`.
 
-One ClientConnection outlives its transports: `start` when one stands, `lost` when it is gone, and
-with settings.resume every session, consumer and unconfirmed message is there again on the next.
-`now` is integer nanoseconds. Handshake as artemis-jms-client 2.44 does it (fact sheet A1.a,
-"Observed JMS conversation"): ARTEMIS, PING, SUBSCRIBE_TOPOLOGY_V2, CREATESESSION_V2 per session.
+One ClientConnection outlives its transports: `start` follows a connect, `lost` follows the end of the transport.
+With settings.resume every session, consumer and unconfirmed message continues on the next transport.
+`now` is integer nanoseconds. The handshake is that of artemis-jms-client 2.44: ARTEMIS, PING, SUBSCRIBE_TOPOLOGY_V2,
+and one CREATESESSION_V2 for each session. wire/core/client/transport.py has frames, pings and timeouts.
 """
 
 from __future__ import annotations
@@ -26,38 +26,28 @@ from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.session import ClientSession
 from atalanta.wire.core.client.settings import ConnectionSettings, SessionSettings
 from atalanta.wire.core.client.topology import Member, apply_topology
-from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
+from atalanta.wire.core.client.transport import CoreTransport, Goodbye, goodbye_of
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import (
-    CheckForFailover,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
-    ExceptionResponse,
-    Ping,
-)
+from atalanta.wire.core.packets.connection import CheckForFailover, ExceptionResponse
 from atalanta.wire.core.packets.session import CreateSessionResponse, SessionClose
 from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
-from atalanta.wire.http_upgrade import UpgradeRequest
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.consumer import ClientConsumer
 
-# A broker that refuses a session for one of these reasons will do so again.
+# A broker that refuses a session with one of these codes will refuse it again.
 FINAL_REFUSALS: Final = (105, 108, 212)
-# A node that starts or stops; a connection router that sends us elsewhere (said before) or has no target yet.
+# The node starts or stops; or a connection router redirects the client or has no target yet.
 NOT_HERE_OR_NOW: Final = (112, 222)
-NO_REASON: Final = -1
-MILLISECOND_NS: Final = 1_000_000
 LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
 MEMBERS_MAX: Final = 10_000
 
 
 class ClientConnection:
-    """`connected`: a transport stands. `version` is the protocol's, 0 until the broker told it.
+    """The connection's state. `connected`: there is a transport. `version` is 0 until the broker sent it.
 
-    `failed` is set for good by `fail`: no request is taken any more.
+    `failed` is set by `fail` and stays: no request is accepted any more.
     """
 
     def __init__(
@@ -76,54 +66,39 @@ class ClientConnection:
         self.topology: dict[str, Member] = {}
         self.topology_complete: bool = False
         self.node_id: str | None = None
-        self._named: dict[str, bool] = {}  # members that this transport's broker has told of
+        self._named: dict[str, bool] = {}  # members that the broker named on this transport
         self._write = write
-        self._framer = Framer(False, FRAME_BYTES_MAX)
-        self._upgrade: UpgradeRequest | None = None
-        self._early: list[bytes] = []  # until the other side agrees to speak CORE
+        self._transport: CoreTransport = CoreTransport(settings)
         self._opening: deque[ClientSession] = deque()
-        self._opening_deadline: int = 0
         self._unready: int = 0
         self._next_channel: int = packet_types.FIRST_SESSION_CHANNEL
-        self._last_seen: int = 0
         self._last_tick: int = 0
-        self._next_ping: int = 0
         self._flush: list[ClientConsumer] = []
 
     # -- transport ------------------------------------------------------------------------------
     def write(self, frame: bytes) -> None:
-        """Bytes to the broker; nothing without a transport."""
-        if self.connected:
-            if self._upgrade is not None:
-                self._early.append(frame)
-            else:
-                self._write(frame)
+        """Writes bytes to the broker. Without a transport they are dropped."""
+        if self.connected and not self._transport.hold(frame):
+            self._write(frame)
 
     def start(self, now: int) -> None:
-        """A transport stands: greet, and make the sessions (again)."""
+        """Starts on a new transport: sends the greeting and creates the sessions (again)."""
         self.now = now
         self.connected = True
         self.version = 0
         self.topology_complete = False
         self._named.clear()
-        self._framer = Framer(False, FRAME_BYTES_MAX)
-        self._last_seen = now
         self._last_tick = now
-        self._early.clear()
-        self._upgrade = None if self.settings.upgrade is None else self.settings.upgrade()
-        if self._upgrade is not None:
-            self._write(self._upgrade.request)
-        self.write(packet_types.HANDSHAKE)
-        self._ping(now)
+        upgrade = self.settings.upgrade
+        self._write(self._transport.begin(now, None if upgrade is None else upgrade()))
         if self.settings.subscribe_topology:
             flag = self.settings.cluster_connection
             self.send(packet_types.PING_CHANNEL, SubscribeTopologyV2(flag, packet_types.NEWEST_VERSION))
         if self.settings.may_move:
-            # As an Artemis client asks when it reconnects; nodes of ours see by it whom they may send elsewhere.
+            # Artemis clients send it when they reconnect. Atalanta nodes take it as consent to be redirected.
             self.send(packet_types.SESSION_CHANNEL, CheckForFailover(self.node_id))
         self.node_id = None
         self._opening.clear()
-        self._opening_deadline = 0
         self._unready = len(self.sessions)
         for session in list(self.sessions.values()):
             self._opening.append(session)
@@ -133,50 +108,40 @@ class ClientConnection:
             self.events.ready()
 
     def feed(self, now: int, data: bytes) -> None:
-        """Bytes of the broker. ClientEvents.broken is told when they cannot be understood."""
+        """Takes bytes of the broker. ClientEvents.broken is called when they cannot be understood."""
         self.now = now
-        self._last_seen = now
+        transport = self._transport
         try:
-            if self._upgrade is not None:
-                data = self._upgraded(self._upgrade, data)
-            for frame in self._framer.feed(data):
-                if not self.connected:
-                    return
-                channel = frame.channel
+            released = transport.receive(now, data)
+            if released:
+                self._write(released)
+            while self.connected and transport.step():
+                framer = transport.framer
+                channel = framer.channel
                 if channel >= packet_types.FIRST_SESSION_CHANNEL:
                     session = self.sessions.get(channel)
                     if session is not None:
-                        session.receive(frame.type, frame.data, int(frame.start), int(frame.end))
-                elif frame.type != packet_types.PACKETS_CONFIRMED:
-                    self._control(channel, codec.decode_frame(frame, self.version))
+                        session.receive(framer.type, framer.data, int(framer.start), int(framer.end))
+                else:
+                    self._control(channel, transport.packet(self.version))
         except (DecodeError, ProtocolError) as error:
             self.events.broken(f"the broker sent what cannot be understood: {error}")
 
-    def _upgraded(self, upgrade: UpgradeRequest, data: bytes) -> bytes:
-        """What came behind the answer to the HTTP request; what waited for it goes out."""
-        upgrade.feed(data)
-        if upgrade.done:
-            self._upgrade = None
-            for frame in self._early:
-                self._write(frame)
-            self._early.clear()
-        return upgrade.rest
-
     def lost(self, now: int, why: str) -> None:
-        """The transport is gone."""
+        """Records that the transport is gone."""
         self.now = now
         if not self.connected:
             return
         self.connected = False
         self._opening.clear()
-        self._opening_deadline = 0
+        self._transport.answered()
         self._flush.clear()
         error = ConnectionLost(f"connection lost: {why}", 4)
         for session in list(self.sessions.values()):
             session.lost(error)
 
     def fail(self, error: ClientError) -> None:
-        """For good: everything that waits gets the error, and so does whoever asks anew."""
+        """Ends the connection for ever: all pending and all later requests fail with the error."""
         if self.failed is None:
             self.failed = error
         self.connected = False
@@ -185,53 +150,41 @@ class ClientConnection:
         self.sessions.clear()
 
     def close(self) -> None:
-        """This program is done: what still waits learns that."""
+        """Closes the connection: pending requests fail with Closed."""
         self.fail(Closed("the connection is closed"))
 
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int) -> None:
-        """About every second: pings, silence, answers that do not come."""
+        """Sends pings and checks timeouts. To be called about every second."""
         self.now = now
         if not self.connected:
             return
-        settings = self.settings
+        transport = self._transport
         if now - self._last_tick > LATE_NS:
-            # It was this program that stood still: it may have heard nothing for that reason.
-            self._last_seen = max(self._last_seen, now - settings.ttl_ns // 2)
+            transport.resumed(now)
         self._last_tick = now
-        if settings.ttl_ns >= 0 and now - self._last_seen > settings.ttl_ns:
-            self.events.broken(f"nothing was heard for {settings.ttl_ns // 1_000_000_000} s")
+        failure = transport.failure(now)
+        if failure:
+            self.events.broken(failure)
             return
-        if self._opening_deadline and now >= self._opening_deadline:
-            self.events.broken("the broker did not answer a login within callTimeout")
-            return
-        if settings.ping_period_ns >= 0 and now >= self._next_ping:
-            self._ping(now)
+        if transport.ping_due(now):
+            self.write(transport.ping(now))
         for session in list(self.sessions.values()):
             session.check_deadlines(now)
             session.confirm()
 
-    def _ping(self, now: int) -> None:
-        settings = self.settings
-        period = settings.ping_period_ns
-        if settings.ttl_ns >= 0:
-            period = min(period, settings.ttl_ns // 2) if period >= 0 else settings.ttl_ns // 2
-        self._next_ping = now + period
-        ttl_ms = settings.ttl_ns // MILLISECOND_NS if settings.ttl_ns >= 0 else -1
-        self.send(packet_types.PING_CHANNEL, Ping(ttl_ms))
-
     def timed_out(self) -> CallTimedOut:
-        """For a request whose answer is late."""
+        """Returns the error for a request whose answer is late."""
         return CallTimedOut(f"no answer within {self.settings.call_timeout_ns // 1_000_000} ms", 3)
 
     def want_flush(self, consumer: ClientConsumer) -> None:
-        """`consumer` has something to say at the end of the turn."""
+        """Registers the consumer for `flush`: acknowledgements of it are collected."""
         self._flush.append(consumer)
         if len(self._flush) == 1:
             self.events.want_flush()
 
     def flush(self) -> None:
-        """The end of a turn: acknowledgements that were collected."""
+        """Sends the collected acknowledgements. To be called at the end of an event-loop iteration."""
         if self._flush:
             consumers = self._flush
             self._flush = []
@@ -240,7 +193,7 @@ class ClientConnection:
 
     # -- sessions -------------------------------------------------------------------------------
     def session(self, settings: SessionSettings) -> ClientSession:
-        """A new session; its `opened` reply is done when the broker has made it."""
+        """Returns a new session. Its `opened` reply is done when the broker has created it."""
         if self.failed is not None:
             raise self.failed
         session = ClientSession(self, self._next_channel, settings)
@@ -254,21 +207,21 @@ class ClientConnection:
         return session
 
     def forget(self, session: ClientSession) -> None:
-        """The session has ended."""
+        """Removes a session that has ended."""
         self.sessions.pop(session.channel, None)
 
     def send(self, channel: int, packet: Packet) -> None:
-        """Any packet on any channel."""
+        """Sends a packet on a channel."""
         self.write(codec.encode(packet, channel, self.version))
 
     def _open_next(self) -> None:
-        """One at a time: answers on channel 1 do not say whom they are for."""
-        self._opening_deadline = 0
+        """Creates the next session. One at a time: answers on channel 1 do not name the session."""
+        self._transport.answered()
         while self._opening and self._opening[0].closed:
             self._opening.popleft()
             self._unready -= 1
         if self._opening:
-            self._opening_deadline = self.now + self.settings.call_timeout_ns
+            self._transport.await_answer(self.now)
             self.send(packet_types.SESSION_CHANNEL, self._opening[0].creation())
 
     def _session_made(self, packet: CreateSessionResponse) -> None:
@@ -278,7 +231,7 @@ class ClientConnection:
         session = self._opening.popleft()
         self._unready -= 1
         if session.closed:
-            self.send(session.channel, SessionClose())  # it was given up while it was made
+            self.send(session.channel, SessionClose())  # closed by the program before the answer came
         else:
             session.begin()
         self._open_next()
@@ -292,14 +245,14 @@ class ClientConnection:
         session = self._opening.popleft()
         self._unready -= 1
         if session.closed:
-            self._open_next()  # it was given up while it was made
+            self._open_next()  # closed by the program before the answer came
             if self._unready == 0:
                 self.events.ready()
             return
         known = session.opened.done
         again = packet.code in NOT_HERE_OR_NOW or (known and packet.code not in FINAL_REFUSALS)
         if again and self.settings.resume:
-            # A node that is starting or stopping: the session is wanted still.
+            # The node is starting or stopping. The session is created again on the next transport.
             self.events.broken(f"the broker refused a session: {error.text}")
             return
         session.finish(error)
@@ -311,8 +264,6 @@ class ClientConnection:
 
     # -- channels below the sessions' -----------------------------------------------------------
     def _control(self, channel: int, packet: Packet) -> None:
-        if isinstance(packet, Ping):
-            return
         if channel == packet_types.SESSION_CHANNEL and isinstance(packet, CreateSessionResponse):
             self._session_made(packet)
         elif channel == packet_types.SESSION_CHANNEL and isinstance(packet, ExceptionResponse):
@@ -320,14 +271,12 @@ class ClientConnection:
         elif isinstance(packet, ClusterTopology):
             self.events.packet(channel, packet)
             self._topology(packet)
-        elif isinstance(packet, DisconnectV3):
-            self._disconnected(packet.reason, packet.target_node_id, packet)
-        elif isinstance(packet, DisconnectV2):
-            self._disconnected(NO_REASON, packet.scale_down_node_id, None)
-        elif isinstance(packet, Disconnect):
-            self._disconnected(NO_REASON, None, None)
         else:
-            self.events.packet(channel, packet)
+            goodbye = goodbye_of(packet)
+            if goodbye is not None:
+                self._disconnected(goodbye)
+            else:
+                self.events.packet(channel, packet)
 
     def _topology(self, packet: ClusterTopology) -> None:
         if not packet.exit and self.node_id is None:
@@ -344,14 +293,11 @@ class ClientConnection:
             self.events.topology_changed()
 
     def _forget_members(self) -> None:
-        """Who left while this client was away is not told of: it is just not among those that are named."""
+        """Removes members that left while this client was disconnected: the new topology does not name them."""
         for node_id in list(self.topology):
             if node_id not in self._named:
                 del self.topology[node_id]
 
-    def _disconnected(
-        self, reason: int, target_node_id: str | None, packet: DisconnectV3 | None
-    ) -> None:
-        target = None if packet is None else packet.target
-        self.events.disconnected(reason, target_node_id, target)
+    def _disconnected(self, goodbye: Goodbye) -> None:
+        self.events.disconnected(goodbye.reason, goodbye.target_node_id, goodbye.target)
         self.events.broken("the broker said good-bye")

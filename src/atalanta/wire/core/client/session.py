@@ -53,7 +53,7 @@ from atalanta.wire.core.packets.producer import (
     RequestProducerCredits,
 )
 from atalanta.wire.core.packets.session import (
-    CreateSessionV2,
+    CreateSession,
     SessionClose,
     SessionStart,
     SessionStop,
@@ -282,8 +282,8 @@ class ClientSession:
         return self._ask(Rollback(last_delivered), FORGET)
 
     # -- life -----------------------------------------------------------------------------------
-    def creation(self) -> CreateSessionV2:
-        """The request on channel 1 that makes the session."""
+    def creation(self) -> CreateSession:
+        """Returns the request on channel 1 that creates the session."""
         return session_creation(self.settings, self.channel)
 
     def begin(self) -> None:

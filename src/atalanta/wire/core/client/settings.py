@@ -1,4 +1,4 @@
-"""What the client's engine must know. Times in ns, sizes in bytes."""
+"""The settings of CORE client connections and sessions. Times in ns, sizes in bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.wire.core.packet_types import NEWEST_VERSION
-from atalanta.wire.core.packets.session import CreateSessionV2
+from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
 from atalanta.wire.http_upgrade import UpgradeRequest
 
 NO_WINDOW: Final = -1
@@ -15,11 +15,11 @@ NO_WINDOW: Final = -1
 
 @dataclass
 class ConnectionSettings:
-    """Of one connection. `ttl_ns`, `ping_period_ns`: -1 is never.
+    """The settings of one connection. `ttl_ns`, `ping_period_ns`, `call_timeout_ns`: -1 is never.
 
-    `resume`: sessions outlive a lost connection, are made again on the next one, and what was not
-    confirmed is sent again. Without it everything fails at a loss (node-to-node links).
-    `may_move`: any node of the cluster will do, so a node with too many clients may send it to another.
+    `resume`: sessions outlive a lost connection: they are created again on the next one, and unconfirmed messages are
+    sent again. Without it everything fails when the connection is lost.
+    `may_move`: the client may use any node of the cluster, so a node with too many clients may redirect it.
     """
 
     ttl_ns: int = 60_000_000_000
@@ -28,17 +28,17 @@ class ConnectionSettings:
     resume: bool = False
     may_move: bool = False
     subscribe_topology: bool = True
-    upgrade: Callable[[], UpgradeRequest] | None = None  # how a transport begins that is behind HTTP
+    upgrade: Callable[[], UpgradeRequest] | None = None  # the HTTP request before CORE
     cluster_connection: bool = False  # the flag in SUBSCRIBE_TOPOLOGY_V2
 
 
 @dataclass
 class SessionSettings:
-    """Of one session, as CREATESESSION has them.
+    """The settings of one session, as CREATESESSION has them.
 
-    `producer_window`: credits asked for at most, -1 for none at all. `confirmation_window`: -1
-    switches PACKETS_CONFIRMED off. `large_message_max`: longer bodies are not kept. Without `resume` it ends with the
-    connection, whatever holds for that one.
+    `producer_window`: the most credits to request, -1 for no credits. `confirmation_window`: -1 switches
+    PACKETS_CONFIRMED off. `large_message_max`: longer bodies are dropped. Without `resume` the session ends with its
+    connection, even if the connection resumes.
     """
 
     name: str
@@ -54,12 +54,15 @@ class SessionSettings:
     client_id: str | None = None
     default_address: str | None = None
     resume: bool = True
-    xa: bool = False  # works in branches of global transactions
+    xa: bool = False  # the session serves branches of XA transactions
 
 
-def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2:
-    """CREATESESSION_V2 for a session on `channel`."""
-    return CreateSessionV2(
+def session_creation(
+    settings: SessionSettings, channel: int, version_2: bool = True
+) -> CreateSession:
+    """Returns CREATESESSION_V2 for a session on `channel`; or CREATESESSION, which has no client id."""
+    kind = CreateSessionV2 if version_2 else CreateSession
+    packet = kind(
         name=settings.name,
         session_channel=channel,
         version=NEWEST_VERSION,
@@ -72,5 +75,7 @@ def session_creation(settings: SessionSettings, channel: int) -> CreateSessionV2
         confirmation_window=settings.confirmation_window,
         pre_acknowledge=settings.pre_acknowledge,
         default_address=settings.default_address,
-        client_id=settings.client_id,
     )
+    if isinstance(packet, CreateSessionV2):
+        packet.client_id = settings.client_id
+    return packet
