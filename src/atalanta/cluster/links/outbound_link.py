@@ -33,7 +33,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest, upgrade_of
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.server.host import CoreHost
+    from atalanta.wire.host import Host
 
 PINGS_PER_TTL: Final = 3
 CORRELATION_BYTES: Final = 8  # the payload of a NULL_RESPONSE
@@ -55,7 +55,7 @@ class LinkTimes:
 class DialedLink(Connection):
     """`said_goodbye` when the other side left in good order; `blocked` while it does not take what was written."""
 
-    def __init__(self, host: CoreHost, conn: int, now: int, times: LinkTimes) -> None:
+    def __init__(self, host: Host, conn: int, now: int, times: LinkTimes) -> None:
         self.host = host
         self.conn = conn
         self.times = times

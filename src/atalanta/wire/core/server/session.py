@@ -133,7 +133,7 @@ class CoreSession(Endpoint):
 
     # -- sending --------------------------------------------------------------------------------
     def _send(self, now: int, data: bytes, start: int, end: int) -> None:
-        reader = self.connection.host.reader
+        reader = self.connection.protocol.reader
         reader.begin(data, start, end)
         message = decode_message(reader)
         if message.kind == EMBEDDED:
@@ -341,9 +341,9 @@ class CoreSession(Endpoint):
             self.group_wait.end()
         if kernel is not None:
             if self.replay is not None:
-                self.connection.host.resumable.forget(self)
+                self.connection.protocol.resumable.forget(self)
             kernel.close(now, failed)
             owner = (kernel.client.connection, int(self.channel))
             for key, value in kernel.metadata.items():
-                self.connection.host.remove_metadata(owner, key, value)
+                self.connection.protocol.remove_metadata(owner, key, value)
             kernel.metadata = {}
