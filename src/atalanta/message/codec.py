@@ -9,7 +9,7 @@ from mypy_extensions import i32, i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, decode_utf16
 from atalanta.message.encoding.interning import shared_name
-from atalanta.message.message import HEAD_FIXED_BYTES, USER_ID_BYTES, Message
+from atalanta.message.message import FORMAT_CORE, HEAD_FIXED_BYTES, USER_ID_BYTES, Message
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, SCAN_SPECIAL, scan_properties
 
 # MSG begins with the length of the body plus that of a packet header (fact sheet A1.0).
@@ -73,6 +73,19 @@ def decode_message(reader: Reader) -> Message:
     message = decode_header(reader)
     message.body = body
     return message
+
+
+def read_format(reader: Reader, field: str) -> int:
+    """Returns the format byte of a stored message. DecodeError for a format that this version does not know."""
+    found = reader.uint8(field)
+    if found != FORMAT_CORE:
+        raise DecodeError(
+            field,
+            int(reader.position),
+            f"message format {found} is unknown: this version reads {FORMAT_CORE} (CORE),"
+            " start the version that wrote it",
+        )
+    return found
 
 
 def encode_header(message: Message) -> bytes:
