@@ -75,8 +75,8 @@ def decode_message(reader: Reader) -> Message:
     return message
 
 
-def read_format(reader: Reader, field: str) -> int:
-    """Returns the format byte of a stored message. DecodeError for a format that this version does not know."""
+def decode_stored(reader: Reader, field: str) -> Message:
+    """Returns the message behind its format byte, which is `field`. DecodeError for an unknown format."""
     found = reader.uint8(field)
     if found != FORMAT_CORE:
         raise DecodeError(
@@ -85,7 +85,7 @@ def read_format(reader: Reader, field: str) -> int:
             f"message format {found} is unknown: this version reads {FORMAT_CORE} (CORE),"
             " start the version that wrote it",
         )
-    return found
+    return decode_message(reader)
 
 
 def encode_header(message: Message) -> bytes:

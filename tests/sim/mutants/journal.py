@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.kernel.broker import compaction
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.compaction import Keeper
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.deduplicate import duplicate_cache
 from atalanta.kernel.queue.delivery.plan import Plan
@@ -20,7 +20,7 @@ def confirmed_before_durable(patch: Patch) -> None:
 
     def hasty(
         self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
-        endpoint: Endpoint | None, token: int,
+        endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         if not plans or endpoint is None:
             return append_batch(self, batch, plans, references, endpoint, token)
@@ -35,7 +35,7 @@ def in_flight_not_given_back(patch: Patch) -> None:
 
 
 def repeat_answered_early(patch: Patch) -> None:
-    def early(self: Broker, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def early(self: Broker, lsn: int, endpoint: Reply | None, token: int) -> None:
         if endpoint is not None:
             endpoint.done(token)
 
@@ -46,7 +46,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
     commit_plan = Broker.commit_plan
 
     def two_records(
-        self: Broker, now: int, plan: Plan, endpoint: Endpoint | None, token: int
+        self: Broker, now: int, plan: Plan, endpoint: Reply | None, token: int
     ) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.next_message_id, [duplicate_id])
@@ -63,7 +63,7 @@ def transaction_in_several_records(patch: Patch) -> None:
 
     def torn(
         self: Broker, batch: records.Batch, plans: list[Plan], references: list[Reference],
-        endpoint: Endpoint | None, token: int,
+        endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
             self.journal.append(kind, payload)

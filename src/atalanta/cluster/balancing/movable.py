@@ -167,8 +167,11 @@ class Eligibility:
 
 def _unfinished(session: Session) -> str | None:
     """Returns the session's open work: a transaction or deliveries. A call that waits for a message is none of it."""
-    if not session.transaction.empty() or session.branch is not None:
+    if session.branch is not None:
         return "has a transaction open"
+    for transaction in session.open_transactions():
+        if not transaction.empty():
+            return "has a transaction open"
     for consumer in session.consumers.values():
         if consumer.unacknowledged or consumer.stream is not None:
             return "has messages that it has not acknowledged"

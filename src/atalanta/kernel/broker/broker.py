@@ -49,7 +49,7 @@ from atalanta.kernel.transactions.xa import Branches
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.ports import Ids, Journal, Pages, Timers, Trace
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.security.security import Security
@@ -157,7 +157,7 @@ class Broker:
         self,
         now: int,
         message: Message,
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
         known: Address | None = None,
     ) -> int:
@@ -182,7 +182,7 @@ class Broker:
         return len(plan.routes)
 
     def _publish_to_one(
-        self, message: Message, queue: Queue, endpoint: Endpoint | None, token: int
+        self, message: Message, queue: Queue, endpoint: Reply | None, token: int
     ) -> None:
         """What `publish` does, for the usual message: one queue, no duplicate id. No plan, no lists."""
         message.id = self.take_message_id()
@@ -214,7 +214,7 @@ class Broker:
         if endpoint is not None:
             endpoint.done(token)
 
-    def commit_plan(self, now: int, plan: Plan, endpoint: Endpoint | None, token: int) -> None:
+    def commit_plan(self, now: int, plan: Plan, endpoint: Reply | None, token: int) -> None:
         """One record for message, routes and duplicate ids; the queues see it when that is durable."""
         batch = records.Batch()
         references = add_to_batch(self, plan, batch)
@@ -225,7 +225,7 @@ class Broker:
         batch: records.Batch,
         plans: list[Plan],
         references: list[Reference],
-        endpoint: Endpoint | None,
+        endpoint: Reply | None,
         token: int,
     ) -> int:
         """Journal the batch (if it holds anything) and park references and reply on it; returns the lsn (0: none)."""
@@ -291,7 +291,7 @@ class Broker:
         ):
             self.note_unattended(queue)
 
-    def reply_when_durable(self, lsn: int, endpoint: Endpoint | None, token: int) -> None:
+    def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
         """`done(token)` once everything up to `lsn` is on disk: the answer to a repeat waits for the first copy."""
         if endpoint is None:
             return
@@ -302,7 +302,7 @@ class Broker:
             self.parked.append(Parked(max(lsn, self._last_parked()), [], endpoint, token))
 
     def refuse_when_durable(
-        self, lsn: int, endpoint: Endpoint, token: int, error: BrokerError
+        self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:
         """`failed(token, error)` once everything up to `lsn` is on disk: "duplicate" means "done" to who asks."""
         if lsn <= self.journal.durable:
@@ -329,7 +329,7 @@ class Broker:
             self.large.on_durable(lsn)
 
     # -- acknowledging ------------------------------------------------------------------------------
-    def acknowledge_one(self, reference: Reference, endpoint: Endpoint, token: int) -> None:
+    def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:
         """As `acknowledge`, for one message: all of a turn go into one record a queue (`flush`)."""
         queue = reference.queue
         if queue.leased or reference.state != DELIVERING:
@@ -365,7 +365,7 @@ class Broker:
                     )
 
     def acknowledge(
-        self, now: int, references: list[Reference], endpoint: Endpoint | None, token: int
+        self, now: int, references: list[Reference], endpoint: Reply | None, token: int
     ) -> None:
         """Finish delivered messages of a session that commits acknowledgements by itself."""
         batch = records.Batch()
@@ -446,10 +446,10 @@ class Broker:
         if queue.aside:
             queue.aside = False
             if not more:
-                answer_forced(queue)
+                answer_drains(queue)
             if queue.found_expired:
                 expire_found(self, now, queue)
-            if queue.forced:
+            if queue.drains:
                 queue.aside = True
         if queue.handed_out:
             tell_delivered(self, now, queue)
@@ -463,18 +463,18 @@ class Broker:
         return self.settings.match(address)
 
 
-def answer_forced(queue: Queue) -> None:
-    """Answers the forced deliveries of a queue after a round that left nothing.
+def answer_drains(queue: Queue) -> None:
+    """Answers the drains of a queue after a round that left nothing.
 
-    Those of consumers that cannot have got everything yet stay in `queue.forced`.
+    Those of consumers that cannot have got everything yet stay in `queue.drains`.
     """
-    forced = queue.forced
-    queue.forced = []
-    for consumer, sequence in forced:
+    drains = queue.drains
+    queue.drains = []
+    for consumer, token in drains:
         late = consumer.blocked or (
             queue.counting is not None and queue.counting.waits(consumer)
         )
         if late and not consumer.closed:
-            queue.forced.append((consumer, sequence))
+            queue.drains.append((consumer, token))
         elif not consumer.closed:
-            consumer.endpoint.forced(consumer, sequence)
+            consumer.endpoint.drained(consumer, token)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64, u8
 
-from atalanta.message.codec import decode_message, encode_message, read_format, write_message
+from atalanta.message.codec import decode_stored, encode_message, write_message
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import Message
 
@@ -88,15 +88,7 @@ def decode_plain_message(payload: bytes) -> StoredMessage:
     queue_id = reader.int64("message.queue_id")
     sequence = reader.int64("message.sequence")
     route = StoredRoute(queue_id, sequence, reader.int32("message.delivery_count"), b"")
-    return StoredMessage(_decode(reader), [route], [])
-
-
-def _decode(reader: Reader) -> Message:
-    """Returns the message behind its format byte. DecodeError names the field."""
-    stored_format = read_format(reader, "message.format")
-    message = decode_message(reader)
-    message.format = stored_format
-    return message
+    return StoredMessage(decode_stored(reader, "message.format"), [route], [])
 
 
 def decode_message_record(payload: bytes) -> StoredMessage:
@@ -112,7 +104,7 @@ def decode_message_record(payload: bytes) -> StoredMessage:
     for _ in range(reader.int32("message.duplicates")):
         cache = reader.simple_string("message.cache")
         duplicates.append((cache, reader.take(reader.int32(), "message.duplicate_id")))
-    stored = StoredMessage(_decode(reader), routes, duplicates)
+    stored = StoredMessage(decode_stored(reader, "message.format"), routes, duplicates)
     if reader.left() > 0:
         stored.file = reader.int64("message.file")
         stored.file_bytes = reader.int64("message.file_bytes")

@@ -110,7 +110,7 @@ class Queue:
         self.lost: list[tuple[int, int, str]] = []
         self.found_expired: list[Reference] = []
         # Forced deliveries that wait until everything deliverable went out: (consumer, client's sequence).
-        self.forced: list[tuple[Consumer, int]] = []
+        self.drains: list[tuple[Consumer, int]] = []  # (consumer, token) to be answered
         self.clients: int = 0  # of a transient queue: connections that asked for it
         self.expiry_scan: int = 0  # where the search for expired messages goes on
         self.level_ends: list[int] = []  # see arrange

@@ -15,7 +15,7 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.settle import finish
 
 if TYPE_CHECKING:
-    from atalanta.kernel.endpoint import Endpoint
+    from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.transactions.transaction import Transaction
 
@@ -24,7 +24,7 @@ def commit_transaction(
     session: Session,
     now: int,
     transaction: Transaction,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
     query: str,
     sink_batch: int,
@@ -82,7 +82,7 @@ def refuse_duplicate(
     session: Session,
     now: int,
     transaction: Transaction,
-    endpoint: Endpoint,
+    endpoint: Reply,
     token: int,
     lsn: int,
     text: str,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
-from atalanta.message.codec import decode_message, read_format, write_message
+from atalanta.message.codec import decode_stored, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 
 if TYPE_CHECKING:
@@ -135,9 +135,7 @@ def decode_block(data: bytes) -> list[Entry]:
             raise DecodeError("page.flags", int(reader.position), f"unknown flags {flags}")
         count = reader.int32("page.delivery_count")
         route_to = reader.take(reader.int32("page.route"), "page.route_to")
-        stored_format = read_format(reader, "page.format")
-        message = decode_message(reader)
-        message.format = stored_format
+        message = decode_stored(reader, "page.format")
         found.append(Entry(message, sequence, flags, count, route_to))
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
 
-from atalanta.kernel.endpoint import Endpoint
+from atalanta.kernel.endpoint import Reply
 from atalanta.wire.core.packet_types import COUNTED
 from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
 from atalanta.wire.core.server.login import not_reattached
@@ -31,7 +31,7 @@ LOST_TTL_NS: Final = 60_000_000_000  # of a client that asked to be waited for w
 SESSION_RESPONSE_CHANNEL: Final = 1
 
 
-class Reattached(Endpoint):
+class Reattached(Reply):
     """Answers once all that the session had taken up is on disk."""
 
     def __init__(self, connection: CoreConnection) -> None:

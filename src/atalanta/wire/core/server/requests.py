@@ -129,7 +129,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
             session.reply(queue_response(session, queue.name))
     elif isinstance(packet, ForceConsumerDelivery):
         if packet.consumer_id in kernel.consumers:
-            kernel.force_delivery(now, packet.consumer_id, packet.sequence)
+            kernel.drain(now, packet.consumer_id, packet.sequence)
     elif isinstance(packet, ConsumerClose):
         if packet.consumer_id in kernel.consumers:
             kernel.close_consumer(now, packet.consumer_id)
